@@ -28,11 +28,11 @@ from clew.evaluate.papers import (
 
 MEASURED = {"hotpotqa_train100": "HotpotQA", "musique_train100": "MuSiQue"}
 _ANSWERED = 3  # questions, by a small LLM
-_F1 = f"F1 of {_ANSWERED} answers"
+_F1 = "F1"  # of these, in place of a data set
 _SHORT = Scoring(context_tokens=300, answer_tokens=64)
 _COVERAGE = "coverage"  # shown where the paper prints it; else `OWN`
 
-Cells = dict[tuple[str, str, str], str]  # what is shown, by table, row and column
+Cells = dict[tuple[str, str, str], str]  # what is shown, by table, row and data set
 
 
 def measure(index: clew.Index, dataset: Dataset, runs: Path, triples: Path | None) -> Cells:
@@ -44,8 +44,8 @@ def measure(index: clew.Index, dataset: Dataset, runs: Path, triples: Path | Non
         report = _run(
             index, dataset, Protocol(settings=_settings(rows), scoring=scoring), runs / key
         )
-        metric = _COVERAGE if _COVERAGE in table.metrics else OWN
-        column = f"{MEASURED[dataset.name]}: {metric}"
+        metric = _metric(table)
+        column = MEASURED[dataset.name]
         cells |= {(key, row, column): f"{n:.3f}" for row, n in _read(report, metric)}
     return cells
 
@@ -59,8 +59,7 @@ def answer(index: clew.Index, dataset: Dataset, runs: Path) -> Cells:
         if rows:
             asked = Protocol(settings=_settings(rows), scoring=_SHORT, answers=True)
             report = _run(index, few, asked, runs / f"{key}, answers")
-            column = f"{MEASURED[dataset.name]}: {_F1}"
-            cells |= {(key, row, column): f"{n:.2f}" for row, n in _read(report, "F1 plain")}
+            cells |= {(key, row, _F1): f"F1 {n:.2f}" for row, n in _read(report, "F1 plain")}
     return cells
 
 
@@ -89,17 +88,17 @@ def page_tables(cells: Cells) -> dict[str, Table]:
     }
 
 
+def _metric(table: PaperTable) -> str:
+    return _COVERAGE if _COVERAGE in table.metrics else OWN
+
+
 def _make_table(key: str, table: PaperTable, cells: Cells) -> Table:
-    found = {column for each, _, column in cells if each == key}
-    columns = sorted(found, key=lambda column: (column.endswith(_F1), column))
     rows = []
     for row, about in zip(table.rows, describe_rows(table), strict=True):
-        numbers = []
-        for column in columns:
-            none = row.missing or (column.endswith(_F1) and not row.asks)
-            numbers.append(cells.get((key, row.name, column), "–" if none else "not run"))
-        known = "known" if row.printed else "not known"
+        numbers = "/".join(cells.get((key, row.name, each), "–") for each in MEASURED.values())
+        shown = cells.get((key, row.name, _F1), numbers)
+        by = ", ".join(filter(None, (about["by"], about["needs"])))
         name = f"{row.name} (+)" if row.added else row.name
-        rows.append((name, about["by"], known, about["needs"] or "–", *numbers))
-    header = ("row", "measured by", "paper's numbers", "an LLM for", *columns)
-    return Table(header, tuple(rows))
+        rows.append((name, by, "known" if row.printed else "unknown", shown))
+    measured = f"{_metric(table)}: {'/'.join(MEASURED.values())}"
+    return Table(("row", "measured by", "paper's numbers", measured), tuple(rows))

@@ -71,8 +71,8 @@ class Specs:
     keep_prompts: bool = False  # the ledger keeps what was asked beside the replies
 
     def __post_init__(self) -> None:
-        named = {each.name: getattr(self, each.name) for each in fields(self)}
-        given = {name: value for name, value in named.items() if value is not None}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        given = {name: value for name, value in values.items() if value is not None}
         arguments.check_arguments(given, {**dict.fromkeys(given, arguments.TEXT), **_DRAWN})
 
     @property
@@ -119,8 +119,8 @@ def load_models(
 def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
     """Return `specs` with what they leave open as the index was built."""
     embedder, tagger = recipe.get("embedder_spec"), recipe.get("tagger_spec")
-    if tagger == "spacy" and (named := _PIPELINE.search(str(recipe.get("tagger")))):
-        tagger = f"spacy:{named[1]}"  # what was "spacy" alone is the pipeline of this name
+    if tagger == "spacy" and (match := _PIPELINE.search(str(recipe.get("tagger")))):
+        tagger = f"spacy:{match[1]}"  # what was "spacy" alone is the pipeline of this name
     return replace(
         specs,
         embedder=specs.embedder or (embedder if isinstance(embedder, str) else None),

@@ -27,8 +27,8 @@ def find_registered(kind: str) -> Mapping[str, EntryPoint]:
     """Return what the installed packages register as methods, readers, ..., by name."""
     from importlib.metadata import entry_points  # which loads the parser of mail
 
-    found = entry_points(group=f"clew.{kind}")
-    return MappingProxyType({each.name: each for each in sorted(found, key=lambda e: e.name)})
+    points = entry_points(group=f"clew.{kind}")
+    return MappingProxyType({each.name: each for each in sorted(points, key=lambda e: e.name)})
 
 
 def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings

@@ -107,7 +107,7 @@ class TimeLeft:
 
     _steps: list[tuple[float, float]] = field(default_factory=list)  # seconds, and work done then
     _before: float | None = None  # work done at the first look: behind the first step the time runs
-    _said: tuple[float, float] | None = None  # seconds at which, and what was found to be left
+    _last: tuple[float, float] | None = None  # seconds at which, and what was found to be left
 
     def estimate_seconds_left(self, now: float, done: float, total: float | None) -> float | None:
         """Return the seconds that are left at a time, of which so much work is done; or None."""
@@ -122,11 +122,11 @@ class TimeLeft:
         if passed < _BASIS_S or done == at_first or (share < _LEAST_SHARE and passed < _LONG_S):
             return None
         left = self._estimate(now, done, total)
-        if self._said is not None:
-            when, said = self._said
-            aged = max(said - (now - when), 1.0)
+        if self._last is not None:
+            when, estimate = self._last
+            aged = max(estimate - (now - when), 1.0)
             left = aged * (left / aged) ** (1.0 - exp(-(now - when) / _SMOOTH_S))
-        self._said = now, left
+        self._last = now, left
         return left
 
     def _step(self, now: float, done: float) -> None:

@@ -14,16 +14,16 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._event = threading.Event()
         self.is_heeded = False
 
     def ask(self) -> None:
         """Ask the run to end as soon as what it has at hand is committed."""
-        self._asked.set()
+        self._event.set()
 
     @property
     def is_asked(self) -> bool:
-        return self._asked.is_set()
+        return self._event.is_set()
 
     @contextmanager
     def heeded(self) -> Iterator[None]:

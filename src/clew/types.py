@@ -87,9 +87,9 @@ class Document(Shown):
 
     def apparatus_at(self, start: int, end: int) -> str:
         """Return which kind of apparatus a range is, by its markup or its lines, "" for none."""
-        known = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
-        if known and 2 * max(known) >= end - start:
-            kind = self.apparatus[known.index(max(known))].kind
+        overlaps = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
+        if overlaps and 2 * max(overlaps) >= end - start:
+            kind = self.apparatus[overlaps.index(max(overlaps))].kind
             return kind_in_heading(self.section_at(start)) or kind
         return apparatus_kind(self.text[start:end], self.section_at(start))
 
@@ -212,7 +212,7 @@ class Usage(Shown):
 
     def __add__(self, other: Usage) -> Usage:
         """Return what two runs cost."""
-        known = self.cost_usd is not None and other.cost_usd is not None
+        has_price = self.cost_usd is not None and other.cost_usd is not None
         seconds = dict(self.seconds)
         for stage, value in other.seconds.items():
             seconds[stage] = seconds.get(stage, 0.0) + value
@@ -221,7 +221,7 @@ class Usage(Shown):
             recorded_calls=self.recorded_calls + other.recorded_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
-            cost_usd=(self.cost_usd or 0) + (other.cost_usd or 0) if known else None,
+            cost_usd=(self.cost_usd or 0) + (other.cost_usd or 0) if has_price else None,
             embedding_tokens=self.embedding_tokens + other.embedding_tokens,
             seconds=seconds,
         )
@@ -493,13 +493,10 @@ class Evidence(Shown):
             (n, each.title, each.place, each.relevance, each.text)
             for n, each in enumerate(self.hits, 1)
         ]
-        found = table(("", "title", "where", "relevance", "text"), rows)
+        hits = table(("", "title", "where", "relevance", "text"), rows)
         notes = "".join(map(paragraph, self.notes))
         return (
-            paragraph(self.query, strong=True)
-            + paragraph(f"{self.method}{support}")
-            + found
-            + notes
+            paragraph(self.query, strong=True) + paragraph(f"{self.method}{support}") + hits + notes
         )
 
 
@@ -543,10 +540,10 @@ class _Later:
     def __get__(self, value: object, kind: type) -> Any:  # noqa: ANN401 -- as the field says
         if value is None:
             raise AttributeError(self._name)  # so the field has no default
-        found = vars(value)[self._name]
-        if callable(found):
-            found = vars(value)[self._name] = found()
-        return found
+        result = vars(value)[self._name]
+        if callable(result):
+            result = vars(value)[self._name] = result()
+        return result
 
     def __set__(self, value: object, given: object) -> None:
         vars(value)[self._name] = given
@@ -647,8 +644,8 @@ class Answer(Shown):
             return None
         path = self.evidence.paths[cited.path]
         *stops, last = path.steps
-        named = [step for step in stops[1:] if step.document_id]
-        if not any(step.document_id != cited.document_id or cited.meets(step) for step in named):
+        texts = [step for step in stops[1:] if step.document_id]
+        if not any(step.document_id != cited.document_id or cited.meets(step) for step in texts):
             return None
         quote = replace(
             last,
@@ -659,20 +656,20 @@ class Answer(Shown):
             line=cited.line,
             reason=f"quoted as [{cited.number}]",
         )
-        kept = [step for step in stops if step.layer != "unit" or not cited.meets(step)]
-        return Path((*kept, quote), path.score)
+        steps = [step for step in stops if step.layer != "unit" or not cited.meets(step)]
+        return Path((*steps, quote), path.score)
 
     def _repr_html_(self) -> str:
         """Show the answer and its citations in a notebook."""
         rows = [(f"[{each.number}]", each.place, each.quote) for each in self.citations]
         cited = table(("", "where", "quote"), rows) if rows else ""
-        told = paragraph(self.question, strong=True) + paragraph(
+        head = paragraph(self.question, strong=True) + paragraph(
             self.text or "Nothing in the index answers this."
         )
         if self.short is not None:
-            told += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
+            head += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
         missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
-        return told + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+        return head + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

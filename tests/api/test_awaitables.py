@@ -30,6 +30,7 @@ def test_they_are_these():
     assert AWAITED == [
         "aadd", "aanswer", "aask", "abackup", "aclassify", "acompact", "aexport",
         "aextract_triples", "aimport_graph", "aimport_triples", "aplan", "aremove", "asearch",
+        "athemes",
     ]  # fmt: skip
     for name in AWAITED:
         awaited, call = getattr(Index, name), getattr(Index, name[1:])

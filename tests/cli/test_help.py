@@ -38,7 +38,8 @@ COMMANDS = {
     "verify": "--index --json",
     "classify": "--file --label --name-weight --method --param --reranker --where --index "
     f"{PAID} --context-tokens --json",
-    "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --probe --json",
+    "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --ask --probe --json",
+    "themes": "--level --report --where --index --json",
     "show": "--aliases --index --json",
     "list": "--sort --where --index --json",
     "export": f"--query --method --raw --param --reranker --where --index {PAID} --json",

@@ -23,7 +23,8 @@ FUNCTIONS = {
     **{
         name: each
         for name, each in inspect.getmembers(Index, inspect.isfunction)
-        if not name.startswith("_") and name != "snapshot_for"  # which the pipeline calls
+        if not name.startswith("_")
+        if name not in {"snapshot_for", "choose_method"}  # which the pipeline calls
         if not inspect.iscoroutinefunction(each)  # the function of its name without the a
     },
 }
@@ -36,7 +37,7 @@ CASES = [
     if name not in {"load_llm", "Specs"} or parameter.name not in {"ledger", "prices", "budget"}
 ]
 GOOD = {"source": Document(id="a", text=TEXT), "chunk_ids": ["a:0-39"], "path": "a.jsonl"}
-GOOD |= {"name": "Fram", "into": "Nansen", "spec": "local", "folder": "a.clew"}
+GOOD |= {"name": "Fram", "into": "Nansen", "spec": "local", "folder": "a.clew", "start": "Fram"}
 GOOD |= dict.fromkeys(("query", "question", "text"), "Who built the Fram?")
 
 

@@ -121,6 +121,16 @@ async def test_what_there_is_and_what_an_extraction_would_cost(home):
         assert plan["estimates"][0]["prompt_tokens"] > 0
 
 
+async def test_themes_have_sentences_that_can_be_fetched(home):
+
+    async with in_process(home) as client:
+        found = await given(client, "themes")
+        assert sum(theme["documents"] for theme in found["themes"]) == 12
+        assert found["total"] == len(found["themes"])
+        sentence = found["themes"][0]["sentences"][0]
+        assert (await given(client, "fetch", id=sentence["id"]))["text"] == sentence["quote"]
+
+
 async def test_what_cannot_be_done_is_a_sentence(home):
     """The model reads it; a tool that is not there is an error of the protocol."""
     async with in_process(home, index="small") as client:

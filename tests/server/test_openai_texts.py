@@ -54,7 +54,7 @@ def test_a_reply_that_breaks_off_begins_anew():
     assert [said.hear("text", e) for e in ("One ", "two ", "three")] == ["", "One ", "two "]
     assert said.hear("text", None) == "\n\n(The reply broke off; it begins anew.)\n\n"
     assert [said.hear("text", each) for each in (None, "Four ", "five")] == ["", "", "Four "]
-    assert said.told.text == "Four "
+    assert said.marks.text == "Four "
     said = _HeldText("annotations", 0)  # the last piece is held back, so nobody saw it
     said.hear("text", "One ")
     assert said.hear("text", None) == ""

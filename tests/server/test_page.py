@@ -11,7 +11,7 @@ from clew.server.page import POLICY, STATIC, VIEWS, read_static_files
 # What a browser loads before it shows the field for a question.
 FIRST = (
     "index.html", "style.css", "theme.js", "app.js", "state.js", "dom.js", "api.js", "ask.js",
-    "options.js", "evidence.js", "text.js", "icon.svg",
+    "options.js", "evidence.js", "proof.js", "text.js", "icon.svg",
 )  # fmt: skip
 SCRIPTS = sorted(path.name for path in STATIC.glob("*.js"))
 

@@ -290,6 +290,27 @@ def test_the_graph_of_a_question_is_its_evidence(client, method):
     assert nodes["query"]["x"] == -1
 
 
+# -- themes ---------------------------------------------------------------------------------------
+
+
+def test_themes_are_listed_in_parts(client):
+    """With every document; a theme that there is none of is refused."""
+    whole = client.get(f"{AT}/themes").json()
+    assert whole["total"] == len(whole["items"]) > 0
+    assert {d for theme in whole["items"] for d in theme["documents"]} == {
+        document.id for document in small_documents()
+    }
+    first = client.get(f"{AT}/themes?limit=1").json()
+    assert (first["items"], first["total"]) == (whole["items"][:1], whole["total"])
+    for theme in whole["items"]:
+        parts = client.get(f"{AT}/themes?parent={theme['id']}").json()["items"]
+        assert [part["id"] for part in parts] == theme["children"]
+        assert client.get(f"{AT}/rows/{theme['id']}").json() == {"kind": "theme", **theme}
+    assert client.get(f"{AT}/themes?parent=theme:99").status_code == 404
+    some = client.get(f"{AT}/themes?where=group = 'open'").json()["items"]
+    assert sum(theme["n_documents"] for theme in some) < 12
+
+
 # -- entities and names ---------------------------------------------------------------------------
 
 

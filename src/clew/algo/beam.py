@@ -83,15 +83,15 @@ def grow_unit_sets(
     """
     residual = np.asarray(query, dtype=np.float64)
     start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
-    states, kept = [start], []
+    states, sets = [start], []
     for depth in range(beam.depth):
-        found = list(_next_units(graph, states, beam.k, tried))
-        found += [(start, -1, unit) for unit in seed_units if depth == 0]
-        if not found:
+        ways = list(_next_units(graph, states, beam.k, tried))
+        ways += [(start, -1, unit) for unit in seed_units if depth == 0]
+        if not ways:
             break
-        states = _keep_best(graph, _collect_sets(graph, found, beam), score, beam)
-        kept += states
-    return kept
+        states = _keep_best(graph, _collect_sets(graph, ways, beam), score, beam)
+        sets += states
+    return sets
 
 
 def _next_units(
@@ -113,8 +113,8 @@ def _next_units(
             tried(entity, directions[places[numbers == i]])
     pools = graph.units_of(distinct.tolist())
     way, unit, score = _score_units(graph.vectors, pools, numbers, places, directions)
-    known = np.array([state.units for state in states]).reshape(len(states), -1)
-    is_new = (unit[:, None] != known[places[way]]).all(axis=1)
+    own = np.array([state.units for state in states]).reshape(len(states), -1)
+    is_new = (unit[:, None] != own[places[way]]).all(axis=1)
     way, unit, score = way[is_new], unit[is_new], score[is_new]
     order = np.lexsort((unit, -np.round(score, DECIMALS), way))
     way, unit = way[order], unit[order]
@@ -150,13 +150,13 @@ def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _collect_sets(
-    graph: UnitGraph, found: Sequence[tuple[UnitSet, int, int]], beam: Beam
+    graph: UnitGraph, ways: Sequence[tuple[UnitSet, int, int]], beam: Beam
 ) -> dict[_Key, _Candidate]:
     """Return the sets that units make, each once: with the union of all frontiers of its ways."""
-    units = list(dict.fromkeys(unit for _, _, unit in found))
+    units = list(dict.fromkeys(unit for _, _, unit in ways))
     entities = dict(zip(units, graph.entities_of(units), strict=True))
     sets: dict[_Key, _Candidate] = {}
-    for state, via, unit in found:
+    for state, via, unit in ways:
         key = tuple(sorted((*state.units, unit))), () if beam.merged else tuple(entities[unit])
         if key in sets:
             sets[key].frontier.update(entities[unit])
@@ -171,13 +171,13 @@ def _keep_best(
     """Return the best of the found sets, scored, and what each leaves of the query."""
     keys = sorted(sets)
     distinct = list(dict.fromkeys(units for units, _ in keys))
-    known = dict(zip(distinct, score(distinct).tolist(), strict=True))
-    scores = np.array([known[units] for units, _ in keys])
+    score_of = dict(zip(distinct, score(distinct).tolist(), strict=True))
+    scores = np.array([score_of[units] for units, _ in keys])
     best = top_k(scores, beam.width).tolist()
-    chosen = [sets[keys[i]] for i in best]
+    candidates = [sets[keys[i]] for i in best]
     explained = np.zeros((len(best), 1))
     if beam.query_updating:
-        explained = graph.vectors[[each.unit for each in chosen]]
+        explained = graph.vectors[[each.unit for each in candidates]]
     return [
         UnitSet(
             units=(*each.before.units, each.unit),
@@ -186,5 +186,5 @@ def _keep_best(
             residual=each.before.residual - own,
             score=float(scores[i]),
         )
-        for i, each, own in zip(best, chosen, explained, strict=True)
+        for i, each, own in zip(best, candidates, explained, strict=True)
     ]

@@ -172,14 +172,14 @@ def select_diverse(ranking: Sequence[RankedPiece], n: int, most_shared: float = 
 
     Of any two, the nodes they share are less than `most_shared` of all that they have.
     """
-    chosen: list[int] = []
+    positions: list[int] = []
     sets = [set(each.piece.nodes) for each in ranking]
     for i, nodes in enumerate(sets):
-        if len(chosen) == n:
+        if len(positions) == n:
             break
-        if all(len(nodes & sets[j]) < most_shared * len(nodes | sets[j]) for j in chosen):
-            chosen.append(i)
-    return chosen
+        if all(len(nodes & sets[j]) < most_shared * len(nodes | sets[j]) for j in positions):
+            positions.append(i)
+    return positions
 
 
 _Entry = tuple[int, int, int, int, int]

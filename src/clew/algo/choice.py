@@ -53,25 +53,25 @@ def choose_rows(
     n = len(rows.prior)
     weights = query.weights / max(float(query.weights.sum()), 1e-12)
     met = np.zeros(rows.matches.shape[1])
-    named = np.asarray(rows.named, dtype=np.float64)
+    naming = np.asarray(rows.named, dtype=np.float64)
     free, behind = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    chosen: list[int] = []
+    order: list[int] = []
     ranges: tuple[float, float] | None = None
     last = n if most is None or rows.repeats.any() else min(most, n)
-    while len(chosen) < last:
+    while len(order) < last:
         gains = np.maximum(rows.matches - met, 0) @ weights
         near = _token_cosines(query, weights * np.maximum(1 - met, 0) ** 2)
         ranges = ranges or (_value_range(gains), _value_range(near))
-        scores = rows.prior + shares.named * named
+        scores = rows.prior + shares.named * naming
         scores = scores + shares.gain * gains / ranges[0] + shares.residual * near / ranges[1]
         first = free & ~behind
         best = find_highest(np.where(first if first.any() else free, scores, -np.inf))
-        chosen.append(best)
+        order.append(best)
         free[best] = False
         met = np.maximum(met, rows.matches[best])
-        named = np.maximum(named, rows.naming[:, best])
+        naming = np.maximum(naming, rows.naming[:, best])
         behind |= rows.repeats[:, best]
-    return chosen
+    return order
 
 
 def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:

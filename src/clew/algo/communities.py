@@ -39,15 +39,15 @@ class Communities:
     @property
     def members(self) -> Matrix:
         """(m, n) ones: the nodes of each community, and of all below it."""
-        nodes, found = np.flatnonzero(self.leaves >= 0), self.leaves
-        rows, columns = [found[nodes]], [nodes]
+        nodes, labels = np.flatnonzero(self.leaves >= 0), self.leaves
+        rows, columns = [labels[nodes]], [nodes]
         while len(nodes):
             above = self.parents[rows[-1]]
             nodes = nodes[above >= 0]
             rows.append(above[above >= 0])
             columns.append(nodes)
         pairs = np.concatenate(rows), np.concatenate(columns)
-        return csr_array((np.ones(len(pairs[0])), pairs), shape=(len(self.parents), len(found)))
+        return csr_array((np.ones(len(pairs[0])), pairs), shape=(len(self.parents), len(labels)))
 
 
 def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -> Communities:
@@ -62,15 +62,15 @@ def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -
     parents: list[int] = []
     parted = [(-1, np.arange(graph.shape[0]))]
     for level in range(_LEVELS):
-        found = [
+        parts = [
             (parent, part)
             for parent, nodes in parted
             for part in _part(graph, nodes, n_counted, 1 if level == 0 else least, level)
         ]
-        sizes = np.array([np.searchsorted(part, n_counted) for _, part in found], dtype=float)
+        sizes = np.array([np.searchsorted(part, n_counted) for _, part in parts], dtype=float)
         parted = []
-        for place in top_k(sizes, len(found)).tolist():
-            parent, part = found[place]
+        for place in top_k(sizes, len(parts)).tolist():
+            parent, part = parts[place]
             leaves[part[: int(sizes[place])]] = len(parents)
             if sizes[place] > most:
                 parted.append((len(parents), part))
@@ -84,9 +84,9 @@ def _part(graph: Matrix, nodes: Rows, n_counted: int, least: int, level: int) ->
     labels = _leiden(inside)
     order = np.argsort(labels, kind="stable")
     parts = np.split(nodes[order], np.cumsum(np.bincount(labels))[:-1])
-    kept = sorted((p for p in parts if np.searchsorted(p, n_counted) >= least), key=lambda p: p[0])
-    if level == 0 or len(kept) > 1:
-        yield from kept
+    large = sorted((p for p in parts if np.searchsorted(p, n_counted) >= least), key=lambda p: p[0])
+    if level == 0 or len(large) > 1:
+        yield from large
 
 
 def _leiden(graph: Matrix) -> Rows:
@@ -97,13 +97,13 @@ def _leiden(graph: Matrix) -> Rows:
     labels = np.full(n, -1, dtype=np.int64)
     if graph.nnz:
         arrays = ((graph.indptr, np.int64), (graph.indices, np.int32), (graph.data, np.float64))
-        _, found = leiden_csr(
+        _, communities = leiden_csr(
             *(np.ascontiguousarray(array, dtype=kind) for array, kind in arrays),
             n,
             resolution=_RESOLUTION,
             seed=_SEED,
         )
-        labels[list(found)] = list(found.values())
+        labels[list(communities)] = list(communities.values())
     alone = np.flatnonzero(labels < 0)
     labels[alone] = labels.max(initial=-1) + 1 + np.arange(len(alone))
     return labels
@@ -118,8 +118,8 @@ def join_communities(former: Communities, rows: Rows, links: Matrix) -> Communit
     """
     leaves = np.where(rows >= 0, former.leaves[rows], -1)
     came, m = np.flatnonzero(rows < 0), len(former.parents)
-    known = np.flatnonzero(leaves >= 0)
-    one_hot = csr_array((np.ones(len(known)), (known, leaves[known])), shape=(len(leaves), m))
+    members = np.flatnonzero(leaves >= 0)
+    one_hot = csr_array((np.ones(len(members)), (members, leaves[members])), shape=(len(leaves), m))
     weights = (links @ one_hot).tocsr()
     weights.sort_indices()
     for place, row in enumerate(came.tolist()):
@@ -139,12 +139,12 @@ def match_communities(former: Matrix, now: Matrix, share: float = 0.5) -> Rows:
     sizes = [np.diff(each.tocsr().indptr) for each in (now, former)]
     union = sizes[0][common.row] + sizes[1][common.col] - common.data
     likeness = common.data / np.maximum(union, 1)
-    found = np.full(now.shape[0], -1, dtype=np.int64)
+    matches = np.full(now.shape[0], -1, dtype=np.int64)
     taken = np.zeros(former.shape[0], dtype=bool)
     for place in np.lexsort((common.col, common.row, -likeness)).tolist():
         row, column = common.row[place], common.col[place]
         if likeness[place] < share:
             break
-        if found[row] < 0 and not taken[column]:
-            found[row], taken[column] = column, True
-    return found
+        if matches[row] < 0 and not taken[column]:
+            matches[row], taken[column] = column, True
+    return matches

@@ -26,12 +26,12 @@ class FreshRows:
 
     def transpose(self, n_rows: int) -> "FreshRows":
         """Return the same entries by their columns; the link has `n_rows` rows."""
-        found = self.entries
-        rows = ascending.sort_distinct(found.indices)
-        order = np.argsort(found.indices, kind="stable")
-        ends = np.append(np.searchsorted(found.indices[order], rows), len(order))
-        columns = self.rows[found.owners[order]]
-        turned = Entries((len(rows), n_rows), ends, columns, found.data[order])
+        entries = self.entries
+        rows = ascending.sort_distinct(entries.indices)
+        order = np.argsort(entries.indices, kind="stable")
+        ends = np.append(np.searchsorted(entries.indices[order], rows), len(order))
+        columns = self.rows[entries.owners[order]]
+        turned = Entries((len(rows), n_rows), ends, columns, entries.data[order])
         return FreshRows(rows.astype(np.int64), turned)
 
     def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
@@ -51,15 +51,15 @@ class _Edited(Link):
     """A link after edits; one of few entries, or that was asked for whole, is kept in memory."""
 
     def entries(self, row: int) -> "_Row":
-        kept = self._kept
-        if kept is None:
+        entries = self._in_memory
+        if entries is None:
             return self._read_row(row)
-        own = slice(kept.indptr[row], kept.indptr[row + 1])
-        return kept.indices[own], kept.data[own]
+        own = slice(entries.indptr[row], entries.indptr[row + 1])
+        return entries.indices[own], entries.data[own]
 
     def entries_of(self, rows: NDArray[np.integer]) -> Entries:
-        kept = self._kept
-        return self._read_rows(np.asarray(rows)) if kept is None else take_rows(kept, rows)
+        entries = self._in_memory
+        return self._read_rows(np.asarray(rows)) if entries is None else take_rows(entries, rows)
 
     @cached_property
     def all_entries(self) -> Entries:
@@ -71,7 +71,7 @@ class _Edited(Link):
         return self.all_entries.to_matrix()
 
     @property
-    def _kept(self) -> Entries | None:
+    def _in_memory(self) -> Entries | None:
         return self.all_entries if "all_entries" in self.__dict__ or self._has_few else None
 
     @cached_property
@@ -117,13 +117,13 @@ class EditedLink(_Edited):
         former = self.row_edits.to_former(rows)
         former[new] = -1
         old = np.flatnonzero(former >= 0)
-        kept = self.stored.entries_of(former[old])
-        columns = self.column_edits.to_present(kept.indices)
+        entries = self.stored.entries_of(former[old])
+        columns = self.column_edits.to_present(entries.indices)
         return _merge_entries(
-            (old[kept.owners], columns, kept.data),
+            (old[entries.owners], columns, entries.data),
             _entries_at(new, self.fresh.entries, places),
             (len(rows), self.shape[1]),
-            kept.indices.dtype,
+            entries.indices.dtype,
         )
 
     @cached_property
@@ -152,9 +152,9 @@ class TransposedEdits(_Edited):
         if former < 0:
             return columns, data
         stored, stored_data = self.stored.entries(former)
-        kept, is_kept = self._map_kept(stored)
+        rows, is_kept = self._map_kept(stored)
         together = np.concatenate([stored_data[is_kept], data])
-        return _sort_entries(np.concatenate([kept[is_kept], columns]), together)
+        return _sort_entries(np.concatenate([rows[is_kept], columns]), together)
 
     def _read_rows(self, rows: NDArray[np.integer]) -> Entries:
         rows = rows.astype(np.int64)

@@ -84,14 +84,14 @@ def _sum_lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np
     return np.sqrt(squares).astype(np.float32)
 
 
-def _transpose_columns(matrix: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
+def _transpose_columns(matrix: csr_array, mask: NDArray[np.bool_]) -> csr_array:
     """Return the chosen columns of a matrix as the rows of another one, float64."""
-    place = np.cumsum(chosen) - 1
-    kept = np.flatnonzero(chosen[matrix.indices])
-    row = np.searchsorted(matrix.indptr, kept, side="right") - 1
-    columns = place[matrix.indices[kept]]
-    shape = int(chosen.sum()), matrix.shape[0]
-    return csr_array((matrix.data[kept].astype(np.float64), (columns, row)), shape=shape)
+    place = np.cumsum(mask) - 1
+    entries = np.flatnonzero(mask[matrix.indices])
+    row = np.searchsorted(matrix.indptr, entries, side="right") - 1
+    columns = place[matrix.indices[entries]]
+    shape = int(mask.sum()), matrix.shape[0]
+    return csr_array((matrix.data[entries].astype(np.float64), (columns, row)), shape=shape)
 
 
 def _read_columns(

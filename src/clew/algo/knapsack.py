@@ -153,8 +153,8 @@ def _branch(
     room, value = np.concatenate([room, room - weight]), np.concatenate([value, value + worth])
     order = np.lexsort((-value, -room))
     highest = np.maximum.accumulate(value[order])
-    kept = order[np.append(True, value[order][1:] > highest[:-1])]
-    return room[kept], value[kept], np.concatenate([rows, ~rows])[kept]
+    best = order[np.append(True, value[order][1:] > highest[:-1])]
+    return room[best], value[best], np.concatenate([rows, ~rows])[best]
 
 
 def _trace(trail: Sequence[tuple[int, NDArray[np.intp]]], state: int) -> list[int]:

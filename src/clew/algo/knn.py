@@ -103,8 +103,8 @@ def update_neighbours(
     new = able & (earlier < 0)
     lexical, lost = then.lexical.renumber(earlier)
     semantic, gone = then.semantic.renumber(earlier)
-    asked = np.flatnonzero(new | (lost & able))
-    choosing = ChoosingRows(asked, new, able, _excluded_pairs(n, excluded))
+    lexical_rows = np.flatnonzero(new | (lost & able))
+    choosing = ChoosingRows(lexical_rows, new, able, _excluded_pairs(n, excluded))
     if n <= EXACT_UP_TO and not then.exact:
         return None
     n_asked = len(choosing.rows) + np.count_nonzero(gone)
@@ -192,7 +192,7 @@ def _adjacency(rows: NDArray[np.integer], columns: NDArray[np.integer], n: int) 
     return csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(n, n))
 
 
-def _choice_matrix(chosen: NDArray[np.integer]) -> csr_array:
-    """Return (n, n) with an entry for each column that a row of (n, h) `chosen` names."""
-    rows, places = np.nonzero(chosen >= 0)
-    return _adjacency(rows, chosen[rows, places], len(chosen))
+def _choice_matrix(choices: NDArray[np.integer]) -> csr_array:
+    """Return (n, n) with an entry for each column that a row of (n, h) `choices` names."""
+    rows, places = np.nonzero(choices >= 0)
+    return _adjacency(rows, choices[rows, places], len(choices))

@@ -75,17 +75,17 @@ def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDAr
     is_seed = np.zeros(relations.of_entity.shape[0], dtype=bool)
     is_seed[list(seeds)] = True
     mine = [neighbours(relations.of_entity, seed) for seed in seeds]
-    found = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(np.intp)
-    ends = relations.ends[found]
+    rows = np.unique(np.concatenate([np.empty(0, dtype=np.intp), *mine])).astype(np.intp)
+    ends = relations.ends[rows]
     rank = relations.degree[ends].sum(axis=1)
     inside = is_seed[ends].all(axis=1)
     outer = np.where(is_seed[ends[:, 0]], ends[:, 1], ends[:, 0])
     _, groups, sizes = np.unique(outer[~inside], return_inverse=True, return_counts=True)
-    links = np.zeros(len(found), dtype=np.intp)
+    links = np.zeros(len(rows), dtype=np.intp)
     links[~inside] = sizes[groups.reshape(-1)]
-    order = np.lexsort((found, -rank, -links, ~inside))
+    order = np.lexsort((rows, -rank, -links, ~inside))
     n_inside = int(inside.sum())
-    return found[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
+    return rows[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,14 +49,14 @@ class Choices:
         """
         n, h = len(earlier), self.rows.shape[1]
         now = np.full(len(self.rows) + 1, -1, dtype=np.int32)
-        kept = np.flatnonzero(earlier >= 0)
-        now[earlier[kept]] = kept
+        rows = np.flatnonzero(earlier >= 0)
+        now[earlier[rows]] = rows
         choices = Choices.empty(n, h)
-        before = self.rows[earlier[kept]]
-        choices.rows[kept] = now[before]
-        choices.scores[kept] = np.where(choices.rows[kept] >= 0, self.scores[earlier[kept]], 0)
+        before = self.rows[earlier[rows]]
+        choices.rows[rows] = now[before]
+        choices.scores[rows] = np.where(choices.rows[rows] >= 0, self.scores[earlier[rows]], 0)
         lost = np.zeros(n, dtype=bool)
-        lost[kept] = ((before >= 0) & (choices.rows[kept] < 0)).any(axis=1)
+        lost[rows] = ((before >= 0) & (choices.rows[rows] < 0)).any(axis=1)
         return choices, lost
 
     def lowest_scores(self) -> NDArray[np.int32]:
@@ -120,7 +120,7 @@ def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> 
     none = Choices.empty(len(vectors), h)
     if exact:
         return update_nearest(none, ChoosingRows.every_row(taken), vectors)
-    chosen = none.rows.astype(np.intp)
+    neighbours = none.rows.astype(np.intp)
     cosine = np.full((len(vectors), h), -np.inf, dtype=vectors.dtype)
     for rows, columns in iterate_cells(vectors):
         scores = np.round(vectors[rows] @ vectors[columns].T, DECIMALS)
@@ -130,12 +130,12 @@ def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> 
         scores[taken_rows[here], places[here]] = -np.inf
         best, highest = highest_columns(scores, h)
         candidates = np.concatenate([cosine[rows], highest], axis=1)
-        named = np.concatenate([chosen[rows], columns[best]], axis=1)
-        order = np.lexsort((named, -candidates), axis=1)[:, :h]
+        numbers = np.concatenate([neighbours[rows], columns[best]], axis=1)
+        order = np.lexsort((numbers, -candidates), axis=1)[:, :h]
         cosine[rows] = np.take_along_axis(candidates, order, axis=1)
-        chosen[rows] = np.take_along_axis(named, order, axis=1)
+        neighbours[rows] = np.take_along_axis(numbers, order, axis=1)
     row, place = np.nonzero(cosine > -np.inf)
-    column = chosen[row, place]
+    column = neighbours[row, place]
     return none.add_pairs(row, column, pair_cosines(vectors, row, column))
 
 

@@ -329,21 +329,21 @@ class _Push:
         """Pass on what waits at some nodes, and return which have enough next."""
         edges = self._edges
         if isinstance(edges, WholeGraph):
-            found, sums = take_rows(edges.edges, nodes), edges.sums[nodes]
+            entries, sums = take_rows(edges.edges, nodes), edges.sums[nodes]
         else:
-            found = edges(nodes)
-            sums = found.sum_rows()
-        if found.shape != (len(nodes), self._n):
+            entries = edges(nodes)
+            sums = entries.sum_rows()
+        if entries.shape != (len(nodes), self._n):
             raise InputError(
-                f"{found.shape[1]} nodes need as many degrees, but there are {self._n}"
+                f"{entries.shape[1]} nodes need as many degrees, but there are {self._n}"
             )
         if self._beyond is not None:
             sums = sums + self._beyond[nodes]
         weights = self.waiting[nodes]
         self.scores[nodes] += (1 - self._damping) * weights
         self.waiting[nodes] = 0
-        passed, ends = self._damping * weights / sums, found.indices.astype(np.intp, copy=False)
-        np.add.at(self.waiting, ends, np.repeat(passed, found.counts) * found.data)
+        passed, ends = self._damping * weights / sums, entries.indices.astype(np.intp, copy=False)
+        np.add.at(self.waiting, ends, np.repeat(passed, entries.counts) * entries.data)
         self.reached[ends] = True
         return _unique(ends[self.waiting[ends] > self._residual * self._degrees[ends]], self._n)
 

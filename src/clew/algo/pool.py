@@ -41,10 +41,10 @@ def take_fitting(items: Iterable[T], cost: Callable[[T], int], limit: int) -> li
 
     No item is asked for beyond the first that does not fit.
     """
-    chosen: list[T] = []
+    prefix: list[T] = []
     for item in items:
         limit -= cost(item)
         if limit < 0:
             break
-        chosen.append(item)
-    return chosen
+        prefix.append(item)
+    return prefix

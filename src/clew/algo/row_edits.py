@@ -76,8 +76,8 @@ class RowEdits:
             numbers = self._all_present_rows if followed else self._kept_present_rows
             return np.asarray(numbers[rows])  # of which the last one is -1
         gone = np.searchsorted(self.gone, rows)
-        kept = rows - gone
-        present = kept + np.searchsorted(self._insertion_places, kept, side="right")
+        positions = rows - gone
+        present = positions + np.searchsorted(self._insertion_places, positions, side="right")
         went = np.searchsorted(self.gone, rows, side="right") > gone
         if went.any():
             present[went] = self._successors[gone[went]] if followed else -1
@@ -90,8 +90,8 @@ class RowEdits:
         Where it is `followed`, one that came in place of another has that one's number.
         """
         came = np.searchsorted(self.at, rows)
-        kept = rows - came
-        former = kept + np.searchsorted(self._n_gone_before, kept, side="right")
+        positions = rows - came
+        former = positions + np.searchsorted(self._n_gone_before, positions, side="right")
         is_new = np.searchsorted(self.at, rows, side="right") > came
         if is_new.any():
             former[is_new] = self.origin[came[is_new]] if followed else -1
@@ -126,8 +126,8 @@ class RowEdits:
     @cached_property
     def _lists(self) -> tuple[list[int], ...]:
         """The rows that went, the two arrays of places, and the rows that came."""
-        found = (self.gone, self._insertion_places, self._n_gone_before, self.at)
-        return tuple(rows.tolist() for rows in found)
+        arrays = (self.gone, self._insertion_places, self._n_gone_before, self.at)
+        return tuple(rows.tolist() for rows in arrays)
 
     def apply(self, former: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
         """Return the values of all present rows, from former values and new ones."""

@@ -111,8 +111,8 @@ def _keep_rarest(binary: csr_array) -> csr_array:
     order = np.argsort(rows * (n + 1) + df, kind="stable")
     n_read = np.cumsum(df[order])
     n_before = np.concatenate([[0], n_read])[binary.indptr[rows]]
-    kept = order[n_read - n_before <= _POSTINGS]
-    return csr_array((binary.data[kept], (rows[kept], binary.indices[kept])), shape=binary.shape)
+    rare = order[n_read - n_before <= _POSTINGS]
+    return csr_array((binary.data[rare], (rows[rare], binary.indices[rare])), shape=binary.shape)
 
 
 def _highest_per_row(counts: csr_array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -193,6 +193,6 @@ def search_exactly(
     results = []
     for cosines in products.T.astype(np.float64):
         best = top_k(cosines, k)
-        found = best if rows is None else rows[best]
-        results.append((found, np.round(cosines[best], DECIMALS)))
+        nearest = best if rows is None else rows[best]
+        results.append((nearest, np.round(cosines[best], DECIMALS)))
     return results

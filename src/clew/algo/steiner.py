@@ -175,9 +175,9 @@ class _Regions:
         prices = np.rint(costs * 10**DECIMALS).astype(np.int64)
         if len(nodes) > _BLOCK:
             settled = np.fromiter(self.region, dtype=np.int64, count=len(self.region))
-            known = np.isin(nodes, settled, kind="table")
-            self._push_edges(node, nodes[known], prices[known])
-            self.rests[node] = nodes[~known], prices[~known], _BLOCK
+            is_settled = np.isin(nodes, settled, kind="table")
+            self._push_edges(node, nodes[is_settled], prices[is_settled])
+            self.rests[node] = nodes[~is_settled], prices[~is_settled], _BLOCK
             self._open_more(node)
         else:
             self._push_edges(node, nodes, prices)

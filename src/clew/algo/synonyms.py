@@ -62,8 +62,8 @@ def update_pairs(
     n = len(earlier)
     earlier = drop_disordered(earlier)
     now = np.full(then.shape[0] + 1, -1, dtype=np.int64)
-    kept = np.flatnonzero(earlier >= 0)
-    now[earlier[kept]] = kept
+    rows = np.flatnonzero(earlier >= 0)
+    now[earlier[rows]] = rows
     row, column, cosine = _merge_nearest([_entries(then)], most)
     is_full = np.diff(then.indptr) >= most
     row, column, is_full = now[row], now[column], is_full[row]
@@ -97,8 +97,8 @@ def _merge_nearest(ways: Iterable[Found], most: int) -> Found:
 def _symmetrize(pairs: Found, n: int) -> csr_array:
     """Return (n, n): a pair stays where either chose the other."""
     row, column, cosine = pairs
-    chosen = csr_array((cosine, (row, column)), shape=(n, n))
-    return csr_array(chosen.maximum(chosen.T))
+    choices = csr_array((cosine, (row, column)), shape=(n, n))
+    return csr_array(choices.maximum(choices.T))
 
 
 def _compare_with_all(
@@ -158,5 +158,5 @@ def _nearest_per_row(parts: list[Found], most: int) -> Found:
     row, column, cosine = map(np.concatenate, zip(none, *parts, strict=True))
     order = np.lexsort((column, -cosine, row))
     place = np.arange(len(order)) - np.searchsorted(row[order], row[order])  # in its row
-    kept = order[place < most]
-    return row[kept], column[kept], cosine[kept]
+    nearest = order[place < most]
+    return row[nearest], column[nearest], cosine[nearest]

@@ -240,15 +240,15 @@ class Adding(OpenIndex):
         Raises InputError where another one is given, or it has documents of others.
         """
         store = self._find_store()
-        known = None if store is None else origins.get_part(store)
-        if known is not None and given not in (None, known):
-            raise InputError(f"{self.shown} is the part {known} of its shards, not {given}")
-        if known is None and given is not None and store is not None:
+        part = None if store is None else origins.get_part(store)
+        if part is not None and given not in (None, part):
+            raise InputError(f"{self.shown} is the part {part} of its shards, not {given}")
+        if part is None and given is not None and store is not None:
             other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
             if other is not None:
                 why = f"has the document {other!r:.80}, which is not of the part {given}"
                 raise InputError(f"{self.shown} {why}: name another index")
-        return known if given is None else given
+        return part if given is None else given
 
     @contextmanager
     def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
@@ -489,11 +489,11 @@ class Adding(OpenIndex):
                 raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
         models = self.models  # one that cannot be loaded is known before a probe is paid for
-        found = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
-        known = store.hashes([document.id for document in documents]) if store else {}
-        new = [each for each in documents if index.has_new_rows(each, known.get(each.id))]
+        estimate = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
+        hashes = store.hashes([document.id for document in documents]) if store else {}
+        new = [each for each in documents if index.has_new_rows(each, hashes.get(each.id))]
         vectors = plan.estimate_embedding(new, chunking, models, store)
-        return replace(found, embedding=vectors)
+        return replace(estimate, embedding=vectors)
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
@@ -502,23 +502,23 @@ class Adding(OpenIndex):
         With a filter, only those that fulfil it, which may be none. Raises InputError where a
         pattern names no document, and for a filter as `snapshot`.
         """
-        named = self._match_ids(patterns) if patterns else sorted(self._open_store().hashes())
-        chosen = to_filter(where)
-        if chosen is None:
-            return named
-        fulfil = set(match.find_ids(self.snapshot(), chosen))
-        return [each for each in named if each in fulfil]
+        ids = self._match_ids(patterns) if patterns else sorted(self._open_store().hashes())
+        condition = to_filter(where)
+        if condition is None:
+            return ids
+        fulfil = set(match.find_ids(self.snapshot(), condition))
+        return [each for each in ids if each in fulfil]
 
     def _match_ids(self, patterns: Iterable[str]) -> list[str]:
         hashes = self._open_store().hashes()
-        known = sorted(hashes)
-        chosen: dict[str, None] = {}
+        all_ids = sorted(hashes)
+        ids: dict[str, None] = {}
         for pattern in patterns:
-            found = [pattern] if pattern in hashes else match_ids(pattern, known)
-            if not found:
+            matches = [pattern] if pattern in hashes else match_ids(pattern, all_ids)
+            if not matches:
                 raise InputError(f"no document {pattern!r} in {self.shown}: see 'clew list'")
-            chosen.update(dict.fromkeys(found))
-        return list(chosen)
+            ids.update(dict.fromkeys(matches))
+        return list(ids)
 
     @checked
     @one_at_a_time
@@ -537,25 +537,25 @@ class Adding(OpenIndex):
         document, and where nothing is given.
         """
         store = self._open_store()
-        chosen = to_remove(ids, where, lambda patterns: self.documents(*patterns, where=where))
+        matches = to_remove(ids, where, lambda patterns: self.documents(*patterns, where=where))
         if dry_run:
-            return chosen
-        gone = store.remove(chosen)
+            return matches
+        gone = store.remove(matches)
         self._renew(store)
         return gone
 
 
 def to_remove(
-    ids: str | Sequence[str], where: str | Filter | None, named: Callable[[list[str]], list[T]]
+    ids: str | Sequence[str], where: str | Filter | None, find: Callable[[list[str]], list[T]]
 ) -> list[T]:
-    """Return what `named` gives for the patterns of documents that are to be removed.
+    """Return what `find` gives for the patterns of documents that are to be removed.
 
     Raises InputError where nothing is given, and where nothing is found.
     """
     patterns = [ids] if isinstance(ids, str) else list(ids)
     if not patterns and to_filter(where) is None:
         raise InputError("name the documents to remove, by ids, patterns or a filter")
-    chosen = named(patterns)
-    if not any(chosen):
+    matches = find(patterns)
+    if not any(matches):
         raise InputError("no document has one of these names and fulfils the filter")
-    return chosen
+    return matches

@@ -16,12 +16,12 @@ from clew.types import Document, Evidence
 
 _OF_KINDS: Mapping[Kind, str] = {
     arguments.PATH: "folder home path",
-    arguments.TEXT: "name into spec label query patterns suffix",
+    arguments.TEXT: "name into spec label query patterns suffix start",
     arguments.TEXTS: "methods chunk_ids exclude",
     arguments.TEXT_OR_TEXTS: "ids",
     arguments.TRUTH: "processes gitignore web ocr prune again dry_run raw",
-    arguments.whole_numbers(0): "probe generation",
-    arguments.whole_numbers(1): "n_shards answer_tokens",
+    arguments.whole_numbers(0): "probe generation level",
+    arguments.whole_numbers(1): "n_shards answer_tokens chunks most",
     arguments.number(0): "every_s name_weight",
     arguments.number(0, 1): "core",
     arguments.MAPPING: "prices",

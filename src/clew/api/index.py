@@ -235,19 +235,19 @@ class Index(Adding, Upkeep, Askable):
                 budget=budget,
             )
         classify.read_labels(self.snapshot(question.where), label)  # before anything is paid for
-        found = pipeline.retrieve_evidence(question, self)
+        retrieved = pipeline.retrieve_evidence(question, self)
         meter = Meter()
         with meter.stage("classify"):
             classified = classify.classify_text(
                 question.text,
-                found.evidence,
-                found.snapshot,
+                retrieved.evidence,
+                retrieved.snapshot,
                 add_meter(limit_models(self.models, question.budget), meter),
                 column=label,
                 name_weight=name_weight,
-                budget_tokens=found.context_tokens,
+                budget_tokens=retrieved.context_tokens,
             )
-        return replace(classified, usage=found.evidence.usage + meter.usage())
+        return replace(classified, usage=retrieved.evidence.usage + meter.usage())
 
     @checked
     def show(self, name: str | None = None) -> dict[str, Any]:
@@ -288,8 +288,9 @@ class Index(Adding, Upkeep, Askable):
         """
         from clew.views.themes import check_report, write_report
 
+        snapshot = self.snapshot(where)
         check_report(Path(path))
-        return write_report(self.snapshot(where), Path(path), f"Themes of {self.shown}")
+        return write_report(snapshot, Path(path), f"Themes of {self.shown}")
 
     @checked
     def export(

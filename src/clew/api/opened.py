@@ -61,9 +61,9 @@ def one_at_a_time(
     """Let a method of `Index` that writes wait until no other thread writes by the same one."""
 
     @wraps(write)
-    def waiting(self: Opened, *given: P.args, **named: P.kwargs) -> T:
+    def waiting(self: Opened, *given: P.args, **keywords: P.kwargs) -> T:
         with self._writing:
-            return write(self, *given, **named)
+            return write(self, *given, **keywords)
 
     return waiting  # type: ignore[return-value]  # mypy tells the name `self` from none
 
@@ -168,7 +168,7 @@ class OpenIndex(Closing):
         InputError for a filter that cannot be read, a field that no document has, and where no
         document fulfils it.
         """
-        chosen = to_filter(where)
+        condition = to_filter(where)
         with self._lock:
             store = self._open_store()
             if self._snapshot is None or (
@@ -176,9 +176,9 @@ class OpenIndex(Closing):
             ):
                 self._snapshot, self._filtered = open_snapshot(store), Once(_MOST_FILTERED)
             snapshot, filtered = self._snapshot, self._filtered
-        if chosen is None:
+        if condition is None:
             return snapshot
-        return filtered.get(chosen, lambda: _select_documents(snapshot, chosen))
+        return filtered.get(condition, lambda: _select_documents(snapshot, condition))
 
     @checked
     def follow(self, every_s: float = _FOLLOW_S) -> None:
@@ -213,12 +213,12 @@ class OpenIndex(Closing):
                 why = f"has generation {newest}, not {generation} yet: name one that it has"
                 raise InputError(f"{self.shown} {why}")
             if before is None or before.generation != newest:
-                found = open_snapshot(store)
+                snapshot = open_snapshot(store)
                 if before is not None:
-                    found.prepare_as(before)
+                    snapshot.prepare_as(before)
                 with self._lock:
-                    self._snapshot, self._filtered = found, Once(_MOST_FILTERED)
-                return found.generation
+                    self._snapshot, self._filtered = snapshot, Once(_MOST_FILTERED)
+                return snapshot.generation
             return newest
 
     @property
@@ -272,8 +272,8 @@ class OpenIndex(Closing):
 
         Where the ledger has replies of it, it may not be needed at all.
         """
-        known = self._ledger.totals() if self._ledger.exists() else {}
-        if isinstance(llm, Conversation) and all(model != llm.name for model, _ in known):
+        totals = self._ledger.totals() if self._ledger.exists() else {}
+        if isinstance(llm, Conversation) and all(model != llm.name for model, _ in totals):
             llm.reach()
 
     @property
@@ -373,8 +373,8 @@ class OpenIndex(Closing):
         """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
         made_for = store.note(MADE_FOR).get("methods", ())
         used = retrieval.find_arrays(set(store.cache.names()) - GENERATION_ARRAYS)
-        found = {each.name: each for each in (*retrieval.list_needed_arrays(*made_for), *used)}
-        cached = [found[name] for name in sorted(found)]
+        arrays = {each.name: each for each in (*retrieval.list_needed_arrays(*made_for), *used)}
+        cached = [arrays[name] for name in sorted(arrays)]
         embedder = embedder or (lambda: self.models.embedder)
         index.finish_index(store, embedder, cached=cached, compact=compact)
 
@@ -420,11 +420,11 @@ def recorded_models(
     return models
 
 
-def _select_documents(snapshot: Snapshot, chosen: Filter) -> Snapshot:
+def _select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
     """Return the snapshot of the documents that fulfil a filter."""
-    rows = match.find_rows(snapshot, chosen)
+    rows = match.find_rows(snapshot, where)
     if not len(rows):
-        raise InputError(f"no document fulfils the filter {str(chosen)!r:.200}: see 'clew list'")
+        raise InputError(f"no document fulfils the filter {str(where)!r:.200}: see 'clew list'")
     if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
         return snapshot
     return snapshot.among(rows)

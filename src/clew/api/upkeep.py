@@ -124,17 +124,17 @@ class Upkeep(OpenIndex):
         from clew.store.database import FILE
         from clew.store.embedded import EmbeddedStore
 
-        found = [each for each in self.check() if not each.is_cached]
-        files = {each.file for each in found if not each.is_paid}
+        damages = [each for each in self.check() if not each.is_cached]
+        files = {each.file for each in damages if not each.is_paid}
         if FILE in files and opening.address_of(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
         store, meter, done = self._open_store(), Meter(budget=budget), repair.Repaired()
         if not isinstance(store, EmbeddedStore):
-            if found:
+            if damages:
                 raise InputError(opening.explain_repair(self.folder))
             return done
-        mended = paid.mend(self.folder, {each.file for each in found if each.is_paid})
+        mended = paid.mend(self.folder, {each.file for each in damages if each.is_paid})
         if files:
             self._check_embedder()
         if FILE in files:
@@ -195,7 +195,7 @@ class Upkeep(OpenIndex):
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
         hashes = sorted(self._open_store().hashes().items())
-        rows = (f"{id_} {index.get_rows_hash(found)}" for id_, found in hashes)
+        rows = (f"{id_} {index.get_rows_hash(content)}" for id_, content in hashes)
         return sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -208,7 +208,7 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     from clew.store.backup import unpack
     from clew.store.check import find_damages
 
-    with unpack(Path(source), Path(folder)) as (place, found):
+    with unpack(Path(source), Path(folder)) as (place, report):
         for each in find_damages(place, index.hash_content):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
@@ -216,4 +216,4 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
                 f"{source} holds a damaged index ({each.file}: {each.what}): it was so when the"
                 f" backup was made; take another, or mend that index with 'clew check --repair'"
             )
-    return found
+    return report

@@ -74,47 +74,47 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         if on_citation is None
         else _citation_listener(on_citation, question, context, evidence)
     )
-    told = None
+    writer = None
     if on_text is not None:
         unknown = "" if support is None else _UNKNOWN
-        told = AnswerText(on_text, unknown, on_marks, len(context.passages))
+        writer = AnswerText(on_text, unknown, on_marks, len(context.passages))
     if evidence.hits and not context.passages:
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
-    found = _take_own_answer(question, context, evidence)
-    if found is None and models.llm is not None and models.writes:
-        asked = _build_prompt(question, context, evidence.prompt, max_tokens, support)
-        hear = None if told is None else told.feed
-        reply = reply_to(models.llm, asked, part="answer", on_text=hear)
-        found = _build_llm_answer(
+    answer = _take_own_answer(question, context, evidence)
+    if answer is None and models.llm is not None and models.writes:
+        prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
+        hear = None if writer is None else writer.feed
+        reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
+        answer = _build_llm_answer(
             question, reply, context, evidence, may_refuse=support is not None
         )
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
-        evidence = evidence if found else _add_note(evidence, note)
-    if found is None and evidence.whole:
-        found = _build_themes(question, context, evidence)
-    if found is None and not _is_refused(evidence, min_support):
-        found = _build_named(question, context, evidence)
-    if found is None:
+        evidence = evidence if answer else _add_note(evidence, note)
+    if answer is None and evidence.whole:
+        answer = _build_themes(question, context, evidence)
+    if answer is None and not _is_refused(evidence, min_support):
+        answer = _build_named(question, context, evidence)
+    if answer is None:
         passages = context.passages
         sentences = find_sentences(passages, snapshot)
-        chosen, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
+        best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
-            found = _build_refusal(question, context, evidence)
+            answer = _build_refusal(question, context, evidence)
         else:
-            chosen, short = add_short_answer(
-                question, chosen, passages, models, evidence.support, most=quotes
+            best, short = add_short_answer(
+                question, best, passages, models, evidence.support, most=quotes
             )
-            chosen, note = add_difference(question, chosen, sentences, passages, evidence)
+            best, note = add_difference(question, best, sentences, passages, evidence)
             if note:
                 evidence, short = _add_note(evidence, note), None
-            found = replace(_build_quoted(question, chosen, context, evidence), short=short)
-    if told is not None:
-        told.end(found.text)
-    return found
+            answer = replace(_build_quoted(question, best, context, evidence), short=short)
+    if writer is not None:
+        writer.end(answer.text)
+    return answer
 
 
 def _citation_listener(
@@ -144,22 +144,22 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
 
 
 def _build_quoted(
-    question: str, chosen: Sequence[Quote], context: Context, evidence: Evidence
+    question: str, quotes: Sequence[Quote], context: Context, evidence: Evidence
 ) -> Answer:
-    first = list(dict.fromkeys(each.passage for each in chosen))
+    first = list(dict.fromkeys(each.passage for each in quotes))
     context = move_to_front(context, first)
     numbered = dict(zip(first, context.passages, strict=False))
     citations = [
-        _build_citation(numbered[each.passage], each.start, each.end, evidence) for each in chosen
+        _build_citation(numbered[each.passage], each.start, each.end, evidence) for each in quotes
     ]
-    said = [" ".join(each.quote.split()) for each in citations]
-    ends = accumulate(map(len, said), lambda end, size: end + 1 + size)  # a blank between two
+    texts = [" ".join(each.quote.split()) for each in citations]
+    ends = accumulate(map(len, texts), lambda end, size: end + 1 + size)  # a blank between two
     citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
     if not citations and not evidence.notes:
         evidence = _add_note(evidence, "nothing was found to quote")
     return Answer(
         question=question,
-        text=" ".join(said),
+        text=" ".join(texts),
         kind="quoted" if citations else "none",
         citations=tuple(citations),
         context=context,
@@ -212,15 +212,15 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
     None where the context has no sentence of any.
     """
     places = {(p.document_id, p.start): p for p in reversed(context.passages)}
-    said: dict[str, str] = {}
+    lines: dict[str, str] = {}
     cited: list[tuple[Passage, Step]] = []
     for *_, theme, sentence in (path.steps for path in evidence.paths):
         passage = places.get((sentence.document_id, sentence.start))
-        if passage is not None and theme.id not in said:
+        if passage is not None and theme.id not in lines:
             quote = " ".join(sentence.text.split())
-            said[theme.id] = f"{theme.text} ({theme.reason}): {quote}"
+            lines[theme.id] = f"{theme.text} ({theme.reason}): {quote}"
             cited.append((passage, sentence))
-    ends = accumulate(map(len, said.values()), lambda end, size: end + 1 + size)
+    ends = accumulate(map(len, lines.values()), lambda end, size: end + 1 + size)
     citations = tuple(
         _build_citation(passage, passage.start, sentence.end, evidence, (end,))
         for (passage, sentence), end in zip(cited, ends, strict=True)
@@ -229,7 +229,7 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
         return None
     return Answer(
         question=question,
-        text="\n".join(said.values()),
+        text="\n".join(lines.values()),
         kind="themes",
         citations=citations,
         context=context,
@@ -284,10 +284,10 @@ def _build_prompt(
     """
     if name not in _READINGS:
         return fill_prompt(name, question=question, max_tokens=max_tokens)
-    found = format_context(context, context.text.strip() or "(no passage was found)")
+    text = format_context(context, context.text.strip() or "(no passage was found)")
     estimate = "" if support is None else _ESTIMATE.format(support)
     return fill_prompt(
-        name, context=found, estimate=estimate, question=question, max_tokens=max_tokens
+        name, context=text, estimate=estimate, question=question, max_tokens=max_tokens
     )
 
 
@@ -305,26 +305,26 @@ def _build_llm_answer(
         return _build_refusal(question, context, evidence)
     if evidence.prompt not in _READINGS:
         return _build_generated(question, text, (), context, evidence)
-    found = find_citations(question, find_answer_line(reply.text), reply.text, context)
-    for note in found.notes:
+    result = find_citations(question, find_answer_line(reply.text), reply.text, context)
+    for note in result.notes:
         evidence = _add_note(evidence, note)
-    citations = tuple(_cite_range(each, evidence) for each in found.ranges)
+    citations = tuple(_cite_range(each, evidence) for each in result.ranges)
     answered = _build_generated(question, text, citations, context, evidence)
-    return replace(answered, unsupported=found.unsupported)
+    return replace(answered, unsupported=result.unsupported)
 
 
-def locate_citations(found: Answer, snapshot: Snapshot) -> Answer:
+def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
     """Return an answer whose citations have the section, pages and line of their own ranges.
 
     They had those of their passages, which may be longer.
     """
     layer = snapshot.layer("document")
-    rows = layer.rows([citation.document_id for citation in found.citations])
+    rows = layer.rows([citation.document_id for citation in answer.citations])
     citations = tuple(
         locate_citation(snapshot.documents([row])[0], citation) if row >= 0 else citation
-        for citation, row in zip(found.citations, rows, strict=True)
+        for citation, row in zip(answer.citations, rows, strict=True)
     )
-    return replace(found, citations=citations)
+    return replace(answer, citations=citations)
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
@@ -348,10 +348,10 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
     )
 
 
-def _cite_range(found: CitedRange, evidence: Evidence) -> Citation:
-    passage = found.passage
-    start, end = passage.start + found.start, passage.start + found.end
-    return _build_citation(passage, start, end, evidence, found.at)
+def _cite_range(span: CitedRange, evidence: Evidence) -> Citation:
+    passage = span.passage
+    start, end = passage.start + span.start, passage.start + span.end
+    return _build_citation(passage, start, end, evidence, span.at)
 
 
 def _build_citation(

@@ -112,29 +112,29 @@ def find_spans(text: str, mentions: Sequence[Mention], quote: int = 0) -> list[C
     Beside a name that is "Canton" and one behind a comma, "Canton, Ohio" is one; a date has its
     year, a number its noun.
     """
-    found: dict[Span, str] = {}
+    labels: dict[Span, str] = {}
     for m in mentions:
-        known = m.label in {"DATE", "TITLE"}
-        found[m.start, m.end] = m.label if known else "NAME"
-    names = sorted(span for span, label in found.items() if label == "NAME")
+        keeps_label = m.label in {"DATE", "TITLE"}
+        labels[m.start, m.end] = m.label if keeps_label else "NAME"
+    names = sorted(span for span, label in labels.items() if label == "NAME")
     ends = {b: a for a, b in names[::-1]}
     for c, d in names:
         if text[c - 2 : c] == ", " and c - 2 in ends:
-            found.setdefault((ends[c - 2], d), "PLACE")
-    for (a, b), label in list(found.items()):
+            labels.setdefault((ends[c - 2], d), "PLACE")
+    for (a, b), label in list(labels.items()):
         if label == "DATE":
             for year in _YEAR.finditer(text, a, b):
-                found.setdefault(year.span(), "YEAR")
+                labels.setdefault(year.span(), "YEAR")
     taken = [(m.start, m.end) for m in mentions if m.label != "TITLE"]
     for number in _NUMBER.finditer(text):
-        found.setdefault(number.span(), "NUMBER")
+        labels.setdefault(number.span(), "NUMBER")
         if unit := _UNIT.match(text, number.end()):
-            found.setdefault((number.start(), unit.end()), "AMOUNT")
+            labels.setdefault((number.start(), unit.end()), "AMOUNT")
     for span in chain.from_iterable(_cut_phrase(text, *s) for s in phrase_spans(text, taken)):
-        found.setdefault(span, "PHRASE")
+        labels.setdefault(span, "PHRASE")
     return [
         CandidateSpan(quote, a, b, label, text[a:b])
-        for (a, b), label in sorted(found.items())
+        for (a, b), label in sorted(labels.items())
         if text[a:b].strip()
     ]
 
@@ -159,12 +159,12 @@ class SpanSigns:
         self.texts = [each.text for each in quotes]
         self.in_question, *self._mentions = models.tagger.tag([question, *self.texts])
         self.kind, self.noun = _read_question(question)
-        self._known = term_set(question)
+        self._terms = term_set(question)
         self._frames = {_read_frame(question, start) for start in _find_values(question)} - {()}
         self.spans = self.find_spans(_LABELS[self.kind])
         self._titles = {name_key(strip_title(each.title)) for each in passages}
         has = [term_set(f"{each.title} {each.text}") for each in passages]
-        counts = {word: sum(word in each for each in has) for word in self._known}
+        counts = {word: sum(word in each for each in has) for word in self._terms}
         self._rarity = {w: float(np.log1p(len(has) / max(n, 1))) for w, n in counts.items()}
         self._models = models
 
@@ -185,10 +185,10 @@ class SpanSigns:
         """
         return [
             span
-            for i, (text, found) in enumerate(zip(self.texts, self._mentions, strict=True))
-            for span in find_spans(text, found, i)
+            for i, (text, mentions) in enumerate(zip(self.texts, self._mentions, strict=True))
+            for span in find_spans(text, mentions, i)
             if span.label in labels
-            and not self._known.issuperset(term_set(span.text))
+            and not self._terms.issuperset(term_set(span.text))
             and _read_frame(text, span.start) not in self._frames
         ]
 
@@ -215,7 +215,7 @@ class SpanSigns:
         is_year = "year" in terms(noun)
         shares = [self._share_words(i) for i in range(len(self.quotes))]
         own = [name_key(strip_title(each.passage.title)) for each in self.quotes]
-        found = []
+        rows = []
         for span, (near, like) in zip(self.spans, matches, strict=True):
             text, name = self.texts[span.quote], span.text
             before, behind = text[: span.start], text[span.end :]
@@ -240,13 +240,13 @@ class SpanSigns:
                 "other title": key in self._titles and key != own[span.quote],
                 "nested": any(_holds(other, span) for other in self.spans),
             }
-            found.append({name: float(value) for name, value in signs.items() if value})
-        return found
+            rows.append({name: float(value) for name, value in signs.items() if value})
+        return rows
 
     def _share_words(self, i: int) -> float:
-        said = term_set(f"{self.quotes[i].passage.title} {self.texts[i]}")
-        known = sum(self._rarity[word] for word in said & self._known)
-        return known / (sum(self._rarity.values()) or 1.0)
+        words = term_set(f"{self.quotes[i].passage.title} {self.texts[i]}")
+        weight = sum(self._rarity[word] for word in words & self._terms)
+        return weight / (sum(self._rarity.values()) or 1.0)
 
     def _match_types(self) -> dict[str, float]:
         """Return the cosine of each span's text with what is asked for, where words say that."""
@@ -266,14 +266,14 @@ class SpanSigns:
         """
         if not (self.spans and gives_tokens(self._models.embedder)):
             return [(0.0, 0.0)] * len(self.spans)
-        [asked] = self._models.embedder.embed_tokens([self.question])  # which is known
+        [query] = self._models.embedder.embed_tokens([self.question])  # which is known
         read = self._models.embedder.embed_tokens(self.texts)
-        vectors, at = unit_rows(asked.vectors), [(int(a), int(b)) for a, b in asked.spans]
+        vectors, at = unit_rows(query.vectors), [(int(a), int(b)) for a, b in query.spans]
         words = [(a, b) for _, a, b in term_spans(self.question)]
         content = np.array([any(overlap(s, w) for w in words) for s in at], dtype=np.float64)
         near = content * np.array(score_nearness(self.question, at))
         noun = np.array([overlap(s, self.noun) for s in at], dtype=np.float64)
-        found = []
+        matches = []
         for span in self.spans:
             tokens = [(int(a), int(b)) for a, b in read[span.quote].spans]
             similar = unit_rows(read[span.quote].vectors) @ vectors.T
@@ -284,8 +284,8 @@ class SpanSigns:
             for rows, weights in ((around, near), (inside, noun)):
                 best = similar[rows].max(axis=0) if rows.any() else np.zeros(len(weights))
                 pair.append(float(best @ weights / max(weights.sum(), 1e-9)))
-            found.append((pair[0], pair[1]))
-        return found
+            matches.append((pair[0], pair[1]))
+        return matches
 
 
 def _widen(text: str, span: CandidateSpan) -> Span:

@@ -170,7 +170,7 @@ class Askable:
             InputError: As of `search`; so are the others. What a listener raises is raised here,
                 once a reply that is paid for is recorded.
         """
-        asked = as_question(
+        question = as_question(
             question,
             method=method,
             parameters=parameters,
@@ -183,7 +183,7 @@ class Askable:
             exact=exact,
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)
-        return pipeline.answer_question(asked, self, listeners)
+        return pipeline.answer_question(question, self, listeners)
 
     @_checked
     def prove(self, answer: Answer) -> Proof:

@@ -49,20 +49,20 @@ class FoundCitations:
     notes: tuple[str, ...]
 
 
-def find_citations(question: str, said: str, reply: str, context: Context) -> FoundCitations:
-    """Return what the answer `said` may cite of a context; `reply` is all that the LLM wrote.
+def find_citations(question: str, answer: str, reply: str, context: Context) -> FoundCitations:
+    """Return what an `answer` may cite of a context; `reply` is all that the LLM wrote.
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
     citing, start = CitationFinder(question, context), 0
-    for match in find_marks(len(context.passages)).finditer(said):
-        citing.feed(said[start : match.start()], match[0])
+    for match in find_marks(len(context.passages)).finditer(answer):
+        citing.feed(answer[start : match.start()], match[0])
         start = match.end()
     if not start:  # there was no citation
         marks = find_marks().finditer(reply)
         citing.numbers = parse_numbers(" ".join(match[0] for match in marks))
-    citing.end(said[start:])
-    return citing.collect(said)
+    citing.end(answer[start:])
+    return citing.collect(answer)
 
 
 class CitationFinder:
@@ -97,35 +97,35 @@ class CitationFinder:
 
     def _find_holding(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
         """Return the ranges that hold a claim: of passages with its numbers, or of another one."""
-        named = [self._by_number[n] for n in numbers if n in self._by_number]
-        kept: list[Passage] = []
+        passages = [self._by_number[n] for n in numbers if n in self._by_number]
+        holders: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
         for start, end in sentence_spans(claim):
             wanted = _Claim(claim[start:end], self._question)
-            found = wanted.keep_holding(named) or wanted.find_other(
-                self._context.passages if named else ()
+            matches = wanted.keep_holding(passages) or wanted.find_other(
+                self._context.passages if passages else ()
             )
-            kept += found
-            if not (found or wanted.is_held(self._context.passages, self._rows)):
+            holders += matches
+            if not (matches or wanted.is_held(self._context.passages, self._rows)):
                 self._unsupported.append(collapse(claim[start:end]))
             place = len(self._plain) + (len(claim) if is_marked else end)
-            holding += [(p, a, b, place) for p in found for a, b in wanted.find_ranges(p.text)]
+            holding += [(p, a, b, place) for p in matches for a, b in wanted.find_ranges(p.text)]
         self._plain += claim
-        self._notes += _describe_unheld(named, kept)
-        ordered = [p for p in named if p in kept] + [p for p in kept if p not in named]
-        told: dict[tuple[int, int, int], list[int]] = {}
+        self._notes += _describe_unheld(passages, holders)
+        ordered = [p for p in passages if p in holders] + [p for p in holders if p not in passages]
+        ranges: dict[tuple[int, int, int], list[int]] = {}
         for passage in dict.fromkeys(ordered):
             for holder, a, b, place in holding:
                 if holder.number == passage.number:
-                    told.setdefault((holder.number, a, b), []).append(place)
-        for key, places in told.items():
+                    ranges.setdefault((holder.number, a, b), []).append(place)
+        for key, places in ranges.items():
             self._ranges.setdefault(key, []).extend(places)
-        return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in told.items()]
+        return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in ranges.items()]
 
-    def collect(self, said: str) -> FoundCitations:
-        """Return all that is cited of the whole answer, `said` with its citations."""
+    def collect(self, text: str) -> FoundCitations:
+        """Return all that is cited of the whole answer, `text` with its citations."""
         n_passages = len(self._context.passages)
-        plain, answer = find_marks(n_passages).sub("", said), strip_marks(said, n_passages)
+        plain, answer = find_marks(n_passages).sub("", text), strip_marks(text, n_passages)
         left_off = len(plain) - len(plain.lstrip(AROUND))
         ranges = []
         for (number, a, b), at in self._ranges.items():
@@ -135,10 +135,10 @@ class CitationFinder:
         return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))
 
 
-def _describe_unheld(named: Sequence[Passage], kept: Sequence[Passage]) -> Iterator[str]:
+def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
     """Yield notes on passages that do not hold the claim, and on those that do."""
-    wrong = [f"[{p.number}]" for p in named if p not in kept]
-    right = [f"[{p.number}]" for p in kept if p not in named]
+    wrong = [f"[{p.number}]" for p in passages if p not in holders]
+    right = [f"[{p.number}]" for p in holders if p not in passages]
     if wrong:
         instead = f": {', '.join(right)} is cited instead" if right else ": it is not cited"
         yield f"the LLM named {', '.join(wrong)} for what is not said there{instead}"
@@ -148,29 +148,29 @@ class _Claim:
     """A sentence of an answer: what it says that the question does not."""
 
     def __init__(self, sentence: str, question: str) -> None:
-        self._asked = set(terms(question))
+        self._question_terms = set(terms(question))
         spans = {term: sentence[start] for term, start, _ in term_spans(sentence)}
-        new = spans.keys() - self._asked - _SAYS_NOTHING
+        new = spans.keys() - self._question_terms - _SAYS_NOTHING
         self._new = {term: spans[term].islower() for term in new}  # whether a form will do
         self._numbers = set(_DIGITS.findall(sentence)) - set(_DIGITS.findall(question))
         self._least = _HELD_PAIRS if is_uncased(sentence) else _HELD
         self._quotes = [_fold_text(quote) for quote in _QUOTES.findall(sentence)]
 
-    def keep_holding(self, named: Sequence[Passage]) -> list[Passage]:
+    def keep_holding(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return those of some passages that hold the sentence together, and that lead there."""
-        texts = {passage.number: _passage_text(passage) for passage in named}
+        texts = {passage.number: _passage_text(passage) for passage in passages}
         words = {number: self._held_words(text) for number, text in texts.items()}
         held: set[str] = set()
         holding: list[Passage] = []
-        for passage in sorted(named, key=lambda p: -len(words[p.number])):
+        for passage in sorted(passages, key=lambda p: -len(words[p.number])):
             if words[passage.number] - held:
                 holding.append(passage)
                 held |= words[passage.number]
         if self._new and not self._stands_in(" ".join(texts[p.number] for p in holding)):
             return []
-        known = set(terms(" ".join(texts[p.number] for p in holding)))
-        leading = [p for p in named if self._asked & set(terms(texts[p.number])) - known]
-        return [p for p in named if p in holding or p in leading]
+        have = set(terms(" ".join(texts[p.number] for p in holding)))
+        leading = [p for p in passages if self._question_terms & set(terms(texts[p.number])) - have]
+        return [p for p in passages if p in holding or p in leading]
 
     def find_ranges(self, text: str) -> list[tuple[int, int]]:
         """Return the sentences of a passage by which it holds the sentence, or leads there.
@@ -183,23 +183,23 @@ class _Claim:
             self._held_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
             for a, b in spans
         ]
-        asked = [len(self._asked.intersection(terms(text[a:b]))) for a, b in spans]
+        overlaps = [len(self._question_terms.intersection(terms(text[a:b]))) for a, b in spans]
         quoted = [sum(quote in _fold_text(text[a:b]) for quote in self._quotes) for a, b in spans]
         wanted = set().union(*own)
-        chosen: list[int] = []
+        rows: list[int] = []
         have: set[str] = set()
-        while len(chosen) < _MOST_SENTENCES:
-            rest = [i for i in range(len(spans)) if i not in chosen]
-            gains = [(quoted[i], len(own[i] - have), asked[i], -i) for i in rest]
+        while len(rows) < _MOST_SENTENCES:
+            rest = [i for i in range(len(spans)) if i not in rows]
+            gains = [(quoted[i], len(own[i] - have), overlaps[i], -i) for i in rest]
             best = -max(gains, default=(0, 0, 0, 0))[-1]
-            if not rest or not (own[best] - have or (not chosen and asked[best] + quoted[best])):
+            if not rest or not (own[best] - have or (not rows and overlaps[best] + quoted[best])):
                 break
-            chosen.append(best)
+            rows.append(best)
             have |= own[best]
             is_enough = len(have) >= self._least * len(wanted)
             if is_enough and not (wanted & self._numbers) - have:
                 break
-        return _merge_spans([spans[i] for i in sorted(chosen)], text) or [(0, len(text))]
+        return _merge_spans([spans[i] for i in sorted(rows)], text) or [(0, len(text))]
 
     def find_other(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return the first passage that holds the sentence alone, if one does."""
@@ -228,13 +228,13 @@ class _Claim:
 
 def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
     """Return ranges of a text, those as one between which nothing stands."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for start, end in spans:
-        if found and not text[found[-1][1] : start].strip():
-            found[-1] = found[-1][0], end
+        if ranges and not text[ranges[-1][1] : start].strip():
+            ranges[-1] = ranges[-1][0], end
         else:
-            found.append((start, end))
-    return found
+            ranges.append((start, end))
+    return ranges
 
 
 def _is_form(one: str, other: str) -> bool:

@@ -43,13 +43,13 @@ class Labels:
     rows: Mapping[str, int]  # of the names, by their keys
     of_document: NDArray[np.int64]  # (n_documents,), -1 for one without a label
 
-    def find(self, said: str) -> int | None:
+    def find(self, reply: str) -> int | None:
         """Return the label of this name, or None.
 
         A reply may have it alone on its last line, or behind a colon there.
         """
-        line = said.strip().rpartition("\n")[2]
-        tried = map(label_key, (said, line, line.rpartition(":")[2]))
+        line = reply.strip().rpartition("\n")[2]
+        tried = map(label_key, (reply, line, line.rpartition(":")[2]))
         return next((self.rows[key] for key in tried if key in self.rows), None)
 
 
@@ -95,49 +95,49 @@ def classify_text(
         raise InputError(f"the weight of names is 0 to 1, not {name_weight}")
     if budget_tokens < 1:
         raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
-    known = read_labels(snapshot, column)
+    labels = read_labels(snapshot, column)
     candidates: list[tuple[int, float]] = []
     weight = name_weight or 0.0
     if evidence.method != _ALONE:
-        found = [row for row in dict.fromkeys(_hit_labels(known, snapshot, evidence)) if row >= 0]
+        rows = [row for row in dict.fromkeys(_hit_labels(labels, snapshot, evidence)) if row >= 0]
         names = snapshot.get(_LABEL_NAMES, column, models=models)
         if name_weight is None:
             weight = snapshot.get(_NAME_WEIGHT, column, models=models)
         fit = names.score_fit(_embed_texts(models.embedder, [text], "document")[0])
-        candidates = _rank_labels(found, fit, weight)
+        candidates = _rank_labels(rows, fit, weight)
     classified = Classified(
         text=text,
-        label=known.names[_choose_first(candidates, known, snapshot, models, text)],
+        label=labels.names[_choose_first(candidates, labels, snapshot, models, text)],
         out_of_set=False,
-        candidates=tuple((known.names[row], score) for row, score in candidates),
+        candidates=tuple((labels.names[row], score) for row, score in candidates),
         name_weight=weight,
         evidence=evidence,
     )
     if models.llm is None:
         return classified
-    rows = [row for row, _ in candidates] or list(range(len(known.names)))
-    request, notes = _build_prompt(text, rows, known, snapshot, evidence, budget_tokens)
+    rows = [row for row, _ in candidates] or list(range(len(labels.names)))
+    request, notes = _build_prompt(text, rows, labels, snapshot, evidence, budget_tokens)
     if request is None:
         return replace(classified, notes=notes)
     reply = reply_to(models.llm, request, part="answer")
-    return _take_reply(replace(classified, notes=notes), reply, rows, known)
+    return _take_reply(replace(classified, notes=notes), reply, rows, labels)
 
 
 def _take_reply(
-    classified: Classified, reply: Reply, rows: Sequence[int], known: Labels
+    classified: Classified, reply: Reply, rows: Sequence[int], labels: Labels
 ) -> Classified:
     """Return what was classified with the label that an LLM chose among `rows`, or with a note."""
-    said, notes = reply.text.strip(), classified.notes
-    if reply.error or not said:
+    text, notes = reply.text.strip(), classified.notes
+    if reply.error or not text:
         note = f"the LLM gave no label ({reply.error or 'an empty reply'}){_INSTEAD}"
         return replace(classified, notes=(*notes, note))
-    chosen = known.find(said)
-    if chosen is None:
+    row = labels.find(text)
+    if row is None:
         note = f"the LLM said no label of the index{_INSTEAD}"
-        return replace(classified, said=said, notes=(*notes, note), out_of_set=True)
-    if chosen not in rows:
+        return replace(classified, said=text, notes=(*notes, note), out_of_set=True)
+    if row not in rows:
         notes = (*notes, "the LLM chose a label that was no candidate")
-    return replace(classified, said=said, notes=notes, label=known.names[chosen])
+    return replace(classified, said=text, notes=notes, label=labels.names[row])
 
 
 # -- labels and their names -----------------------------------------------------------------------
@@ -196,10 +196,10 @@ def _estimate_name_weight(snapshot: Snapshot, column: str, *, models: Models) ->
     1 for all texts right, 0 for no fewer errors (as Goodman and Kruskal's lambda). Up to
     `_SAMPLE` labelled texts of the index, evenly taken, are tried.
     """
-    known, names = read_labels(snapshot, column), snapshot.get(_LABEL_NAMES, column, models=models)
-    labelled = np.flatnonzero(known.of_document >= 0)
+    labels, names = read_labels(snapshot, column), snapshot.get(_LABEL_NAMES, column, models=models)
+    labelled = np.flatnonzero(labels.of_document >= 0)
     some = labelled[:: -(-len(labelled) // _SAMPLE)]
-    right = known.of_document[some]
+    right = labels.of_document[some]
     fits = [names.score_fit(_stored_vectors(snapshot, int(document))) for document in some]
     by_name = np.argmax(np.round(fits, DECIMALS), axis=1)
     n_wrong = int(np.sum(by_name != right))
@@ -233,14 +233,14 @@ def _stored_vectors(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
 # -- candidates -----------------------------------------------------------------------------------
 
 
-def _hit_labels(known: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
+def _hit_labels(labels: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
     """Return the label of each hit's document, -1 for one that has none or is gone."""
     documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
-    return [int(known.of_document[row]) if row >= 0 else -1 for row in documents]
+    return [int(labels.of_document[row]) if row >= 0 else -1 for row in documents]
 
 
 def _rank_labels(
-    found: Sequence[int], fit: NDArray[np.float64], weight: float
+    rows: Sequence[int], fit: NDArray[np.float64], weight: float
 ) -> list[tuple[int, float]]:
     """Return the best labels with their scores: a weighted sum of two reciprocal ranks.
 
@@ -251,7 +251,7 @@ def _rank_labels(
     by_name = np.empty(n)
     by_name[top_k(fit, n)] = np.arange(1, n + 1)
     by_hit = np.full(n, np.inf)
-    by_hit[list(found)] = np.arange(1, len(found) + 1)
+    by_hit[list(rows)] = np.arange(1, len(rows) + 1)
     scores = weight / by_name + (1 - weight) / by_hit
     order = np.lexsort((by_name, by_hit, -np.round(scores, DECIMALS)))[:CANDIDATES]
     return [(int(row), float(scores[row])) for row in order if scores[row] > 0]
@@ -259,7 +259,7 @@ def _rank_labels(
 
 def _choose_first(
     candidates: Sequence[tuple[int, float]],
-    known: Labels,
+    labels: Labels,
     snapshot: Snapshot,
     models: Models,
     text: str,
@@ -269,7 +269,7 @@ def _choose_first(
         return candidates[0][0]
     [vector] = models.embedder.embed([text], kind="query")
     layer = snapshot.layer("chunk")
-    labelled = known.of_document[layer.columns["document"]]
+    labelled = labels.of_document[layer.columns["document"]]
     cosines = np.where(labelled >= 0, layer.vectors @ vector, -np.inf)
     return int(labelled[top_k(cosines, 1)[0]])
 
@@ -280,7 +280,7 @@ def _choose_first(
 def _build_prompt(
     text: str,
     rows: Sequence[int],
-    known: Labels,
+    labels: Labels,
     snapshot: Snapshot,
     evidence: Evidence,
     budget_tokens: int,
@@ -293,7 +293,7 @@ def _build_prompt(
     cut = tokens.truncate(text, budget_tokens // 2)
     left = budget_tokens - tokens.count(cut)
     room = left // 2 if evidence.tables else left
-    lines = _describe_labels(rows, known, snapshot, evidence, room)
+    lines = _describe_labels(rows, labels, snapshot, evidence, room)
     fit = take_fitting(range(len(lines)), lambda i: tokens.count(lines[i]), room)
     left -= sum(tokens.count(lines[i]) for i in fit)
     notes = []
@@ -319,26 +319,26 @@ def _build_prompt(
 
 
 def _describe_labels(
-    rows: Sequence[int], known: Labels, snapshot: Snapshot, evidence: Evidence, room: int
+    rows: Sequence[int], labels: Labels, snapshot: Snapshot, evidence: Evidence, room: int
 ) -> list[str]:
     """Return a line for each label, with the beginning of its first hit, or of its first text.
 
     Examples share what the labels themselves leave of `room` tokens.
     """
-    heads = [f"- {known.names[row]}" for row in rows]
+    heads = [f"- {labels.names[row]}" for row in rows]
     spare = room - sum(tokens.count(f"{head}: \n") for head in heads)
     size = 0 if evidence.method == _ALONE else min(spare // len(rows), EXAMPLE_TOKENS)
     if size < 1:
         return [f"{head}\n" for head in heads]
     of_hits: dict[int, str] = {}
-    for row, hit in zip(_hit_labels(known, snapshot, evidence), evidence.hits, strict=True):
+    for row, hit in zip(_hit_labels(labels, snapshot, evidence), evidence.hits, strict=True):
         of_hits.setdefault(row, hit.text)
-    examples = [of_hits.get(row) or _first_text(row, known, snapshot) for row in rows]
+    examples = [of_hits.get(row) or _first_text(row, labels, snapshot) for row in rows]
     cut = [tokens.truncate(collapse(example), size) for example in examples]
     return [f"{head}: {example}\n" for head, example in zip(heads, cut, strict=True)]
 
 
-def _first_text(label: int, known: Labels, snapshot: Snapshot) -> str:
+def _first_text(label: int, labels: Labels, snapshot: Snapshot) -> str:
     layer = snapshot.layer("chunk")
-    chunk = int(np.argmax(known.of_document[layer.columns["document"]] == label))
+    chunk = int(np.argmax(labels.of_document[layer.columns["document"]] == label))
     return layer.texts([chunk])[0]

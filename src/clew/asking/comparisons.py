@@ -88,8 +88,8 @@ def compare_sides(
     dates = [_find_date(question, text) for text in texts]
     if dates[0] is None or dates[1] is None:
         return None
-    known = min(map(len, (dates[0], dates[1])))
-    first, second = dates[0][:known], dates[1][:known]
+    n = min(map(len, (dates[0], dates[1])))
+    first, second = dates[0][:n], dates[1][:n]
     if first == second:
         return None
     is_first = (first > second) == bool(_LAST.search(question))
@@ -104,11 +104,11 @@ def asks_of_another(question: str) -> bool:
 
 def _find_behind(text: str, quotes: Sequence[Quote], sides: Sequence[Side]) -> str:
     """Return the first quote about something else that a text names by its title, "" without."""
-    known = {side.quote for side in sides}
-    rest = [quote for i, quote in enumerate(quotes) if i not in known]
+    own = {side.quote for side in sides}
+    rest = [quote for i, quote in enumerate(quotes) if i not in own]
     names = [strip_title(quote.passage.title) for quote in rest]
-    named = (q.text for q, name in zip(rest, names, strict=True) if name and name in text)
-    return next(named, "")
+    texts = (q.text for q, name in zip(rest, names, strict=True) if name and name in text)
+    return next(texts, "")
 
 
 def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
@@ -116,18 +116,18 @@ def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
 
     A name within a longer one that it also has is none.
     """
-    asked = question.casefold()
-    found: dict[str, Side] = {}
+    text = question.casefold()
+    sides: dict[str, Side] = {}
     for i, quote in enumerate(quotes):
         name = strip_title(quote.passage.title)
-        at, place = asked.find(name.casefold()), quote.passage.text.find(name)
-        if name and name_key(name) not in found and at >= 0:
+        at, place = text.find(name.casefold()), quote.passage.text.find(name)
+        if name and name_key(name) not in sides and at >= 0:
             span = (place, place + len(name)) if place >= 0 else None
-            found[name_key(name)] = Side(i, span, at)
-    kept = [s for k, s in found.items() if not any(k != o and has_key(f" {o} ", k) for o in found)]
-    if any(_INDIRECT.search(question[: side.at]) for side in kept):
+            sides[name_key(name)] = Side(i, span, at)
+    outer = [s for k, s in sides.items() if not any(k != o and has_key(f" {o} ", k) for o in sides)]
+    if any(_INDIRECT.search(question[: side.at]) for side in outer):
         return []
-    return sorted(kept, key=lambda side: side.at)
+    return sorted(outer, key=lambda side: side.at)
 
 
 def _ask_both(
@@ -144,23 +144,23 @@ def _ask_both(
         keys = [
             {
                 name_key(text[m.start : m.end])
-                for m in found
+                for m in own
                 if m.label != "DATE" and (is_wide or _is_inner(text, m))
             }
-            for text, found in zip(texts, mentions, strict=True)
+            for text, own in zip(texts, mentions, strict=True)
         ]
         return "same yes" if keys[0] & keys[1] - set(names) else None  # it may be unsaid
     if not _BOTH.search(question):
         return None
-    asked = set(terms(question)) - {word for name in names for word in terms(name)}
-    if not asked:
+    words = set(terms(question)) - {word for name in names for word in terms(name)}
+    if not words:
         return None
-    said = [
+    term_sets = [
         set(terms(text)) | set(terms(quotes[s.quote].passage.title))
         for text, s in zip(texts, sides, strict=True)
     ]
     missing = {
-        word for has in said for word in asked if not any(_is_form(word, each) for each in has)
+        word for has in term_sets for word in words if not any(_is_form(word, each) for each in has)
     }
     places = {word for word, start, _ in term_spans(question) if _IN.search(question[:start])}
     if missing & places:  # Sydney is in Australia, which its quote need not say

@@ -129,13 +129,13 @@ def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passa
 
 def _fit_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
     """Return the first rows of each table that fit into `limit` tokens together."""
-    kept = []
+    parts = []
     for table in tables:
         part = _truncate_table(table, limit)
         if part.rows:
-            kept.append(part)
+            parts.append(part)
             limit -= tokens.count(_format_table(part))
-    return tuple(kept)
+    return tuple(parts)
 
 
 def _truncate_table(table: Table, limit: int) -> Table:

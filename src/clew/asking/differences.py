@@ -96,11 +96,11 @@ def find_difference(
     return own[0][1], others[0][1]
 
 
-def _find_own(said: _Said, other: _Said) -> _Values:
+def _find_own(sentence: _Said, other: _Said) -> _Values:
     """Return the values of a sentence that another one lacks."""
     return tuple(
         (kind, text)
-        for kind, text in dict.fromkeys(said.values)
+        for kind, text in dict.fromkeys(sentence.values)
         if (kind, text) not in other.values
         and not (kind == "name" and _read_words(text) <= other.all_words)
     )
@@ -144,23 +144,22 @@ def add_difference(
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
     """
-    found = (
-        next(_find_differing(question, quotes[0], sentences, passages), None) if quotes else None
-    )
-    if found is None:
+    differing = _find_differing(question, quotes[0], sentences, passages) if quotes else iter(())
+    difference = next(differing, None)
+    if difference is None:
         return list(quotes), ""
-    other, *values = found
+    other, *values = difference
     metadata = {hit.document_id: hit.metadata for hit in evidence.hits}
     pair = [quotes[0], other]
     dates = [find_date(metadata.get(each.passage.document_id, {})) for each in pair]
     if all(dates) and parse_period(dates[1]) > parse_period(dates[0]):  # type: ignore[operator]
         pair, dates, values = pair[::-1], dates[::-1], values[::-1]
     rest = [each for each in quotes[1:] if (each.passage, each.end) != (other.passage, other.end)]
-    said = (
+    claims = (
         f"“{value}” ({', '.join(filter(None, (quote.passage.document_id, date)))})"
         for value, quote, date in zip(values, pair, dates, strict=True)
     )
-    return [*pair, *rest][: max(len(quotes), 2)], f"two documents differ: {' and '.join(said)}"
+    return [*pair, *rest][: max(len(quotes), 2)], f"two documents differ: {' and '.join(claims)}"
 
 
 def _find_differing(
@@ -169,15 +168,15 @@ def _find_differing(
     """Yield the sentences of other documents that differ from a quote, and the two values."""
     end = first.end - first.passage.start
     ends = (s.parts[-1] for s in sentences if s.end == end and passages[s.place] is first.passage)
-    said = first.passage.title, next(ends, first.text)
-    terms = term_set(said[1])
+    sentence = first.passage.title, next(ends, first.text)
+    terms = term_set(sentence[1])
     for each in sentences:
         passage = passages[each.place]
         if passage.document_id == first.passage.document_id:
             continue
         if len(terms & term_set(each.said)) < _LEAST_SHARED * len(terms) - 1:
             continue
-        values = find_difference(question, said, (passage.title, each.said))
+        values = find_difference(question, sentence, (passage.title, each.said))
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
             yield Quote(passage, a, b, first.probability), *values

@@ -103,14 +103,14 @@ def resolve_question(
     if not rules.leans_on_turns(question, surely=models.llm is None):
         return question, ()
     notes: tuple[str, ...] = ()
-    found = question
+    query = question
     if models.llm is not None:
-        found, fault = _resolve_by_llm(question, turns, models.llm)
+        query, fault = _resolve_by_llm(question, turns, models.llm)
         if fault:
             notes = (f"the LLM gave no question of its own ({fault}): names of earlier turns then",)
     if models.llm is None or notes:
-        found = rules.resolve(question, turns)
-    return found, notes if found == question else (*notes, f"the question was read as “{found}”")
+        query = rules.resolve(question, turns)
+    return query, notes if query == question else (*notes, f"the question was read as “{query}”")
 
 
 def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
@@ -118,12 +118,12 @@ def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
     turns: list[tuple[str, str]] = []
     left = _MOST_TOKENS
     for each in reversed(history[-_MOST_TURNS:]):
-        asked = tokens.truncate(" ".join(each.question.split()), _MOST_OF_QUESTION)
-        said = tokens.truncate(" ".join(each.answer.split()), _MOST_OF_ANSWER)
-        left -= tokens.count(asked) + tokens.count(said)
+        question = tokens.truncate(" ".join(each.question.split()), _MOST_OF_QUESTION)
+        answer = tokens.truncate(" ".join(each.answer.split()), _MOST_OF_ANSWER)
+        left -= tokens.count(question) + tokens.count(answer)
         if left < 0:
             break
-        turns.append((asked, said))
+        turns.append((question, answer))
     return turns[::-1]
 
 
@@ -131,25 +131,25 @@ def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -
     """Return the question that an LLM writes, and what is wrong with it."""
     pieces = [
         Excerpt(mark, text)
-        for asked, said in turns
-        for mark, text in (("Question: ", asked), ("Answer: ", said))
+        for query, answer in turns
+        for mark, text in (("Question: ", query), ("Answer: ", answer))
     ]
-    asked = fill_prompt(
+    prompt = fill_prompt(
         "follow_up",
         schema=_SCHEMA,
         max_tokens=_REPLY_TOKENS,
         turns=quote_lines(pieces),
         question=question,
     )
-    reply = reply_to(llm, asked)
+    reply = reply_to(llm, prompt)
     if reply.error:
         return question, reply.error
-    found = " ".join(str(reply.data["question"]).split())
-    if not terms(found):
+    reading = " ".join(str(reply.data["question"]).split())
+    if not terms(reading):
         return question, "an empty question"
-    if len(found) > max(_LONGEST, 2 * len(question)):
-        return question, f"a question of {len(found):,} characters"
-    return found, ""
+    if len(reading) > max(_LONGEST, 2 * len(question)):
+        return question, f"a question of {len(reading):,} characters"
+    return reading, ""
 
 
 class _Rules:
@@ -173,8 +173,8 @@ class _Rules:
     def resolve(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
         """Return the question with names of the turns before, each read likewise."""
         before = _EarlierTurn()
-        for asked, said in turns:
-            before = _EarlierTurn(self._resolve_after(asked, before), asked, said)
+        for query, answer in turns:
+            before = _EarlierTurn(self._resolve_after(query, before), query, answer)
         return self._resolve_after(question, before)
 
     def _resolve_after(self, question: str, before: _EarlierTurn) -> str:
@@ -183,46 +183,46 @@ class _Rules:
         own = self._find_names(question)
         if _BEGINS.match(question) and (whole := self._replace_name(question, own, before.read)):
             return whole
-        known = {name_key(each.text) for each in own}
+        keys = {name_key(each.text) for each in own}
         words = _find_unbound(question, own)
         of_both = self._find_names(before.answer), self._find_names(before.read)
         first = _prefers_answer(words[0][0] if words else "", before.read)
         ordered = chain(*(of_both if first else of_both[::-1]))
-        names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in known)
+        names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in keys)
         if names:
             return f"{question} ({', '.join(islice(names, _MOST_NAMES))})"
         return question if own else f"{question} ({before.asked})"
 
-    def _replace_name(self, question: str, own: Sequence[_Name], asked: str) -> str:
+    def _replace_name(self, question: str, own: Sequence[_Name], before: str) -> str:
         """Return the question before with another name or date in the place of its own."""
         rest = _BEGINS.sub("", question, count=1)
         if len(own) == 1 and len(terms(rest)) - len(terms(own[0].text)) <= _FEW:
-            names = self._find_names(asked)
+            names = self._find_names(before)
             if names:
-                return f"{asked[: names[0].start]}{own[0].text}{asked[names[0].end :]}"
+                return f"{before[: names[0].start]}{own[0].text}{before[names[0].end :]}"
         if not own and len(terms(rest)) <= _FEW + 1:
-            tagged = self._models.tagger.tag([rest, asked])
+            tagged = self._models.tagger.tag([rest, before])
             new, old = (next((m for m in each if m.label == "DATE"), None) for each in tagged)
             if new and old:
-                return f"{asked[: old.start]}{rest[new.start : new.end]}{asked[old.end :]}"
-            return f"{rest} {asked}"
+                return f"{before[: old.start]}{rest[new.start : new.end]}{before[old.end :]}"
+            return f"{rest} {before}"
         return ""
 
     def _search_names(self, text: str) -> list[_Name]:
         """Return the names in a text by their places, the whole ones of those inside each other."""
         if not any(c.isupper() for c in text):
-            found = [each.mention for each in named_entities(self._snapshot, text)]
-            places = [(text.find(name), name) for name in found]
+            names = [each.mention for each in named_entities(self._snapshot, text)]
+            places = [(text.find(name), name) for name in names]
             return [_Name(name, at, at + len(name)) for at, name in sorted(places) if at >= 0]
         [mentions] = self._models.tagger.tag([text])
         spans = [(m.start, m.end) for m in mentions if m.label != "DATE"]
         spans = [(a, b) for a, b in spans if not _MONTH.fullmatch(text, a, b)]
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
-        known = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
+        outer = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
         others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
-        taken = {place for start, end in known for place in range(start, end)}
+        taken = {place for start, end in outer for place in range(start, end)}
         free = [(a, b) for a, b in _outer_spans(others) if taken.isdisjoint(range(a, b))]
-        return [_Name(text[a:b], a, b) for a, b in sorted([*known, *free])]
+        return [_Name(text[a:b], a, b) for a, b in sorted([*outer, *free])]
 
 
 def _begins_sentence(text: str, start: int) -> bool:
@@ -273,9 +273,9 @@ def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bo
     return word in _OF_SUBJECT or bool(_BREAK.search(question, before[-1].end, start))
 
 
-def _prefers_answer(kind: str, asked: str) -> bool:
+def _prefers_answer(kind: str, question: str) -> bool:
     """Say whether such a word rather stands for what was answered than for what was asked about."""
-    wanted = question_kind(asked)
+    wanted = question_kind(question)
     if kind == _PERSON:
         return wanted in {"person", "name"}
     if kind in {_THING, _PLACE}:

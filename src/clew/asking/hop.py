@@ -34,10 +34,8 @@ def hop_on(start: str, snapshot: Snapshot, models: Models, query: str, chunks: i
     title names them, times its likeness to the `query` if there is one. There is one passage of a
     document, and none of the start's own; its path says by which entity, and in which sentence.
 
-    Raises InputError where nothing has the id or name `start`, and for `chunks` below 1.
+    Raises InputError where nothing has the id or name `start`.
     """
-    if chunks < 1:
-        raise InputError(f"a hop leads to at least 1 passage, not {chunks}")
     own, entities = _find_start(start, snapshot)
     scores, by_entity = _score_chunks(entities, snapshot)
     owners = snapshot.layer("chunk").columns["document"]
@@ -92,14 +90,14 @@ def _score_chunks(
     rarest = np.argsort(counts, kind="stable")
     fits = np.cumsum(counts[rarest]) <= _MOST_MENTIONS
     fits[:1] = True
-    kept = rarest[fits]
-    found = steps.entity_chunks(snapshot).entries_of(entities[kept])
-    given = np.log1p(n / counts[kept])[found.owners]
-    given *= np.where(found.data & steps.TITLED > 0, _TITLE, 1.0)
-    order = np.lexsort((found.owners, given))  # the strongest entity of a chunk is written last
+    rows = rarest[fits]
+    entries = steps.entity_chunks(snapshot).entries_of(entities[rows])
+    given = np.log1p(n / counts[rows])[entries.owners]
+    given *= np.where(entries.data & steps.TITLED > 0, _TITLE, 1.0)
+    order = np.lexsort((entries.owners, given))  # the strongest entity of a chunk is written last
     strongest = np.full(n, -1, dtype=np.intp)
-    strongest[found.indices[order]] = entities[kept][found.owners[order]]
-    totals = np.bincount(found.indices, weights=given, minlength=n)
+    strongest[entries.indices[order]] = entities[rows][entries.owners[order]]
+    totals = np.bincount(entries.indices, weights=given, minlength=n)
     return np.asarray(totals, dtype=np.float64), strongest
 
 

@@ -31,17 +31,17 @@ def build_method(
             f" clew.methods"
         )
     kind = methods.load(name)
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    options = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     bounding = methods.get_limits(kind).tokens
     if context_tokens is not None and bounding:
         parameters = {bounding: context_tokens, **parameters}
     for parameter, value in parameters.items():
-        if parameter not in known:
+        if parameter not in options:
             raise InputError(
                 f"the method {name!r} has no parameter {parameter!r}: take one of"
-                f" {', '.join(known)}"
+                f" {', '.join(options)}"
             )
-        _check_type(name, parameter, value, known[parameter].default)
+        _check_type(name, parameter, value, options[parameter].default)
     method = kind(**parameters)  # which knows its own limits
     for parameter, value in parameters.items():
         if isinstance(value, int | float) and not 0 <= value < math.inf:

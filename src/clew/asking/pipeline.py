@@ -120,17 +120,17 @@ def run_method(
 
 def answer_question(question: Question, source: Askable, listeners: Listeners) -> Answer:
     """Retrieve evidence for a question, and answer from it."""
-    found = retrieve_evidence(question, source, for_answer=True)
+    retrieved = retrieve_evidence(question, source, for_answer=True)
     if listeners.on_evidence is not None:
-        listeners.on_evidence(found.evidence)
+        listeners.on_evidence(retrieved.evidence)
     answer = answer_from(
-        found.evidence,
-        found.snapshot,
-        found.models,
-        replace(question, context_tokens=found.context_tokens),
+        retrieved.evidence,
+        retrieved.snapshot,
+        retrieved.models,
+        replace(question, context_tokens=retrieved.context_tokens),
         listeners,
     )
-    return replace(answer, question=question.text, usage=found.evidence.usage + answer.usage)
+    return replace(answer, question=question.text, usage=retrieved.evidence.usage + answer.usage)
 
 
 def answer_from(

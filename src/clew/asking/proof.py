@@ -147,8 +147,8 @@ def _find_candidates(quote: str, snapshots: Sequence[Snapshot]) -> Iterator[Docu
     """Yield the documents of the chunks that have most of a quote's terms."""
     for snapshot in snapshots:
         rows = [row for row in snapshot.layer("term").rows(sorted(set(terms(quote)))) if row >= 0]
-        found = snapshot.linked("term", "chunk").entries_of(np.asarray(rows, dtype=np.int64))
-        counts = np.bincount(found.indices, minlength=len(snapshot.layer("chunk")))
+        entries = snapshot.linked("term", "chunk").entries_of(np.asarray(rows, dtype=np.int64))
+        counts = np.bincount(entries.indices, minlength=len(snapshot.layer("chunk")))
         chunks = positive_top_k(counts.astype(np.float64), _MOST_CHUNKS)
         owners = snapshot.layer("chunk").columns["document"][chunks].tolist()
         yield from snapshot.documents(list(dict.fromkeys(owners)))
@@ -162,9 +162,9 @@ def _find_unsupported(proof: Proof) -> Iterator[str]:
         return
     passages = tuple(map(_build_passage, proof.quotes))
     context = Context(passages=passages, text="", n_tokens=0, budget_tokens=0)
-    for said in (proof.short, proof.text):
-        if said.casefold() not in _UNQUOTED:
-            yield from find_citations(proof.question, said, said, context).unsupported
+    for text in (proof.short, proof.text):
+        if text.casefold() not in _UNQUOTED:
+            yield from find_citations(proof.question, text, text, context).unsupported
 
 
 def _build_passage(proved: ProvedQuote) -> Passage:

@@ -71,9 +71,9 @@ def choose_quotes(
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
     likely = FITTED.estimate(signs)
-    chosen = choose_sentences(signs, likely, most)
-    quotes = build_quotes(question, [sentences[i] for i in chosen], likely[chosen], passages)
-    few = chosen[:_FEW]
+    rows = choose_sentences(signs, likely, most)
+    quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
+    few = rows[:_FEW]
     return quotes, signs.of_quotes(few, likely[few])
 
 
@@ -86,33 +86,33 @@ def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: in
     over.
     """
     left = np.array(likely, dtype=np.float64)
-    chosen: list[int] = []
+    best: list[int] = []
 
     def choose(rows: Sequence[int]) -> bool:
         free = [i for i in rows if left[i] >= 0]
-        if not free or len(chosen) >= most:
+        if not free or len(best) >= most:
             return False
-        chosen.append(free[int(top_k(left[free], 1)[0])])
-        _pass_over(signs, chosen, left)
+        best.append(free[int(top_k(left[free], 1)[0])])
+        _pass_over(signs, best, left)
         return True
 
     for side in signs.sides:
         choose(side)
     if signs.sides:
-        behind = chosen[:] if asks_of_another(signs.question) else []
+        behind = best[:] if asks_of_another(signs.question) else []
         for row in behind:
             choose(signs.find_behind(row))
-        return chosen
-    while len(chosen) < _FEW or likely[chosen].sum() < _ENOUGH:
+        return best
+    while len(best) < _FEW or likely[best].sum() < _ENOUGH:
         if not choose(range(len(left))):
             break
-    return chosen
+    return best
 
 
-def _pass_over(signs: SentenceSigns, chosen: Sequence[int], left: NDArray[np.float64]) -> None:
+def _pass_over(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
     """Lower what is left to be chosen beside the last of the chosen, what repeats it to -1."""
-    best, words, last = chosen[-1], signs.words.texts, signs.words.last
-    if signs.places[best] not in signs.places[chosen[:-1]]:
+    best, words, last = rows[-1], signs.words.texts, signs.words.last
+    if signs.places[best] not in signs.places[rows[:-1]]:
         left[signs.places == signs.places[best]] *= _SAME_PASSAGE
     for i in range(len(left)):
         if len(last[i] & words[best]) >= _SAME_WORDS * len(last[i]):

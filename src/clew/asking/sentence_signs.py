@@ -158,16 +158,16 @@ class SentenceSigns:
         """Return what tells how well some sentences answer, each of which is so `likely`."""
         names = [(m.start, m.end) for m in self._reading.in_question]
         words = list(term_spans(self.question))
-        named = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
-        asked = {find_base(term) for term, _, _ in named} - find_joining(self.question)
+        in_names = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
+        bases = {find_base(term) for term, _, _ in in_names} - find_joining(self.question)
         texts = [f"{self.sentences[i].head}\n{self.sentences[i].text}" for i in rows]
-        said = {find_base(term) for text in texts for term in term_set(text)}
+        have = {find_base(term) for text in texts for term in term_set(text)}
         missing, whole = self.words.match_exactly(rows)
         return QuoteSigns(
             likely=float(likely.max()),
             missing=missing,
             whole=whole,
-            unnamed=len(asked - said) / max(len(asked), 1),
+            unnamed=len(bases - have) / max(len(bases), 1),
             far=float(self.columns["far"][rows[int(likely.argmax())]]),
             row=self._match_row(rows),
         )
@@ -182,8 +182,8 @@ class SentenceSigns:
         texts = [
             f"{s.columns}\n{s.text}" for s in map(self.sentences.__getitem__, rows) if s.columns
         ]
-        found = (all(_has_word(text, key) for key in keys) for text in texts)
-        return float(bool(keys) and any(found))
+        matches = (all(_has_word(text, key) for key in keys) for text in texts)
+        return float(bool(keys) and any(matches))
 
     @cached_property
     def question_names(self) -> list[Mention]:
@@ -220,8 +220,8 @@ class SentenceSigns:
         Those of the kind that the question compares by, if any: of a film's director, where it
         asks for the one who is older.
         """
-        named = self.keys[row] - self.question_keys - {self.titles[row]}
-        rows = [i for i, title in enumerate(self.titles) if title in named]
+        keys = self.keys[row] - self.question_keys - {self.titles[row]}
+        rows = [i for i, title in enumerate(self.titles) if title in keys]
         return [i for i in rows if self.columns["kind"][i]] or rows
 
     def _find_compared(self) -> list[Span]:
@@ -231,11 +231,11 @@ class SentenceSigns:
         """
         names = [(m.start, m.end) for m in self.question_names]
         folded = self.question.casefold()
-        found = {strip_title(title) for title in {s.title for s in self.sentences}} - {""}
-        found = {re.escape(title) for title in found if title.casefold() in folded}
+        heads = {strip_title(title) for title in {s.title for s in self.sentences}} - {""}
+        heads = {re.escape(title) for title in heads if title.casefold() in folded}
         spans = [
             match.span()
-            for title in found
+            for title in heads
             for match in re.finditer(rf"(?<!\w){title}(?!\w)", self.question, re.IGNORECASE)
         ]
         titles = [
@@ -273,24 +273,24 @@ class SentenceSigns:
 
     def _find_kinds(self) -> Floats:
         """Return whether each sentence itself has something of the kind asked for that is new."""
-        kind, known = question_kind(self.question), term_set(self.question)
+        kind, words = question_kind(self.question), term_set(self.question)
         if self.sides:
             kind = comparison_kind(self.question) or kind
-        found = []
+        flags = []
         for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
             before = sentence.own - sentence.start
             own = [m for m in mentions if m.start >= before]
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
             if kind == "number":
-                new = _is_new(find_numbers(sentence.said), known)
+                new = _is_new(find_numbers(sentence.said), words)
             elif kind == "date":
-                new = _is_new(dates, known)
+                new = _is_new(dates, words)
             else:
-                new = _is_new(names, known | term_set(sentence.title))
+                new = _is_new(names, words | term_set(sentence.title))
                 new = new and (kind != "place" or names_a_place(sentence.said))
-            found.append(new)
-        return np.array(found, dtype=np.float64)
+            flags.append(new)
+        return np.array(flags, dtype=np.float64)
 
     def _find_values(self) -> dict[str, Floats]:
         """Return whether each has a number, a date or a place, where the question asks for that.
@@ -298,33 +298,33 @@ class SentenceSigns:
         A day is a new date with its month, unless a year is asked for; a place is a new name behind
         a preposition or another name.
         """
-        kind, known = question_kind(self.question), term_set(self.question)
+        kind, words = question_kind(self.question), term_set(self.question)
         noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
         names = ("a number", "a date", "a day", "a place")
-        found = {name: np.zeros(len(self.sentences)) for name in names}
+        flags = {name: np.zeros(len(self.sentences)) for name in names}
         for i, (sentence, mentions) in enumerate(
             zip(self.sentences, self._reading.mentions, strict=True)
         ):
             text, before = sentence.text, sentence.own - sentence.start
             if kind == "number":
-                found["a number"][i] = bool(find_numbers(sentence.said))
+                flags["a number"][i] = bool(find_numbers(sentence.said))
             elif kind == "date":
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
-                found["a date"][i] = bool(dates)
-                found["a day"][i] = noun.casefold() != "year" and _is_new(
-                    [day for day in days if MONTH.search(day)], known
+                flags["a date"][i] = bool(dates)
+                flags["a day"][i] = noun.casefold() != "year" and _is_new(
+                    [day for day in days if MONTH.search(day)], words
                 )
             elif kind == "place":
                 own = [m for m in mentions if m.start >= before and m.label != "DATE"]
                 places = [text[m.start : m.end] for m in own if _PLACED.search(text[: m.start])]
-                found["a place"][i] = _is_new(places, known | term_set(sentence.title))
-        return found
+                flags["a place"][i] = _is_new(places, words | term_set(sentence.title))
+        return flags
 
     def _find_others(self) -> Floats:
         """Return whether each names something, and nothing of what the question names."""
-        known = self.question_keys
-        others = [bool(known and keys and not keys & known) for keys in self.keys]
+        own = self.question_keys
+        others = [bool(own and keys and not keys & own) for keys in self.keys]
         return np.array(others, dtype=np.float64)
 
     def _match_chains(self, links: Floats) -> Floats:
@@ -350,14 +350,14 @@ class SentenceSigns:
 
         1 for a name of two passages, 2 / 3 for one of three, and so on.
         """
-        said: dict[str, list[int]] = {}
+        by_key: dict[str, list[int]] = {}
         for i, (keys, title) in enumerate(zip(self.keys, self.titles, strict=True)):
             for key in (keys | {title}) - self.question_keys - {""}:
-                said.setdefault(key, []).append(i)
+                by_key.setdefault(key, []).append(i)
         links = np.zeros((len(self.sentences), len(self.sentences)))
         places = self.places.tolist()
         shared: dict[int, list[list[int]]] = {}  # by the number of passages
-        for rows in said.values():
+        for rows in by_key.values():
             if len(rows) > 1 and (n_passages := len({places[row] for row in rows})) > 1:
                 shared.setdefault(n_passages, []).append(rows)
         for n_passages in sorted(shared, reverse=True):
@@ -379,18 +379,18 @@ class _Words:
         mentions: Sequence[Mention],
     ) -> None:
         joining = find_joining(question)
-        asked = [term for term in dict.fromkeys(terms(question)) if term not in joining]
+        words = [term for term in dict.fromkeys(terms(question)) if term not in joining]
         self.texts = texts = [term_set(s.text) for s in sentences]
         self.last = [term_set(s.parts[-1]) for s in sentences]
         titled = [has | term_set(head) for has, head in zip(texts, heads, strict=True)]
-        self.titled_shares = _share(_weigh(asked, titled), titled)
-        named = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
-        named = [each for each in named if each]
-        n_named = [sum([name <= has for name in named]) for has in titled]
-        self.named = np.array(n_named) / max(len(named), 1)
-        known_words = set(asked)
+        self.titled_shares = _share(_weigh(words, titled), titled)
+        names = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
+        names = [each for each in names if each]
+        n_named = [sum([name <= has for name in names]) for has in titled]
+        self.named = np.array(n_named) / max(len(names), 1)
+        known_words = set(words)
         self.forms = _share_forms(question, known_words, sentences, heads, mentions)
-        bases = set(map(find_base, asked))
+        bases = set(map(find_base, words))
         firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
         self.begins = np.array([float(find_base(first) in bases) for first in firsts])
         self.nothing_new = np.array(
@@ -399,15 +399,15 @@ class _Words:
                 for s, has in zip(sentences, self.last, strict=True)
             ]
         )
-        self._asked = find_content_words(question)
+        self._content = find_content_words(question)
         dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]
         self._dated = {word for date in dates if len(date) > 1 for word in date}
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
         codes = _find_codes(question)
         shapes = {_shape(code) for code in codes}
-        said = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
-        self.same_code = np.array([float(bool(codes & each)) for each in said])
-        alike = np.array([any(_shape(code) in shapes for code in each) for each in said])
+        code_sets = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
+        self.same_code = np.array([float(bool(codes & each)) for each in code_sets])
+        alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
         self.other_code = np.where(alike, 1 - self.same_code, 0.0)
 
     def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
@@ -416,10 +416,10 @@ class _Words:
         That is the row with most of the words; a code counts where it stands as it is written, and
         the day of a date is none.
         """
-        if not self._asked:
+        if not self._content:
             return 0.0, 0.0
-        has = np.array([[_has_word(self._titled[i], word) for word in self._asked] for i in rows])
-        codes = np.array([bool(_CODE.fullmatch(w)) and w not in self._dated for w in self._asked])
+        has = np.array([[_has_word(self._titled[i], word) for word in self._content] for i in rows])
+        codes = np.array([bool(_CODE.fullmatch(w)) and w not in self._dated for w in self._content])
         missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
         return missing, float(has.mean(axis=1).max())
 
@@ -445,9 +445,9 @@ def _has_word(text: str, word: str) -> bool:
     """Say whether a text has a word, in some form of it; a code as it is written."""
     if _CODE.fullmatch(word) or not (keys := term_set(word)):
         return bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
-    said, bases = term_set(text), _base_set(text)
+    words, bases = term_set(text), _base_set(text)
     return all(
-        find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in said)
+        find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in words)
         for key in keys
     )
 
@@ -471,15 +471,15 @@ def _weigh(words: Iterable[str], texts: Sequence[AbstractSet[str]]) -> dict[str,
     return {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
 
 
-def _share(known: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Floats:
+def _share(weights: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Floats:
     """Return the share of the question's known words, by weight, that each text has."""
-    total, pairs = sum(known.values()) or 1.0, known.items()
+    total, pairs = sum(weights.values()) or 1.0, weights.items()
     return np.array([sum([x for word, x in pairs if word in has]) / total for has in texts])
 
 
 def _share_forms(
     question: str,
-    asked: AbstractSet[str],
+    words: AbstractSet[str],
     sentences: Sequence[Sentence],
     heads: Sequence[str],
     mentions: Sequence[Mention],
@@ -489,7 +489,7 @@ def _share_forms(
     free = {
         find_base(term)
         for term, start, end in term_spans(question)
-        if term in asked and not any(overlap((start, end), name) for name in names)
+        if term in words and not any(overlap((start, end), name) for name in names)
     }
     texts = [_base_set(s.text) for s in sentences]
     titled = [has | _base_set(head) for has, head in zip(texts, heads, strict=True)]
@@ -501,9 +501,9 @@ def _shape(code: str) -> str:
     return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
 
 
-def _is_new(texts: Sequence[str], known: frozenset[str]) -> bool:
+def _is_new(texts: Sequence[str], words: frozenset[str]) -> bool:
     """Say whether any of the texts has a word that is not among the known ones."""
-    return any(not known.issuperset(term_set(text)) for text in texts)
+    return any(not words.issuperset(term_set(text)) for text in texts)
 
 
 def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:
@@ -511,8 +511,8 @@ def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[
     words = list(term_spans(question))
     rows = {}
     for head in {s.head for s in sentences}:
-        known = term_set(head)
-        met = [(a, b) for term, a, b in words if term in known]
+        title_terms = term_set(head)
+        met = [(a, b) for term, a, b in words if term in title_terms]
         rows[head] = [any(overlap(span, word) for word in met) for span in spans]
     return np.array([rows[s.head] for s in sentences], dtype=np.float64)
 
@@ -523,8 +523,8 @@ def _lies_in(span: Span, other: Span) -> bool:
 
 def _inner_spans(spans: Sequence[Span]) -> list[Span]:
     """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
-    kept: list[Span] = []
+    inner: list[Span] = []
     for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
-        if not kept or end < kept[-1][1]:
-            kept.append((start, end))
-    return kept[::-1]
+        if not inner or end < inner[-1][1]:
+            inner.append((start, end))
+    return inner[::-1]

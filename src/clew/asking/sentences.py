@@ -100,12 +100,12 @@ def _find_in_passage(
     passage: Passage, place: int, stored: Mapping[Span, tuple[Mention, ...]]
 ) -> list[Sentence]:
     text, rows = passage.text, _find_rows(passage)
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
     term: Span | None = None  # the sentence before, if that is a term
     for start, end, heading in _split_passage(text, [*stored] or sentence_spans(text)):
         defines = term is not None and text[term[1] : start].isspace()
-        is_below = bool(found) and heading == found[-1].heading
+        is_below = bool(sentences) and heading == sentences[-1].heading
         refers = is_below and (defines or (refers_back(text[start:end]) and start not in rows))
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
@@ -113,12 +113,12 @@ def _find_in_passage(
         term = (start, end) if _is_term(text, start, end) else None
         begin = spans[0][0]
         parts = tuple(text[a:b] for a, b in spans)
-        head = passage.title, not found, parts
+        head = passage.title, not sentences, parts
         mentions = stored.get((start, end)) if begin == start else None
         columns = rows.get(start)
         above = columns or "", columns == "", heading
-        found.append(Sentence(place, begin, own, end, text[begin:end], *head, *above, mentions))
-    return found
+        sentences.append(Sentence(place, begin, own, end, text[begin:end], *head, *above, mentions))
+    return sentences
 
 
 def _split_passage(text: str, spans: Sequence[Span]) -> list[tuple[int, int, str]]:
@@ -126,15 +126,15 @@ def _split_passage(text: str, spans: Sequence[Span]) -> list[tuple[int, int, str
 
     Headings are none, unless there is nothing else.
     """
-    found, heading = [], ""
+    parts, heading = [], ""
     for start, end in spans:
         line = None if text[:start].rstrip(" ")[-1:].strip() else _HEADING.match(text, start, end)
         if line is not None:
             heading = line[1].rstrip()
         begin = start if line is None else line.end()
         if begin < end:
-            found.append((begin, end, heading))
-    return found or [(start, end, "") for start, end in spans]
+            parts.append((begin, end, heading))
+    return parts or [(start, end, "") for start, end in spans]
 
 
 def _is_term(text: str, start: int, end: int) -> bool:
@@ -187,26 +187,26 @@ def read_sentences(
         and not is_paid(models.embedder)
         and _tells_nearness(question, passages)
     )
-    asked = (
+    query = (
         steps.read_query(models, question)
         if is_read
         else steps.Query(question, np.zeros(0, dtype=np.float32), None)
     )
-    coverage = None if snapshot is None else steps.Coverage(snapshot, asked)
+    coverage = None if snapshot is None else steps.Coverage(snapshot, query)
     parts = list(dict.fromkeys(part for s in sentences for part in s.parts))
-    if asked.tokens is None:
+    if query.tokens is None:
         words = list(term_spans(question))
         spans = [(a, b) for _, a, b in words]
-        known = {part: term_set(part) for part in parts}
-        of_part = {p: np.array([term in known[p] for term, _, _ in words], float) for p in parts}
-        nearness = _stored_nearness(snapshot, asked, passages)
+        terms_of = {part: term_set(part) for part in parts}
+        of_part = {p: np.array([term in terms_of[p] for term, _, _ in words], float) for p in parts}
+        nearness = _stored_nearness(snapshot, query, passages)
         for part in of_part.keys() & nearness.keys():
             of_part[part] = (1 - _NEAR) * of_part[part] + _NEAR * nearness[part]
         weights = coverage.weights if coverage else np.ones(len(words))
     else:
-        spans = [(int(a), int(b)) for a, b in asked.tokens.spans]
+        spans = [(int(a), int(b)) for a, b in query.tokens.spans]
         stored = _stored_matches(snapshot, coverage, passages)
-        of_part = stored | _embedded_matches(asked, [p for p in parts if p not in stored], models)
+        of_part = stored | _embedded_matches(query, [p for p in parts if p not in stored], models)
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
     own = np.array([of_part[s.parts[-1]] for s in sentences])
     matches = np.array([_match_parts([of_part[p] for p in s.parts]) for s in sentences])
@@ -245,16 +245,16 @@ def _tells_nearness(question: str, passages: Sequence[Passage]) -> bool:
 
 
 def _stored_nearness(
-    snapshot: Snapshot | None, asked: steps.Query, passages: Sequence[Passage]
+    snapshot: Snapshot | None, query: steps.Query, passages: Sequence[Passage]
 ) -> dict[str, float]:
     """Return the nearness to the question of the sentences that the index has, by their texts.
 
     0 of the farthest, 1 of the nearest.
     """
-    if snapshot is None or not len(asked.vector):
+    if snapshot is None or not len(query.vector):
         return {}
     rows = _stored_sentences(snapshot, passages)
-    cosines = steps.cosines_of(snapshot, "unit", asked, np.array(rows, dtype=np.intp))
+    cosines = steps.cosines_of(snapshot, "unit", query, np.array(rows, dtype=np.intp))
     return dict(zip(snapshot.layer("unit").texts(rows), min_max(cosines).tolist(), strict=True))
 
 
@@ -276,10 +276,10 @@ def _stored_matches(
 
 
 def _embedded_matches(
-    asked: steps.Query, texts: Sequence[str], models: Models
+    query: steps.Query, texts: Sequence[str], models: Models
 ) -> dict[str, NDArray[np.floating]]:
     """Return the matches of other sentences, which the embedder reads now."""
-    if not texts or asked.tokens is None or not gives_tokens(models.embedder):
+    if not texts or query.tokens is None or not gives_tokens(models.embedder):
         return {}
     read = [unit_rows(each.vectors) for each in models.embedder.embed_tokens(texts)]
-    return dict(zip(texts, best_matches(unit_rows(asked.tokens.vectors), read), strict=True))
+    return dict(zip(texts, best_matches(unit_rows(query.tokens.vectors), read), strict=True))

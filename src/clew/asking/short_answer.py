@@ -56,7 +56,7 @@ def find_short_answer(
     signs = SpanSigns(question, quotes, passages, models)
     compared = compare_sides(question, quotes, signs.mentions)
     if compared is not None:
-        found = name_compared(compared, quotes, model.compared)
+        answer = name_compared(compared, quotes, model.compared)
     elif not (asks_for_span(signs) and gives_tokens(models.embedder)):
         return None  # the weights are of signs that need tokens
     elif _LIST.match(question) or (_COUNT.match(question) and not signs.spans):
@@ -64,10 +64,10 @@ def find_short_answer(
             return None
         return _list_spans(signs, model, is_count=bool(_COUNT.match(question)))
     elif has_question_word(question):
-        found = _find_span(signs, model, support)
+        answer = _find_span(signs, model, support)
     else:  # a keyword asks for nothing in particular
         return None
-    return found if found and found.probability >= model.least else None
+    return answer if answer and answer.probability >= model.least else None
 
 
 def add_short_answer(
@@ -99,8 +99,8 @@ def add_short_answer(
         quotes = [*holding, *quotes][:most]
     place = next(i for i, quote in enumerate(quotes) if quote is holding[0])
     span = _place_span(place, holding[0], start - holding[0].start, end - holding[0].start)
-    found = ShortAnswer(text=span.text, kind="span", probability=read.probability, spans=(span,))
-    return list(quotes), found
+    answer = ShortAnswer(text=span.text, kind="span", probability=read.probability, spans=(span,))
+    return list(quotes), answer
 
 
 def asks_for_span(signs: SpanSigns) -> bool:
@@ -153,7 +153,7 @@ def _list_spans(signs: SpanSigns, model: SpanModel, *, is_count: bool) -> ShortA
     if is_count:
         signs.spans = signs.find_names()
     scores = model.score(signs.read())
-    found: dict[str, tuple[AnswerSpan, float]] = {}
+    by_text: dict[str, tuple[AnswerSpan, float]] = {}
     for i in range(len(signs.quotes)):
         rows = [row for row, span in enumerate(signs.spans) if span.quote == i]
         if not rows:
@@ -163,14 +163,14 @@ def _list_spans(signs: SpanSigns, model: SpanModel, *, is_count: bool) -> ShortA
         span = signs.spans[rows[best]]
         if shares[best] >= _CLEAR:
             placed = _place_candidate(signs, span)
-            found.setdefault(span.text.casefold(), (placed, float(shares[best])))
-    if len(found) < 2:
+            by_text.setdefault(span.text.casefold(), (placed, float(shares[best])))
+    if len(by_text) < 2:
         return None
-    spans = tuple(span for span, _ in found.values())
+    spans = tuple(span for span, _ in by_text.values())
     return ShortAnswer(
         text=str(len(spans)) if is_count else ", ".join(span.text for span in spans),
         kind="count" if is_count else "list",
-        probability=float(np.mean([share for _, share in found.values()])),
+        probability=float(np.mean([share for _, share in by_text.values()])),
         spans=spans,
         note=NOT_ALL,
     )

@@ -104,8 +104,8 @@ def judge_quotes(evidence: Evidence, quotes: QuoteSigns | None) -> Evidence:
 
 def read_quote_signs(support: float, quotes: QuoteSigns) -> NDArray[np.float64]:
     """Return the (m,) inputs of the model `QUOTES`: the evidence's `support`, then the quotes'."""
-    known = min(max(support, _LEAST), 1 - _LEAST)
-    odds = float(np.log(known / (1 - known)))
+    share = min(max(support, _LEAST), 1 - _LEAST)
+    odds = float(np.log(share / (1 - share)))
     is_whole = float(quotes.whole >= 1)
     return np.array(
         [odds, quotes.likely, quotes.missing, is_whole, quotes.unnamed, quotes.far],
@@ -130,9 +130,9 @@ def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Ev
     if not rows:
         return evidence
     signs = Signs(evidence.query, snapshot, models, rows)
-    known = dict(zip(rows, signs.estimate_relevance().tolist(), strict=True))
+    relevance = dict(zip(rows, signs.estimate_relevance().tolist(), strict=True))
     pairs = zip(evidence.hits, of_hits, strict=True)
-    hits = tuple(replace(hit, relevance=known.get(row)) for hit, row in pairs)
+    hits = tuple(replace(hit, relevance=relevance.get(row)) for hit, row in pairs)
     return replace(evidence, hits=hits, support=signs.estimate_support())
 
 
@@ -142,17 +142,17 @@ class Signs:
     def __init__(self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]) -> None:
         self._snapshot = snapshot
         self._rows = list(rows)
-        asked = steps.read_query(models, query)
-        late = steps.Coverage(snapshot, asked)
+        whole = steps.read_query(models, query)
+        late = steps.Coverage(snapshot, whole)
         embedder = str(snapshot.recipe.get("embedder", ""))
         # In a foreign script tokens are words, which forms of them match in part.
-        self._is_foreign = is_foreign = asked.tokens is not None and bool(
-            (asked.tokens.ids < 0).any()
+        self._is_foreign = is_foreign = whole.tokens is not None and bool(
+            (whole.tokens.ids < 0).any()
         )
         self.is_late = late.is_late and not is_foreign and embedder.startswith(CALIBRATED)
         self._is_across = embedder.startswith(_ACROSS)
-        self._asked = asked if self.is_late or is_foreign else replace(asked, tokens=None)
-        self._coverage = late if self._asked is asked else steps.Coverage(snapshot, self._asked)
+        self._query = whole if self.is_late or is_foreign else replace(whole, tokens=None)
+        self._coverage = late if self._query is whole else steps.Coverage(snapshot, self._query)
         self._names = list(_find_names(models, query))
         self._has_nouns = is_foreign_question(query) and capitalizes_nouns(query)
 
@@ -167,7 +167,7 @@ class Signs:
             support /= support + (1 - support) * _UNKNOWN
         if not self._is_across:
             return support
-        _, cosines = steps.nearest(self._snapshot, "chunk", self._asked, _READ)
+        _, cosines = steps.nearest(self._snapshot, "chunk", self._query, _READ)
         signs = np.array([[self._cosines.max(), cosines.mean()]], dtype=np.float64)
         return max(support, float(SUPPORT["near"].compute_probabilities(signs)[0]))
 
@@ -213,11 +213,11 @@ class Signs:
     @cached_property
     def _cosines(self) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = self._snapshot.layer("chunk").vectors[self._rows]
-        return rows @ self._asked.vector
+        return rows @ self._query.vector
 
     @property
     def _nearest(self) -> NDArray[np.float32]:
-        rows, _ = steps.nearest(self._snapshot, "chunk", self._asked, _READ)
+        rows, _ = steps.nearest(self._snapshot, "chunk", self._query, _READ)
         return self._coverage.of("chunk", rows.tolist())
 
     def _share(self, matches: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -244,8 +244,8 @@ class Signs:
     def _mean_named(self) -> NDArray[np.float64]:
         if not self._parts:
             return self._share(self._matches)
-        named = [self._matches[:, part].mean(axis=1) for part in self._parts]
-        return np.asarray(np.mean(named, axis=0), dtype=np.float64)
+        means = [self._matches[:, part].mean(axis=1) for part in self._parts]
+        return np.asarray(np.mean(means, axis=0), dtype=np.float64)
 
     @property
     def _unknown_names(self) -> float:
@@ -267,12 +267,12 @@ class Signs:
 
         Parts of its words are matched by chance then, by an embedder that knows English.
         """
-        query, known = self._asked.text, self._snapshot.layer("term")
+        query, layer = self._query.text, self._snapshot.layer("term")
         if not is_foreign_question(query):
             return False
         joining = find_joining(query)
         words = [term for term in terms(query) if term not in joining]
-        return max(known.rows(words), default=-1) < 0
+        return max(layer.rows(words), default=-1) < 0
 
     def _has_form(self, start: int, end: int) -> bool:
         """Say whether a chunk has a form of a name of the query, in a foreign script."""
@@ -284,9 +284,9 @@ class Signs:
 
     @property
     def _unknown_words(self) -> float:
-        known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
-        known |= self._matches[:_READ].max(axis=0) >= _FORM
-        return float(self._share((~known).astype(np.float64)))
+        is_known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
+        is_known |= self._matches[:_READ].max(axis=0) >= _FORM
+        return float(self._share((~is_known).astype(np.float64)))
 
 
 def _find_names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def run_ask(  # noqa: PLR0913 -- one argument for each option
     opener: options.Opener,
     question: str,
-    asked: options.QuestionOptions,
+    flags: options.QuestionOptions,
     paid: options.PaidModels,
     reader: str | None,
     history: Path | None,
@@ -65,11 +65,11 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     shown as such, and the exit status is 5.
     """
     unrefused = {"min_support": 0.0} if anyway else {}
-    whole = asked.build_question(question, paid.budget, history=read_turns(history), **unrefused)
+    whole = flags.build_question(question, paid.budget, history=read_turns(history), **unrefused)
     writing = (
         AnswerWriter() if paid.llm and not (reader or as_json) and sys.stdout.isatty() else None
     )
-    with asked.open_index(opener, paid, reader) as index, writing or nullcontext():
+    with flags.open_index(opener, paid, reader) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
         proved = index.prove(answer) if proof else None
     is_written = writing is not None and writing.finish(answer)
@@ -104,8 +104,8 @@ def run_verify(opener: options.Opener, file: Path, folder: Path, *, as_json: boo
 
 def _describe_verified(verified: Verified) -> Iterator[str]:
     yield bold(one_line(verified.question))
-    for said in filter(None, (verified.short, verified.text)):
-        yield wrap_text(said, first="  ", rest="  ")
+    for text in filter(None, (verified.short, verified.text)):
+        yield wrap_text(text, first="  ", rest="  ")
     for each in verified.quotes:
         place = f"  {one_line(each.place)}" if each.document_id else ""
         changed = dim("  (the document has changed)") if each.is_changed else ""
@@ -127,7 +127,7 @@ def _describe_verified(verified: Verified) -> Iterator[str]:
 def run_search(
     opener: options.Opener,
     text: str,
-    asked: options.QuestionOptions,
+    flags: options.QuestionOptions,
     paid: options.PaidModels,
     *,
     as_json: bool,
@@ -138,8 +138,8 @@ def run_search(
     there are such. Scores order the chunks of one search; they do not compare between methods. The
     relevance of a chunk does: how probably an answer needs it.
     """
-    with asked.open_index(opener, paid) as index:
-        evidence = index.search(asked.build_question(text, paid.budget))
+    with flags.open_index(opener, paid) as index:
+        evidence = index.search(flags.build_question(text, paid.budget))
     if as_json:
         echo_json(evidence)
     else:
@@ -197,15 +197,15 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
             continue
         try:
             turn = json.loads(line)
-            asked, said = turn["question"], turn["answer"]
+            question, answer = turn["question"], turn["answer"]
         except (ValueError, RecursionError, KeyError, TypeError):
-            asked = said = None
-        if not (isinstance(asked, str) and isinstance(said, str)):
+            question = answer = None
+        if not (isinstance(question, str) and isinstance(answer, str)):
             raise InputError(
                 f"{path}, line {number}, is no turn of a conversation: write each as one JSON"
                 f' object such as {{"question": "Who?", "answer": "He."}}'
             )
-        turns.append(Exchange(asked, said))
+        turns.append(Exchange(question, answer))
     return tuple(turns)
 
 

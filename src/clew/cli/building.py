@@ -128,7 +128,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     *,
     paths: tuple[str, ...],
     folder: Path,
-    chosen: options.DatasetOptions,
+    dataset: options.DatasetOptions,
     build: options.BuildOptions,
     files: Mapping[str, Any],
     extraction: Mapping[str, Any],
@@ -154,7 +154,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
-    source, folder = chosen.choose(paths, folder)
+    source, folder = dataset.choose(paths, folder)
     if watch and (as_json or not paths or not all(map(os.path.isdir, paths))):
         raise click.UsageError("--watch is for folders, and not with --json")
     if shards is not None:
@@ -183,7 +183,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             return
         with report_interruption(opened):
             added = add()
-        asked = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
+        line = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
         triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
         bare = is_new and not any(map(len, triples))
@@ -193,9 +193,9 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     if as_json:
         echo_json({"index": options.index_name(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
-        say("\n".join([*_summarize(added, folder), *(["", asked] if asked else [])]))
+        say("\n".join([*_summarize(added, folder), *(["", line] if line else [])]))
         if bare and extraction["triples"] is None:
-            say(_suggest_triples([*paths, *chosen.words], folder, files))
+            say(_suggest_triples([*paths, *dataset.words], folder, files))
         if foreign:
             say(foreign)
     _end_run(added, paths if part is None else ())
@@ -257,10 +257,10 @@ def _watch(
     watcher = watching.Watcher(folders, opened.folder)
     if opening.exists(opened.folder) or watching.has_files(folders, files):
         say("\n".join(_summarize(update(None), opened.folder)))
-    named = one_line(", ".join(paths))
-    say(f"Watching {named}: Ctrl-C ends it.")
+    names = one_line(", ".join(paths))
+    say(f"Watching {names}: Ctrl-C ends it.")
     watcher.follow(lambda changed: watching.print_update(update(changed).report))
-    say(f"\nNo longer watching {named}; what is told above is in the index.")
+    say(f"\nNo longer watching {names}; what is told above is in the index.")
 
 
 @click.command("import-kg", cls=GroupedCommand)
@@ -297,10 +297,10 @@ def import_graph(
     ):
         done = opened.import_graph(file, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
-        asked = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
+        suggestion = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
     _tell_problems(done.skipped, _MOST_SKIPPED)
     value = {"index": options.index_name(folder), **done.to_dict()}
-    words = [*_summarize_graph(done, layers, folder), "", asked]
+    words = [*_summarize_graph(done, layers, folder), "", suggestion]
     print_result(value, words, as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
@@ -321,8 +321,8 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
     _tell_problems(done.skipped)
     value = {"index": options.index_name(folder), **done.to_dict()}
     held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
-    told = f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}."
-    print_result(value, [told], as_json=as_json, is_news=True)
+    line = f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}."
+    print_result(value, [line], as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
 
@@ -356,10 +356,10 @@ def merge_names(
             opened.merge(name, into)
             pairs = [(name, into)]
     merged = [{"name": one, "into": other} for one, other in pairs]
-    told = [f"{one_line(one)} stands for {one_line(other)} now." for one, other in pairs]
+    lines = [f"{one_line(one)} stands for {one_line(other)} now." for one, other in pairs]
     print_result(
         {"index": options.index_name(folder), "merged": merged},
-        told or ["No name differs from another by an article or a legal form alone."],
+        lines or ["No name differs from another by an article or a legal form alone."],
         as_json=as_json,
         is_news=True,
     )
@@ -373,8 +373,8 @@ def unmerge_name(opener: options.Opener, name: str, folder: Path, *, as_json: bo
     with opener(folder) as opened:
         opened.unmerge(name)
     value = {"index": options.index_name(folder), "unmerged": name}
-    told = f"{one_line(name)} stands for itself again."
-    print_result(value, [told], as_json=as_json, is_news=True)
+    line = f"{one_line(name)} stands for itself again."
+    print_result(value, [line], as_json=as_json, is_news=True)
 
 
 @click.command("remove")
@@ -423,9 +423,9 @@ def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> Non
             each.compact()
             after += each.show()["size_bytes"]
     name = options.index_name(folder)
-    told = f"{one_line(name)}: {before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now."
+    line = f"{one_line(name)}: {before / 1e6:.1f} MB before, {after / 1e6:.1f} MB now."
     value = {"index": name, "size_bytes_before": before, "size_bytes": after}
-    print_result(value, [told], as_json=as_json, is_news=True)
+    print_result(value, [line], as_json=as_json, is_news=True)
 
 
 @click.command("backup")
@@ -438,10 +438,10 @@ def backup_index(opener: options.Opener, file: Path, folder: Path, *, as_json: b
     that is there is never overwritten, and one that is not whole is never there.
     """
     with opener(folder) as index:
-        found = index.backup(file)
-    documents, size = format_count(found.n_documents, "document"), found.n_bytes / 1e6
-    told = f"{one_line(found.path)} has generation {found.generation} with {documents}"
-    print_result(found, [f"{told} ({size:,.1f} MB)"], as_json=as_json, is_news=True)
+        report = index.backup(file)
+    documents, size = format_count(report.n_documents, "document"), report.n_bytes / 1e6
+    line = f"{one_line(report.path)} has generation {report.generation} with {documents}"
+    print_result(report, [f"{line} ({size:,.1f} MB)"], as_json=as_json, is_news=True)
 
 
 @click.command("restore")
@@ -452,10 +452,10 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
     """Make an index of FILE, which 'clew backup' wrote, once every byte of it is verified."""
     from clew.api import restore as restored
 
-    found = restored(file, folder)
-    documents, place = format_count(found.n_documents, "document"), options.display_name(folder)
-    told = f"{place} is checked and has generation {found.generation} with {documents}"
-    print_result(found, [told], as_json=as_json, is_news=True)
+    report = restored(file, folder)
+    documents, place = format_count(report.n_documents, "document"), options.display_name(folder)
+    line = f"{place} is checked and has generation {report.generation} with {documents}"
+    print_result(report, [line], as_json=as_json, is_news=True)
 
 
 @click.command("split")
@@ -477,8 +477,8 @@ def split_index(
         echo_json({"index": str(home), "shards": [str(place) for place in places]})
     else:
         with options.open_any(opener, folder) as opened:
-            asked = suggest_question("ask", opened=opened, folder=home)
-        say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{asked}")
+            suggestion = suggest_question("ask", opened=opened, folder=home)
+        say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{suggestion}")
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
@@ -549,9 +549,9 @@ def _describe_cost(usage: Usage) -> str:
 def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
     """Yield what was extracted and what still waits, a line for each kind."""
     for kind, what in (("units", "knowledge units"), ("graph", "triples")):
-        told = list(_count_extracted(done, kind))
-        if told:
-            yield f"{what}: {', '.join(told)}"
+        counts = list(_count_extracted(done, kind))
+        if counts:
+            yield f"{what}: {', '.join(counts)}"
     if not any(done.llm.values()) and sum(done.fallback.values()) >= _TELLING_FALLBACKS:
         yield "No reply of this model was usable: see docs/guides/llm.md"
 

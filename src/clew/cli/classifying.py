@@ -126,10 +126,10 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
     shown = nullcontext() if sys.stdout.isatty() else show_questions()
     with shown as on_progress:
         for document in documents:
-            found = classify(title_head(document.title, document.text) + document.text)
-            done.append((document_label(document, label), found))
-            usage += found.usage
-            notes.update(_collect_notes(found))
+            result = classify(title_head(document.title, document.text) + document.text)
+            done.append((document_label(document, label), result))
+            usage += result.usage
+            notes.update(_collect_notes(result))
             tell = _to_json_line if as_json else _describe_text
             click.echo(tell(document.id, *done[-1]))
             if on_progress is not None:
@@ -147,14 +147,14 @@ def _compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
     from clew.evaluate import metrics
 
-    known = [(right, found) for right, found in done if right]
-    if not known:
+    pairs = [(right, result) for right, result in done if right]
+    if not pairs:
         return {}
-    right, given = [right for right, _ in known], [found.label for _, found in known]
+    right, given = [right for right, _ in pairs], [result.label for _, result in pairs]
     return {
         "accuracy": metrics.accuracy(right, given),
         "macro_recall": metrics.macro_recall(right, given),
-        "out_of_set": sum(found.out_of_set for _, found in known) / len(known),
+        "out_of_set": sum(result.out_of_set for _, result in pairs) / len(pairs),
     }
 
 
@@ -162,47 +162,47 @@ def _summarize(
     n: int, scores: Mapping[str, float], notes: Counter[str], usage: Usage
 ) -> Iterator[str]:
     """Yield a blank line, the metrics, the most frequent notes, and the costs."""
-    told = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in scores.items()]
+    metrics = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in scores.items()]
     yield ""
-    yield ", ".join([bold(format_count(n, "text")), *told])
+    yield ", ".join([bold(format_count(n, "text")), *metrics])
     for note, n_texts in notes.most_common(_MOST_NOTES):
         yield _format_note(f"{note} ({format_count(n_texts, 'text')})")
     yield from count_more(len(notes) - _MOST_NOTES)
     yield from render_costs(usage)
 
 
-def _to_json_line(document_id: str, right: str, found: Classified) -> str:
-    told = {name: getattr(found, name) for name in ("label", "out_of_set", "candidates", "said")}
-    known = {"right": right} if right else {}
-    return to_json({"id": document_id, **told, "notes": _collect_notes(found), **known})
+def _to_json_line(document_id: str, right: str, result: Classified) -> str:
+    values = {name: getattr(result, name) for name in ("label", "out_of_set", "candidates", "said")}
+    truth = {"right": right} if right else {}
+    return to_json({"id": document_id, **values, "notes": _collect_notes(result), **truth})
 
 
-def _describe_text(document_id: str, right: str, found: Classified) -> str:
-    said = f" (the LLM said {found.said!r})" if found.out_of_set else ""
-    is_wrong = right and label_key(right) != label_key(found.label)
+def _describe_text(document_id: str, right: str, result: Classified) -> str:
+    reply = f" (the LLM said {result.said!r})" if result.out_of_set else ""
+    is_wrong = right and label_key(right) != label_key(result.label)
     instead = f" (right: {right})" if is_wrong else ""
-    return one_line(f"{document_id}: {found.label}{said}{instead}")
+    return one_line(f"{document_id}: {result.label}{reply}{instead}")
 
 
-def _describe_label(found: Classified) -> str:
+def _describe_label(result: Classified) -> str:
     """Return the label, what the LLM said where that is none, candidates, hits, notes, costs."""
-    lines = [bold(one_line(found.label))]
-    if found.out_of_set:
-        lines.append(wrap_text(f"The LLM said {found.said!r}.", max_lines=3))
-    rows = [(f"{score:.3f}", label) for label, score in found.candidates]
+    lines = [bold(one_line(result.label))]
+    if result.out_of_set:
+        lines.append(wrap_text(f"The LLM said {result.said!r}.", max_lines=3))
+    rows = [(f"{score:.3f}", label) for label, score in result.candidates]
     if rows:
-        names = f"names weigh {found.name_weight:.2f}, what was found {1 - found.name_weight:.2f}"
+        names = f"names weigh {result.name_weight:.2f}, what was found {1 - result.name_weight:.2f}"
         lines += ["", f"{bold('Candidates')}, {names}", align(rows)]
-    hits = found.evidence.hits[:_MOST_HITS]
+    hits = result.evidence.hits[:_MOST_HITS]
     if hits:
         lines += ["", bold("What was found"), *starmap(render_hit, enumerate(hits, 1))]
-    notes = [_format_note(note) for note in _collect_notes(found)]
-    blocks = filter(None, (notes, [*render_costs(found.usage)]))
+    notes = [_format_note(note) for note in _collect_notes(result)]
+    blocks = filter(None, (notes, [*render_costs(result.usage)]))
     return "\n".join([*lines, *(line for block in blocks for line in ("", *block))])
 
 
-def _collect_notes(found: Classified) -> list[str]:
-    return [*found.evidence.notes, *found.notes]
+def _collect_notes(result: Classified) -> list[str]:
+    return [*result.evidence.notes, *result.notes]
 
 
 def _format_note(note: str) -> str:

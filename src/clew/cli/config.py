@@ -60,9 +60,9 @@ def find_files() -> list[Path]:
 
     The variable CLEW_CONFIG names one file in place of both; an empty one stands for none.
     """
-    named = os.environ.get(VARIABLE)
-    if named is not None:
-        return [Path(named)] if named else []
+    path = os.environ.get(VARIABLE)
+    if path is not None:
+        return [Path(path)] if path else []
     here = Path.cwd()
     nearest = [place / FILE for place in (here, *here.parents) if (place / FILE).is_file()][:1]
     own = _user_folder() / FILE
@@ -123,7 +123,7 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 def _file_options(command: click.Command) -> dict[str, str]:
     """Return the options of a command by the names that a file may call them."""
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     for param in _list_options(command):
         name = str(param.name)
         written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
@@ -131,8 +131,8 @@ def _file_options(command: click.Command) -> dict[str, str]:
             written = [name]
         if name == INDEX:  # one option, also where a command calls it by one of the names
             written = [*_INDEX_NAMES]
-        known |= {each.replace("-", "_"): name for each in written}
-    return known
+        names |= {each.replace("-", "_"): name for each in written}
+    return names
 
 
 def _list_options(command: click.Command) -> list[click.Option]:
@@ -140,17 +140,17 @@ def _list_options(command: click.Command) -> list[click.Option]:
     return [each for each in command.params if isinstance(each, click.Option) and each.expose_value]
 
 
-def _find_option(name: str, known: list[str], path: Path, command: str = "") -> str:
+def _find_option(name: str, names: list[str], path: Path, command: str = "") -> str:
     """Return the name of an option as it is kept. Raises InputError where there is none."""
     written = name.replace("-", "_")
-    if written not in known:
+    if written not in names:
         where = f" in the table {command!r}" if command else ""
-        raise InputError(f"{path}: {_explain_unknown(name, known, 'option')}{where}")
+        raise InputError(f"{path}: {_explain_unknown(name, names, 'option')}{where}")
     return written
 
 
-def _explain_unknown(name: str, known: list[str], what: str) -> str:
-    near = difflib.get_close_matches(name.replace("-", "_"), known, 1)
+def _explain_unknown(name: str, names: list[str], what: str) -> str:
+    near = difflib.get_close_matches(name.replace("-", "_"), names, 1)
     hint = f", perhaps {near[0]!r} is meant" if near else ""
     return f"there is no {what} {name!r}{hint}"
 
@@ -187,10 +187,10 @@ def _check_trust(path: Path, option: str) -> None:
 
 def _read_trusted() -> dict[str, str]:
     try:
-        found = json.loads((_user_folder() / "trusted.json").read_text(encoding="utf-8"))
+        hashes = json.loads((_user_folder() / "trusted.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return hashes if isinstance(hashes, dict) else {}
 
 
 def _hash_file(path: Path) -> str:
@@ -199,11 +199,11 @@ def _hash_file(path: Path) -> str:
 
 def trust_file(path: Path) -> None:
     """Trust a file as it is now."""
-    known = {**_read_trusted(), str(path.resolve()): _hash_file(path)}
+    hashes = {**_read_trusted(), str(path.resolve()): _hash_file(path)}
     place = _user_folder() / "trusted.json"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps(known, indent=2), encoding="utf-8")
+        place.write_text(json.dumps(hashes, indent=2), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{place} cannot be written: {error.strerror}") from error
 
@@ -242,32 +242,32 @@ def run_config(
         click.echo(f"{bold('File')}  {one_line(str(path))}")
     if rows:
         shown = ("none" if r["value"] is None else str(r["value"]) for r in rows)
-        named = (
+        cells = (
             (f"{r['command']} --{r['option']}", value, str(r["from"]))
             for r, value in zip(rows, shown, strict=True)
         )
-        click.echo(align([tuple(map(one_line, words)) for words in named]))
+        click.echo(align([tuple(map(one_line, words)) for words in cells]))
     else:
         click.echo(dim("Every option has its default; --all shows them."))
 
 
 def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:
     """Yield each option of each command with its value and where that is from."""
-    known, origins = read_settings(program)
+    values, origins = read_settings(program)
     for name, command in program.commands.items():
         inner = click.Context(
-            command, info_name=name, parent=context.find_root(), default_map=known.get(name)
+            command, info_name=name, parent=context.find_root(), default_map=values.get(name)
         )
         for param in _list_options(command):
             value, source = param.consume_value(inner, {})
             if source is ParameterSource.DEFAULT_MAP:
-                told = str(origins.get((name, str(param.name)), ""))
+                origin = str(origins.get((name, str(param.name)), ""))
             elif source is ParameterSource.ENVIRONMENT:
-                told = next(each for each in param.envvar or () if os.environ.get(each))
+                origin = next(each for each in param.envvar or () if os.environ.get(each))
             else:
-                told = _SOURCES[source]
+                origin = _SOURCES[source]
             option = param.opts[-1].lstrip("-")
-            yield {"command": name, "option": option, "value": _to_plain(value), "from": told}
+            yield {"command": name, "option": option, "value": _to_plain(value), "from": origin}
 
 
 def _to_plain(value: object) -> object:

@@ -100,23 +100,23 @@ def _parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Sc
     """Return the parameters that were given, by method."""
     from clew import methods
 
-    chosen = options.split_list(names)
-    for name in chosen:
+    listed = options.split_list(names)
+    for name in listed:
         methods.load(name)
-    check_given(given, chosen, {})
-    return {name: method_settings(name, given) for name in chosen}
+    check_given(given, listed, {})
+    return {name: method_settings(name, given) for name in listed}
 
 
 def _build_table(rows: list[GraphRow]) -> str:
-    known = list(dict.fromkeys(metric for row in rows for metric in row.means))
+    metrics = list(dict.fromkeys(metric for row in rows for metric in row.means))
     called = any(row.llm_calls for row in rows)
-    head = ("method", "questions", "n", *known, "facts", "ms", *(("calls", "tokens") * called))
+    head = ("method", "questions", "n", *metrics, "facts", "ms", *(("calls", "tokens") * called))
     cells = [
         (
             row.method,
             row.group,
             f"{row.n:,}",
-            *(f"{row.means[m]:.3f}" if m in row.means else "-" for m in known),
+            *(f"{row.means[m]:.3f}" if m in row.means else "-" for m in metrics),
             f"{row.facts:g}",
             f"{row.milliseconds:.0f}",
             *((f"{row.llm_calls:.1f}", f"{row.tokens:,.0f}") * called),

@@ -18,8 +18,8 @@ _PICTURE = compile_re(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
 
 def list_guides() -> dict[str, Path]:
     """Return the files of all guides by their topics, in the order of the alphabet."""
-    found = {file.name.removesuffix(".md"): file for file in _GUIDES.iterdir()}
-    return dict(sorted(found.items()))
+    guides = {file.name.removesuffix(".md"): file for file in _GUIDES.iterdir()}
+    return dict(sorted(guides.items()))
 
 
 @click.command(name="help")
@@ -47,8 +47,8 @@ def show_help(context: click.Context, topic: str | None) -> None:
     elif command is not None:
         click.echo(command.get_help(click.Context(command, context.find_root(), topic)))
     else:
-        known = ", ".join(list_guides())
-        raise InputError(f"there is no topic and no command {topic!r}: take one of {known}")
+        topics = ", ".join(list_guides())
+        raise InputError(f"there is no topic and no command {topic!r}: take one of {topics}")
 
 
 def _list_topics() -> str:

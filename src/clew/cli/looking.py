@@ -103,8 +103,8 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     edges = format_count(exported.n_edges, "edge")
     joined = exported.edges_are == "sentences"
     instead = ": no triples, so names that stand in one sentence" if joined else ""
-    told = f"{one_line(exported.file)} has {nodes} and {edges}{instead}"
-    print_result(exported, [told], as_json=as_json, is_news=True)
+    line = f"{one_line(exported.file)} has {nodes} and {edges}{instead}"
+    print_result(exported, [line], as_json=as_json, is_news=True)
 
 
 @click.command("check", cls=GroupedCommand)
@@ -125,12 +125,12 @@ def check_index(
     exit status is 1 where damage is left.
     """
     with opener(folder, **paid.choose_models()) as index:
-        found = index.check()
-        is_sound = all(each.is_cached for each in found)
+        damages = index.check()
+        is_sound = all(each.is_cached for each in damages)
         done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
     done = None if is_sound else done
-    value = {"index": options.index_name(folder), "damages": found, "repaired": done}
-    print_result(value, _describe_damage(found, folder, done), as_json=as_json)
+    value = {"index": options.index_name(folder), "damages": damages, "repaired": done}
+    print_result(value, _describe_damage(damages, folder, done), as_json=as_json)
     if not is_sound and (done is None or done.lost or done.without_triples):
         sys.exit(1)
 
@@ -183,9 +183,9 @@ def show_methods(name: str | None, *, as_json: bool) -> None:
     from clew import methods as known
     from clew.views.describe import describe_method
 
-    found = [describe_method(each) for each in ([name] if name else known.names())]
-    words = _describe_method(found[0]) if name else _describe_groups(found)
-    print_result(found[0] if name else found, words, as_json=as_json)
+    kinds = [describe_method(each) for each in ([name] if name else known.names())]
+    words = _describe_method(kinds[0]) if name else _describe_groups(kinds)
+    print_result(kinds[0] if name else kinds, words, as_json=as_json)
 
 
 def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -225,20 +225,20 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
     """Return the names that stand for others and those that may, of one name if it is given."""
     from clew.text.keys import name_key
 
-    found = index.aliases()
+    names = index.aliases()
     if name is None:
-        return found
+        return names
     key = name_key(name)
-    merged = {one: other for one, other in found["merged"].items() if key in {one, other}}
+    merged = {one: other for one, other in names["merged"].items() if key in {one, other}}
     if not merged and index.snapshot().layer("entity").rows([key]) == [-1]:
         holds = "see 'clew show' for what the index holds"
         raise InputError(f"the index has no entity {name!r}: {holds}")
     ends = {*merged, *merged.values()}
     return {
         "merged": merged,
-        "names": {one: written for one, written in found["names"].items() if one in ends},
+        "names": {one: written for one, written in names["names"].items() if one in ends},
         "proposed": [
-            each for each in found["proposed"] if key in map(name_key, (each["name"], each["into"]))
+            each for each in names["proposed"] if key in map(name_key, (each["name"], each["into"]))
         ],
     }
 
@@ -264,7 +264,7 @@ def list_documents(
     A PATTERN is an id, a folder of ids, or a pattern such as 'notes/*.md'.
     """
     with options.open_any(opener, folder) as opened:
-        chosen = opened.documents(*patterns, where=options.join_filters(filters))
+        ids = opened.documents(*patterns, where=options.join_filters(filters))
         rows: list[dict[str, Any]] = [
             {
                 "id": d.id,
@@ -277,7 +277,7 @@ def list_documents(
             for layer in (
                 each.snapshot().document_layer for each in options.iterate_indexes(opened)
             )
-            for d in layer.documents([row for row in layer.rows(chosen) if row >= 0])
+            for d in layer.documents([row for row in layer.rows(ids) if row >= 0])
         ]
     rows.sort(key=_ORDERS[sort])
     lines = chain.from_iterable(map(_describe_document, rows))
@@ -299,11 +299,11 @@ _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 }
 
 
-def _describe_aliases(found: Mapping[str, Any]) -> Iterator[str]:
-    names, proposed = found["names"], found["proposed"]
-    for one, other in found["merged"].items():
+def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
+    names, proposed = aliases["names"], aliases["proposed"]
+    for one, other in aliases["merged"].items():
         yield one_line(f"{names[one]} stands for {names[other]}")
-    if found["merged"] and proposed:
+    if aliases["merged"] and proposed:
         yield ""
     if proposed:
         yield bold("Names that may be of one thing") + ":  clew merge NAME INTO"
@@ -314,7 +314,7 @@ def _describe_aliases(found: Mapping[str, Any]) -> Iterator[str]:
             ]
         )
     yield from count_more(len(proposed) - _MOST_PROPOSALS)
-    if not (found["merged"] or proposed):
+    if not (aliases["merged"] or proposed):
         yield "No two names look as if they were of one thing."
 
 

@@ -114,7 +114,7 @@ def run_evaluation(
         seed=flags.seed,
         keep_prompts=flags.keep_prompts or None,
     )
-    asked = settings.build_protocol(flags)
+    protocol = settings.build_protocol(flags)
     dataset = load(
         path,
         split=flags.split,
@@ -125,19 +125,19 @@ def run_evaluation(
     )
     if flags.runs is not None:
         make_folder(flags.runs)
-    judged = () if asked.judge is None else asked.judged
-    have = measurable(dataset, asked.scoring, answers=asked.answers, judged=judged)
-    shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, asked)
-    peers = _read_peers(flags.peers, dataset, asked)
+    judged = () if protocol.judge is None else protocol.judged
+    have = measurable(dataset, protocol.scoring, answers=protocol.answers, judged=judged)
+    shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, protocol)
+    peers = _read_peers(flags.peers, dataset, protocol)
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
-        check_before(index, dataset, asked, folder=flags.runs, budget=bought.budget)
+        check_before(index, dataset, protocol, folder=flags.runs, budget=bought.budget)
         added = _update_index(index, dataset, bought.budget)
         with show_questions() as tell:
             report = measure(
                 index,
                 dataset,
-                asked,
+                protocol,
                 folder=flags.runs,
                 contexts=flags.contexts,
                 concurrency=flags.concurrency,
@@ -172,7 +172,7 @@ def print_report(
 
 
 def _choose_plotted(
-    plot: Path, metrics: str | None, have: frozenset[str], asked: Protocol
+    plot: Path, metrics: str | None, have: frozenset[str], setup: Protocol
 ) -> Sequence[str]:
     """Return the metrics to plot, those named or else the main ones.
 
@@ -181,12 +181,12 @@ def _choose_plotted(
     from clew.evaluate.figures.sensitivity import check_figure
     from clew.evaluate.settings import main_metrics
 
-    shown = main_metrics(have, asked.scoring.ks) if metrics is None else options.split_list(metrics)
-    check_figure(plot, asked.settings, shown, have)
+    shown = main_metrics(have, setup.scoring.ks) if metrics is None else options.split_list(metrics)
+    check_figure(plot, setup.settings, shown, have)
     return shown
 
 
-def _read_peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dict[str, list[Row]]:
+def _read_peers(files: Sequence[Path], dataset: Dataset, setup: Protocol) -> dict[str, list[Row]]:
     """Return the rows of other systems, by label; InputError where two files have the same."""
     if not files:
         return {}
@@ -194,11 +194,11 @@ def _read_peers(files: Sequence[Path], dataset: Dataset, asked: Protocol) -> dic
 
     peers: dict[str, list[Row]] = {}
     for file in files:
-        found = load_peers(file, dataset, asked.scoring)
-        twice = next((label for label in found if label in peers), None)
+        rows = load_peers(file, dataset, setup.scoring)
+        twice = next((label for label in rows if label in peers), None)
         if twice is not None:
             raise InputError(f"{file} has {twice!r}, as another file has: leave one out")
-        peers |= found
+        peers |= rows
     return peers
 
 

@@ -457,18 +457,18 @@ class DatasetOptions:
         from clew.evaluate.formats.labelled import read_labelled
 
         texts = read_labelled(self.dataset, "train")
-        found = None if texts else load(self.dataset, corpus=self.corpus)
-        name = self.dataset.resolve().stem if found is None else found.name
+        dataset = None if texts else load(self.dataset, corpus=self.corpus)
+        name = self.dataset.resolve().stem if dataset is None else dataset.name
         source = click.get_current_context().get_parameter_source(INDEX)
         is_named = source is not ParameterSource.DEFAULT
         into = folder if is_named else Path(f"{name}.clew")
-        return texts if found is None else found.corpus, into
+        return texts if dataset is None else dataset.corpus, into
 
     @property
     def words(self) -> list[str]:
         """The options as they are given."""
-        named = {"--dataset": self.dataset, "--corpus": self.corpus}
-        return [word for name, path in named.items() if path for word in (name, str(path))]
+        paths = {"--dataset": self.dataset, "--corpus": self.corpus}
+        return [word for name, path in paths.items() if path for word in (name, str(path))]
 
 
 dataset_options = gather_options(
@@ -480,7 +480,7 @@ dataset_options = gather_options(
         ),
         path("--corpus PATH", "Documents of the data set, where they are not its own."),
     ],
-    "chosen",
+    "dataset",
     DatasetOptions,
 )
 
@@ -513,10 +513,10 @@ def _read_build(
 
     settings, given = None, {name: n for name, n in others.items() if n is not None}
     if given or papers:
-        kept: Any = {name: given.pop(name) for name in _KEPT if name in given}
+        values: Any = {name: given.pop(name) for name in _KEPT if name in given}
         cut: Any = {name.removeprefix("chunk_"): number for name, number in given.items()}
         usual = PAPERS if papers else Settings()
-        settings = replace(usual, chunking=Chunking(**cut), **kept)
+        settings = replace(usual, chunking=Chunking(**cut), **values)
     return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
 
 
@@ -666,7 +666,7 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             ),
             *map(question_option, list_plain_options(stage)),
         ],
-        "asked",
+        "flags",
         _read_question_options,
     )
 
@@ -718,10 +718,10 @@ def default_index(command: str = "ask") -> Path:
     context = click.get_current_context().find_root()
     program = context.command
     assert isinstance(program, click.Group)  # noqa: S101 -- that of all commands
-    found = program.commands[command]
+    subcommand = program.commands[command]
     values = (context.default_map or {}).get(command)
-    inner = click.Context(found, info_name=command, parent=context, default_map=values)
-    option = next(each for each in found.params if each.name == INDEX)
+    inner = click.Context(subcommand, info_name=command, parent=context, default_map=values)
+    option = next(each for each in subcommand.params if each.name == INDEX)
     folder: Path = option.type_cast_value(inner, option.consume_value(inner, {})[0])
     return folder
 

@@ -131,9 +131,9 @@ def _print_tables(tables: Mapping[str, PaperTable], *, as_json: bool) -> None:
     about, lines = [], []
     for name, table in tables.items():
         n_rows = sum(not row.added for row in table.rows)
-        named = {"name": name, "title": table.title, "address": table.address}
-        about.append({**named, "rows": n_rows, "of": table.size})
-        lines.append([*named.values(), f"{n_rows} of {table.size} rows"])
+        head = {"name": name, "title": table.title, "address": table.address}
+        about.append({**head, "rows": n_rows, "of": table.size})
+        lines.append([*head.values(), f"{n_rows} of {table.size} rows"])
     print_result(about, align(lines, len(lines[0])), as_json=as_json)
 
 
@@ -197,14 +197,14 @@ def _estimate(
     if wanted.get("core", 1) != 1:
         planned["core"] = wanted["core"]
     with open_index(folder / recipe.folder, dict(recipe.chunking)) as index:
-        found = index.plan(dataset.corpus, budget=paid.budget, **planned)
-    return next(each for each in found.estimates if wanted.items() <= each.options.items())
+        plan = index.plan(dataset.corpus, budget=paid.budget, **planned)
+    return next(each for each in plan.estimates if wanted.items() <= each.options.items())
 
 
 def _describe_cost(costs: Sequence[CostEstimate]) -> str:
     usd = [cost.cost_usd for cost in costs]
-    known = [each for each in usd if each is not None]
-    price = f"~${sum(known):,.2f}" if len(known) == len(usd) else "at a price that is not known"
+    prices = [each for each in usd if each is not None]
+    price = f"~${sum(prices):,.2f}" if len(prices) == len(usd) else "at a price that is not known"
     return (
         f"{format_count(sum(cost.calls for cost in costs), 'call')}, "
         f"{sum(cost.prompt_tokens for cost in costs):,} + "
@@ -230,8 +230,8 @@ def _list_rows(
                 here = measured.cells.get((row.name, column.name), (None,) * len(metrics))
                 there = (*row.printed[place], None) if row.printed else (None,) * len(metrics)
                 numbers[column.name] = {
-                    metric: {"printed": printed, "measured": found}
-                    for metric, printed, found in zip(metrics, there, here, strict=True)
+                    metric: {"printed": printed, "measured": value}
+                    for metric, printed, value in zip(metrics, there, here, strict=True)
                 }
         missing = explain_missing(row, llm, triples)
         yield {
@@ -259,8 +259,8 @@ def _describe_cells(
             line = [f"{row['row']} *" if row["added"] else row["row"]]
             for metric in metrics:
                 line += [_format(table, numbers[metric][key]) for key in ("printed", "measured")]
-            found = numbers[OWN]["measured"]
-            lines.append([*line, "-" if found is None else f"{found:.3f}"])
+            value = numbers[OWN]["measured"]
+            lines.append([*line, "-" if value is None else f"{value:.3f}"])
         yield from align(lines)
         yield ""
     for reason in dict.fromkeys(row["missing"] for row in rows if row["missing"]):

@@ -57,7 +57,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     *,
     paths: tuple[str, ...],
     folder: Path,
-    chosen: options.DatasetOptions,
+    dataset: options.DatasetOptions,
     build: options.BuildOptions,
     files: Mapping[str, Any],
     paid: options.PaidModels,
@@ -76,73 +76,73 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
             planned = opened.plan_question(ask)
         print_result(planned, _describe_question(planned), as_json=as_json)
         return
-    source, folder = chosen.choose(paths, folder)
+    source, folder = dataset.choose(paths, folder)
     wanted = {**files, **planned_for, "probe": probe or 0}
     with opener(folder, **build.choose_models(paid)) as opened:
-        found = opened.plan(source, **wanted, budget=paid.budget)
-    print_result(found, _describe_plan(found), as_json=as_json)
+        plan = opened.plan(source, **wanted, budget=paid.budget)
+    print_result(plan, _describe_plan(plan), as_json=as_json)
 
 
-def _describe_plan(found: Plan) -> Iterator[str]:
-    counts = {"document": found.n_documents, "chunk": found.n_chunks, "token": found.n_tokens}
+def _describe_plan(plan: Plan) -> Iterator[str]:
+    counts = {"document": plan.n_documents, "chunk": plan.n_chunks, "token": plan.n_tokens}
     about = ", ".join(format_count(n, what) for what, n in counts.items())
-    yield f"{bold(one_line(found.model) or 'no LLM named')}: {about}"
+    yield f"{bold(one_line(plan.model) or 'no LLM named')}: {about}"
     yield ""
-    rows = align([_HEAD, *map(_estimate_cells, found.estimates)], left=2)
+    rows = align([_HEAD, *map(_estimate_cells, plan.estimates)], left=2)
     yield from (f"  {row}".rstrip() for row in rows)
     yield ""
-    yield from (dim(wrap_text(note)) for note in _list_notes(found))
+    yield from (dim(wrap_text(note)) for note in _list_notes(plan))
 
 
-def _describe_question(found: QuestionPlan) -> Iterator[str]:
-    price = "" if found.cost_usd is None else f", ~{found.cost_usd:,.4f} dollars"
-    tokens = f"{found.prompt_tokens:,} tokens of prompts, {found.completion_tokens:,} of replies"
-    calls = format_count(found.calls, "call")
-    yield f"{bold(one_line(found.model))} by {found.method}: {calls}, at most {tokens}{price}"
-    known = "1 reply" if found.n_known == 1 else f"{found.n_known:,} replies"
-    yield dim(f"The ledger has {known}, which cost nothing.")
+def _describe_question(plan: QuestionPlan) -> Iterator[str]:
+    price = "" if plan.cost_usd is None else f", ~{plan.cost_usd:,.4f} dollars"
+    tokens = f"{plan.prompt_tokens:,} tokens of prompts, {plan.completion_tokens:,} of replies"
+    calls = format_count(plan.calls, "call")
+    yield f"{bold(one_line(plan.model))} by {plan.method}: {calls}, at most {tokens}{price}"
+    replies = "1 reply" if plan.n_known == 1 else f"{plan.n_known:,} replies"
+    yield dim(f"The ledger has {replies}, which cost nothing.")
 
 
-def _list_notes(found: Plan) -> Iterator[str]:
+def _list_notes(plan: Plan) -> Iterator[str]:
     """Yield what is to be known of the numbers."""
-    whole = found.estimates[-1]
+    whole = plan.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
-    counter = "the model itself" if found.exact else "cl100k_base"
+    counter = "the model itself" if plan.exact else "cl100k_base"
     yield f"Prompt tokens are counted by {counter}, on the prompts that would be sent."
-    yield f"Completion tokens are estimated from {found.basis}."
-    if not found.core_is_known:
+    yield f"Completion tokens are estimated from {plan.basis}."
+    if not plan.core_is_known:
         yield (
             "Which chunks are core is not known before they are indexed: a random sample of as many"
             " stands for them. A core may cost more: its chunks tend to be longer."
         )
     if saved > 0:
         yield f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
-    if any(found.n_known.values()):
-        units, graph = found.n_known["units"], found.n_known["graph"]
+    if any(plan.n_known.values()):
+        units, graph = plan.n_known["units"], plan.n_known["graph"]
         held = f"the units of {units:,} chunks and the triples of {graph:,}"
         yield f"The ledger has {held}, which cost nothing."
     if not whole.repair_tokens:
         yield "Repairs of replies that cannot be used come on top: none are known of."
-    if found.n_useless:
-        useless = f"{found.n_useless:,} of {found.n_probed:,} probes gave no usable reply"
+    if plan.n_useless:
+        useless = f"{plan.n_useless:,} of {plan.n_probed:,} probes gave no usable reply"
         yield f"{useless}: this model may not be up to it."
-    if found.embedding is not None:
-        yield _describe_vectors(found.embedding)
+    if plan.embedding is not None:
+        yield _describe_vectors(plan.embedding)
     if whole.cost_usd is None:
         yield "The price is not known: give it with --price MODEL=IN,OUT."
     if whole.seconds is None:
         yield "The time is not known before some calls were made: try --probe 5."
 
 
-def _describe_vectors(found: EmbeddingEstimate) -> str:
+def _describe_vectors(estimate: EmbeddingEstimate) -> str:
     price = "at a price that is not known: give it with --price MODEL=IN,0"
-    if found.cost_usd is not None:
-        price = f"for ~{found.cost_usd:,.4f} dollars"
-    texts = format_count(found.n_texts - found.n_known, "text")
-    known = f"; {found.n_known:,} others cost nothing" if found.n_known else ""
+    if estimate.cost_usd is not None:
+        price = f"for ~{estimate.cost_usd:,.4f} dollars"
+    texts = format_count(estimate.n_texts - estimate.n_known, "text")
+    others = f"; {estimate.n_known:,} others cost nothing" if estimate.n_known else ""
     return (
-        f"Vectors by {one_line(found.model)} of chunks, sentences and names come on top:"
-        f" ~{found.tokens:,} tokens of {texts} {price}{known}. Vectors of what an LLM will find"
+        f"Vectors by {one_line(estimate.model)} of chunks, sentences and names come on top:"
+        f" ~{estimate.tokens:,} tokens of {texts} {price}{others}. Vectors of what an LLM will find"
         f" are not in this."
     )
 

@@ -20,8 +20,8 @@ Matches = Sequence[tuple[str, int, int]]  # terms of the query, and where they s
 
 def weigh_terms(query: str, texts: Sequence[str]) -> dict[str, float]:
     """Return the query's terms that stand in some text; one weighs more the fewer these are."""
-    found = [{*terms(text)} for text in texts]
-    counts = {term: sum(term in each for each in found) for term in terms(query)}
+    term_sets = [{*terms(text)} for text in texts]
+    counts = {term: sum(term in each for each in term_sets) for term in terms(query)}
     return {term: log(1 + len(texts) / count) for term, count in counts.items() if count}
 
 
@@ -40,8 +40,8 @@ def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
         sentences = _find_sentences(text)
         starts = _find_starts(shown, sentences, matches, room)
         start = _choose_start(starts, sentences, matches, weights, room)
-    said = f"… {shown[start:]}" if start else shown
-    return mark_terms(wrap_text(said, first=indent, rest=indent, max_lines=_LINES), weights)
+    preview = f"… {shown[start:]}" if start else shown
+    return mark_terms(wrap_text(preview, first=indent, rest=indent, max_lines=_LINES), weights)
 
 
 def _find_sentences(text: str) -> list[tuple[int, int]]:
@@ -82,8 +82,8 @@ def _choose_start(
     def weight(start: int) -> float:
         ends = [end for _, end in sentences if start < end <= start + room]
         most = max(ends, default=start + room)
-        found = {term for term, begin, end in matches if start <= begin and end <= most}
-        return fsum(weights[term] for term in found)
+        words = {term for term, begin, end in matches if start <= begin and end <= most}
+        return fsum(weights[term] for term in words)
 
     return max(starts, key=lambda start: (weight(start), -start))
 

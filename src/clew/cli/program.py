@@ -37,8 +37,8 @@ class UserInterrupt(Failure):
 
 def _raise_visibly(error: click.UsageError) -> Never:
     """Raise an error of a command line anew, with escapes for what a terminal obeys or hides."""
-    said = error.format_message()
-    raise click.UsageError(one_line(said), error.ctx) if has_hidden(said) else error
+    message = error.format_message()
+    raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
 
 
 class Program(click.Group):
@@ -72,8 +72,8 @@ class Program(click.Group):
         except ClewError as error:
             raise Failure(str(error)) from error
         except KeyboardInterrupt as error:
-            kept = "what was committed is kept, and the same command goes on from there"
-            raise UserInterrupt(f"stopped; {kept}") from error
+            note = "what was committed is kept, and the same command goes on from there"
+            raise UserInterrupt(f"stopped; {note}") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
                 raise

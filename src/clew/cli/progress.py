@@ -177,7 +177,7 @@ def _measure_share(progress: Progress) -> tuple[float, float | None]:
     return progress.done_bytes, progress.total or None
 
 
-def _build_bars(told: str, *, bar: bool, timed: bool = True) -> Bars:
+def _build_bars(text: str, *, bar: bool, timed: bool = True) -> Bars:
     from rich import progress as rich
     from rich.console import Console
 
@@ -186,8 +186,8 @@ def _build_bars(told: str, *, bar: bool, timed: bool = True) -> Bars:
     parts += [rich.BarColumn(16)] if bar else []
     is_foreseen = bar and timed
     times = rich.TimeRemainingColumn(compact=True) if is_foreseen else rich.TimeElapsedColumn()
-    told_column = rich.TextColumn(told, markup=False)
-    return rich.Progress(*parts, times, told_column, console=Console(stderr=True), transient=True)
+    text_column = rich.TextColumn(text, markup=False)
+    return rich.Progress(*parts, times, text_column, console=Console(stderr=True), transient=True)
 
 
 # -- how it is stopped --------------------------------------------------------------------------

@@ -32,70 +32,70 @@ _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
 
-def render_answer(found: types.Answer, *, is_written: bool = False) -> str:
+def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
     """Return an answer, its citations, the thread and tables that led there, and what it cost.
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
-    end = [*_render_notes(found.evidence), *render_costs(found.usage)]
-    if found.kind == "refused":
-        return "\n\n".join([*_render_text(found), *_render_nearest(found.evidence), *end])
-    unsupported = [wrap_text(each, first="  ", rest="  ") for each in found.unsupported]
+    end = [*_render_notes(answer.evidence), *render_costs(answer.usage)]
+    if answer.kind == "refused":
+        return "\n\n".join([*_render_text(answer), *_render_nearest(answer.evidence), *end])
+    unsupported = [wrap_text(each, first="  ", rest="  ") for each in answer.unsupported]
     if unsupported:  # what nothing that was found holds
         unsupported = ["\n".join([bold("Not in what was found"), *unsupported])]
     blocks = [
-        *(() if is_written else _render_text(found)),
+        *(() if is_written else _render_text(answer)),
         *unsupported,
-        *render_citations(found),
-        *_render_best_thread(found),
-        *render_graph(found.evidence.graph),
-        *map(render_table, found.context.tables),
+        *render_citations(answer),
+        *_render_best_thread(answer),
+        *render_graph(answer.evidence.graph),
+        *map(render_table, answer.context.tables),
     ]
     return "\n\n".join([*blocks, *end])
 
 
-def render_evidence(found: types.Evidence) -> str:
+def render_evidence(evidence: types.Evidence) -> str:
     """Return the graph and tables, the hits in order, their support, and what they cost."""
-    weights = weigh_terms(found.query, [each.text for each in found.hits])
-    hits = (render_hit(*each, weights) for each in enumerate(found.hits, 1))
-    blocks = [*render_graph(found.graph), *map(render_table, found.tables), *hits]
-    blocks = blocks or [f"Nothing in the index fits, as {found.method} sees it."]
-    known = [] if found.support is None else [dim(f"support {found.support:.2f} of 1")]
-    return "\n\n".join([*blocks, *known, *_render_notes(found), *render_costs(found.usage)])
+    weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
+    hits = (render_hit(*each, weights) for each in enumerate(evidence.hits, 1))
+    blocks = [*render_graph(evidence.graph), *map(render_table, evidence.tables), *hits]
+    blocks = blocks or [f"Nothing in the index fits, as {evidence.method} sees it."]
+    support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f} of 1")]
+    return "\n\n".join([*blocks, *support, *_render_notes(evidence), *render_costs(evidence.usage)])
 
 
-def render_hit(place: int, found: types.Hit, weights: Mapping[str, float] | None = None) -> str:
+def render_hit(place: int, hit: types.Hit, weights: Mapping[str, float] | None = None) -> str:
     """Return a hit: its place, score, channel, section, source, pages and relevance.
 
     Below stands what of it weighs most; without weights of terms that is the beginning.
     """
-    head = f"{place:>3}  {found.score:.3f}  "
+    head = f"{place:>3}  {hit.score:.3f}  "
     indent = " " * len(head)
-    channel = dim(f"({one_line(found.channel)})") + "  " if found.channel else ""
-    above = one_line(join_title(found.title, found.section))
+    channel = dim(f"({one_line(hit.channel)})") + "  " if hit.channel else ""
+    above = one_line(join_title(hit.title, hit.section))
     title = f"{bold(above)}\n{indent}" if above else ""
-    likely = "" if found.relevance is None else f"relevance {found.relevance:.2f}"
-    pages = page_range(found.page, found.last_page)
-    where = one_line(found.place)
-    place_line = dim("  ".join(filter(None, (where, pages, found.apparatus, likely))))
-    shown = cut_preview(found.text, weights or {}, indent=indent)
+    likely = "" if hit.relevance is None else f"relevance {hit.relevance:.2f}"
+    pages = page_range(hit.page, hit.last_page)
+    where = one_line(hit.place)
+    place_line = dim("  ".join(filter(None, (where, pages, hit.apparatus, likely))))
+    shown = cut_preview(hit.text, weights or {}, indent=indent)
     lines = [f"{head}{channel}{title}{place_line}", shown]
-    if found.also:
-        same = f"also said in {_join_first(found.also, _MOST_NAMES, ', ')}"
+    if hit.also:
+        same = f"also said in {_join_first(hit.also, _MOST_NAMES, ', ')}"
         lines.append(dim(wrap_text(same, first=indent, rest=indent, max_lines=2)))
     return "\n".join(lines)
 
 
-def render_table(found: types.Table) -> str:
+def render_table(table: types.Table) -> str:
     """Return the first rows of a table below its name, a line each, with long cells cut."""
-    rows = [tuple(map(one_line, row)) for row in (found.columns, *found.rows[:_MOST_ROWS])]
+    rows = [tuple(map(one_line, row)) for row in (table.columns, *table.rows[:_MOST_ROWS])]
     widths = _column_widths([max(map(width_of, cells)) for cells in zip(*rows, strict=True)])
     lines = ["".join(map(_render_cell, row, widths)).rstrip() for row in rows]
-    below = count_more(len(found.rows) - _MOST_ROWS)
-    return "\n".join([bold(one_line(found.name)), *lines, *below])
+    below = count_more(len(table.rows) - _MOST_ROWS)
+    return "\n".join([bold(one_line(table.name)), *lines, *below])
 
 
-def render_graph(found: types.EvidenceGraph | None) -> Iterator[str]:
+def render_graph(graph: types.EvidenceGraph | None) -> Iterator[str]:
     """Yield ranked answers, groups of anchors with numbers and weights, candidates, a subgraph.
 
     A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
@@ -103,43 +103,43 @@ def render_graph(found: types.EvidenceGraph | None) -> Iterator[str]:
     subgraph has its terminals, its tree in words, what joined that, and components if it has
     several.
     """
-    if found is None:
+    if graph is None:
         return
-    if found.answers:
-        yield "\n".join(_render_answers(found))
-    if found.groups:
-        groups = map(_render_group, range(1, _MOST_ROWS + 1), found.groups)
-        more = count_more(len(found.groups) - _MOST_ROWS)
+    if graph.answers:
+        yield "\n".join(_render_answers(graph))
+    if graph.groups:
+        groups = map(_render_group, range(1, _MOST_ROWS + 1), graph.groups)
+        more = count_more(len(graph.groups) - _MOST_ROWS)
         yield "\n".join([bold("Groups of anchors"), *groups, *more])
-    chosen = [each for each in found.candidates if each.chosen]
-    if chosen:
-        head = bold(f"Candidates ({len(chosen)} of {len(found.candidates)})")
-        texts = {each.id: each.text for each in found.entities}
-        texts |= {each.id: each.text for each in found.facts}
-        lines = [_render_candidate(each, found, texts) for each in chosen[:_MOST_ROWS]]
-        yield "\n".join([head, *chain(*lines), *count_more(len(chosen) - _MOST_ROWS)])
-    if found.subgraph:
-        yield "\n".join(_render_subgraph(found.subgraph, found.facts))
+    candidates = [each for each in graph.candidates if each.chosen]
+    if candidates:
+        head = bold(f"Candidates ({len(candidates)} of {len(graph.candidates)})")
+        texts = {each.id: each.text for each in graph.entities}
+        texts |= {each.id: each.text for each in graph.facts}
+        lines = [_render_candidate(each, graph, texts) for each in candidates[:_MOST_ROWS]]
+        yield "\n".join([head, *chain(*lines), *count_more(len(candidates) - _MOST_ROWS)])
+    if graph.subgraph:
+        yield "\n".join(_render_subgraph(graph.subgraph, graph.facts))
 
 
-def _render_answers(found: types.EvidenceGraph) -> Iterator[str]:
+def _render_answers(graph: types.EvidenceGraph) -> Iterator[str]:
     """Yield the first answers, each with its score and the facts that lead to it."""
-    yield bold(f"Answers ({len(found.answers)})")
-    texts = {fact.id: fact.text for fact in found.facts}
-    for each in found.answers[:_MOST_ROWS]:
+    yield bold(f"Answers ({len(graph.answers)})")
+    texts = {fact.id: fact.text for fact in graph.facts}
+    for each in graph.answers[:_MOST_ROWS]:
         way = [texts[fact] for fact in each.facts]
         yield _render_item(f"{each.score:.2f}", f"{one_line(each.text)}: ", way, "; ", n_lines=2)
-    yield from count_more(len(found.answers) - _MOST_ROWS)
+    yield from count_more(len(graph.answers) - _MOST_ROWS)
 
 
-def render_citations(found: types.Answer) -> Iterator[str]:
+def render_citations(answer: types.Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
-    most = _QUOTE_LINES if found.kind == "generated" else None
-    weights = weigh_terms(found.evidence.query, [each.quote for each in found.citations])
-    last = {each.document_id: each for each in found.citations}.values()  # of each document
+    most = _QUOTE_LINES if answer.kind == "generated" else None
+    weights = weigh_terms(answer.evidence.query, [each.quote for each in answer.citations])
+    last = {each.document_id: each for each in answer.citations}.values()  # of each document
     blocks = [
         "\n".join([_render_citation(each, weights, most), *_render_unread(each) * (each in last)])
-        for each in found.citations
+        for each in answer.citations
     ]
     if blocks:
         yield ("\n" if most else "\n\n").join(blocks)
@@ -161,42 +161,42 @@ def render_costs(usage: types.Usage) -> Iterator[str]:
 
 def render_usage(usage: types.Usage) -> str:
     """Return what a run cost in tokens, calls and money."""
-    said = format_count(usage.total_tokens, "token")
-    said += f", {format_count(usage.llm_calls, 'LLM call')}"
+    text = format_count(usage.total_tokens, "token")
+    text += f", {format_count(usage.llm_calls, 'LLM call')}"
     if usage.embedding_tokens:
-        said += f", {format_count(usage.embedding_tokens, 'token')} embedded"
+        text += f", {format_count(usage.embedding_tokens, 'token')} embedded"
     if usage.llm_calls or usage.embedding_tokens:
-        said += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+        text += ", price unknown" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
     if usage.recorded_calls:
-        said += f", {usage.recorded_calls:,} answered from the ledger"
-    return said
+        text += f", {usage.recorded_calls:,} answered from the ledger"
+    return text
 
 
-def _render_text(found: types.Answer) -> Iterator[str]:
-    if found.kind == "generated":
-        yield wrap_text(found.text or "(the LLM gave an empty answer)")
-    elif found.kind == "named":
-        yield wrap_text(found.text)
-    elif found.kind == "themes":
+def _render_text(answer: types.Answer) -> Iterator[str]:
+    if answer.kind == "generated":
+        yield wrap_text(answer.text or "(the LLM gave an empty answer)")
+    elif answer.kind == "named":
+        yield wrap_text(answer.text)
+    elif answer.kind == "themes":
         lines = [bold("Themes that answer, each with a sentence of it")]
-        for line, cited in zip(found.text.splitlines(), found.citations, strict=True):
+        for line, cited in zip(answer.text.splitlines(), answer.citations, strict=True):
             about = line.removesuffix(" ".join(cited.quote.split())).rstrip(": ")
             lines.append(wrap_text(f"[{cited.number}] {about}", first="  ", rest="      "))
         yield "\n".join(lines)
-    elif found.kind == "quoted":
-        if found.short is not None:
-            yield _render_short(found.short, found.citations)
-        support = found.evidence.support
+    elif answer.kind == "quoted":
+        if answer.short is not None:
+            yield _render_short(answer.short, answer.citations)
+        support = answer.evidence.support
         if support is None or support >= _SURE:
             yield bold("The sentences that support an answer best")
         else:
             yield bold(
                 f"Perhaps no answer (support {support:.2f} of 1): the sentences that fit best"
             )
-    elif found.kind == "refused":
-        support = found.evidence.support
-        known = "" if support is None else f" (support {support:.2f} of 1)"
-        yield f"Nothing in this index answers this{known}."
+    elif answer.kind == "refused":
+        support = answer.evidence.support
+        note = "" if support is None else f" (support {support:.2f} of 1)"
+        yield f"Nothing in this index answers this{note}."
     else:
         yield "No answer: nothing was found that supports one."
 
@@ -246,10 +246,10 @@ def _render_unread(cited: types.Citation) -> list[str]:
     return [dim(wrap_text(note, first=indent, rest=indent, max_lines=_QUOTE_LINES))]
 
 
-def _render_best_thread(found: types.Answer) -> Iterator[str]:
+def _render_best_thread(answer: types.Answer) -> Iterator[str]:
     """Yield the thread to the first quote; of an answer without a quote, the best one."""
-    paths, thread = found.evidence.paths, found.thread
-    if paths and not found.citations:
+    paths, thread = answer.evidence.paths, answer.thread
+    if paths and not answer.citations:
         thread = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
     if thread is not None:
         yield f"{bold('The thread')}\n{render_thread(thread)}"
@@ -272,64 +272,64 @@ def _render_stop(step: types.Step, mark: str) -> str:
     return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
 
 
-def _render_group(number: int, found: types.ConceptAnchors) -> str:
-    latent = ", latent" if found.kind == "latent" else ""
-    head = f"{one_line(found.concept)} ({found.weight:.2f}{latent}): "
-    return _render_item(f"{number}", head, [a.text for a in found.anchors], ", ", n_lines=1)
+def _render_group(number: int, group: types.ConceptAnchors) -> str:
+    latent = ", latent" if group.kind == "latent" else ""
+    head = f"{one_line(group.concept)} ({group.weight:.2f}{latent}): "
+    return _render_item(f"{number}", head, [a.text for a in group.anchors], ", ", n_lines=1)
 
 
 def _render_candidate(
-    found: types.Candidate, graph: types.EvidenceGraph, texts: Mapping[str, str]
+    candidate: types.Candidate, graph: types.EvidenceGraph, texts: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield a candidate with its own triples, and a line for each of the first that it grew by."""
-    said = [f"{found.score:.2f}, cost {found.cost:.2f}" if found.cost else "no cost"]
-    for verb, concepts in (("covers", found.covers), ("misses", found.misses)):
+    parts = [f"{candidate.score:.2f}, cost {candidate.cost:.2f}" if candidate.cost else "no cost"]
+    for verb, concepts in (("covers", candidate.covers), ("misses", candidate.misses)):
         numbers = [n for n, each in enumerate(graph.groups, 1) if each.concept in concepts]
         if numbers:
-            said.append(" ".join([verb, *map(str, numbers)]))
-    own = [texts[each] for each in found.triples or found.entities]
-    yield _render_item(f"{found.rank}", f"{', '.join(said)}: ", own, "; ", n_lines=2)
-    grown = [each for each in graph.expansions if each.candidate == found.rank]
+            parts.append(" ".join([verb, *map(str, numbers)]))
+    own = [texts[each] for each in candidate.triples or candidate.entities]
+    yield _render_item(f"{candidate.rank}", f"{', '.join(parts)}: ", own, "; ", n_lines=2)
+    grown = [each for each in graph.expansions if each.candidate == candidate.rank]
     for each in grown[:_MOST_GROWN]:
         line = f"{texts[each.triple]} ({each.reason})"
         yield wrap_text(line, first="      + ", rest=" " * 8, max_lines=2)
     yield from count_more(len(grown) - _MOST_GROWN, indent="      ")
 
 
-def _render_subgraph(found: types.Subgraph, facts: Sequence[types.Fact]) -> Iterator[str]:
-    counts = ((found.nodes, "node"), (found.edges, "edge"), (found.components, "component"))
+def _render_subgraph(graph: types.Subgraph, facts: Sequence[types.Fact]) -> Iterator[str]:
+    counts = ((graph.nodes, "node"), (graph.edges, "edge"), (graph.components, "component"))
     sizes = ", ".join(format_count(len(parts), what) for parts, what in counts)
     yield bold(f"Reasoning subgraph ({sizes})")
-    names = {n.id: _shorten_place(n.id) if n.layer == "chunk" else n.text for n in found.nodes}
+    names = {n.id: _shorten_place(n.id) if n.layer == "chunk" else n.text for n in graph.nodes}
     texts = {each.id: each.text for each in facts}
-    yield from _render_part("terminals", [", ".join(names[step.id] for step in found.terminals)])
-    yield from _render_part("tree", [_render_edge(each, names, texts) for each in found.tree])
+    yield from _render_part("terminals", [", ".join(names[step.id] for step in graph.terminals)])
+    yield from _render_part("tree", [_render_edge(each, names, texts) for each in graph.tree])
     grown = []
-    for each in found.growth:
+    for each in graph.growth:
         limit = "" if each.limit is None else f", limit {each.limit:.3g}"
         grown.append(f"{names[each.node]} joins {names[each.to]} (ratio {each.ratio:.3g}{limit})")
     yield from _render_part("growth", grown, _MOST_JOINED)
-    if len(found.components) > 1:
-        listed = [[names[node] for node in nodes] for nodes in found.components]
-        said = [_join_first(component, _MOST_NAMES, ", ") for component in listed]
-        yield from _render_part("components", said, _MOST_NAMES)
+    if len(graph.components) > 1:
+        listed = [[names[node] for node in nodes] for nodes in graph.components]
+        lines = [_join_first(component, _MOST_NAMES, ", ") for component in listed]
+        yield from _render_part("components", lines, _MOST_NAMES)
 
 
-def _render_part(name: str, said: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
+def _render_part(name: str, texts: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
     """Yield at most two lines for each of the first parts, the first one behind their name."""
     indent = " " * 14
-    for place, each in enumerate(said[:most]):
+    for place, each in enumerate(texts[:most]):
         yield wrap_text(each, first=indent if place else f"  {name:<12}", rest=indent, max_lines=2)
-    yield from count_more(len(said) - most, indent=indent)
+    yield from count_more(len(texts) - most, indent=indent)
 
 
-def _render_edge(found: types.Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
-    if found.kind == "fact":
-        said = _join_first([texts[fact] for fact in found.facts], 1, "; ")
+def _render_edge(edge: types.Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
+    if edge.kind == "fact":
+        text = _join_first([texts[fact] for fact in edge.facts], 1, "; ")
     else:
-        verb = "stands in" if found.kind == "contains" else "is like"
-        said = f"{names[found.a]} {verb} {names[found.b]}"
-    return f"{said} (cost {found.cost:.2f})"
+        verb = "stands in" if edge.kind == "contains" else "is like"
+        text = f"{names[edge.a]} {verb} {names[edge.b]}"
+    return f"{text} (cost {edge.cost:.2f})"
 
 
 def _shorten_place(place: str) -> str:
@@ -343,8 +343,8 @@ def _render_item(mark: str, head: str, texts: Sequence[str], between: str, *, n_
     first = f"  {mark:<2}  "
 
     def lines(n: int, most: int | None = None) -> str:
-        said = f"{head}{_join_first(texts, n, between)}"
-        return wrap_text(said, first=first, rest=" " * len(first), max_lines=most)
+        text = f"{head}{_join_first(texts, n, between)}"
+        return wrap_text(text, first=first, rest=" " * len(first), max_lines=most)
 
     wanted = range(min(len(texts), _MOST_NAMES), 1, -1)
     return lines(next((n for n in wanted if lines(n).count("\n") < n_lines), 1), 2)

@@ -112,11 +112,11 @@ def run_server(
     )
 
     def tell(address: str, names: Sequence[str]) -> None:
-        told = f"Clew serves {', '.join(names) or 'no index yet'} at {address}"
+        line = f"Clew serves {', '.join(names) or 'no index yet'} at {address}"
         if log_format == "json":  # all lines are for a program
-            run.RUN.info("%s", told)
+            run.RUN.info("%s", line)
         else:
-            say(told, err=True)
+            say(line, err=True)
             say(dim("Ctrl-C stops it."), err=True)
 
     run.log_to_stderr(log_format)
@@ -135,7 +135,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         address = opening.address_of(usual)
         name = make_name(usual if address is None else Path(address.index))
         return {name: usual.absolute()} if usual.exists() else {}
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for text in folders:
         before, is_address, _ = text.partition("://")
         name, is_named, _rest = (before if is_address else text).partition("=")
@@ -143,10 +143,10 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         folder = opening.folder_of(given)
         if not is_named:
             name = make_name(Path(parse_address(given).index) if is_address else folder)
-        if name in found:
+        if name in by_name:
             raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
-        found[name] = folder.absolute()
-    return found
+        by_name[name] = folder.absolute()
+    return by_name
 
 
 @click.command("mcp", cls=GroupedCommand)
@@ -217,9 +217,9 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> Non
     """Make a key called NAME, and print it. It is shown this once."""
     from clew.server.keys import KeyOptions
 
-    found, text = _open_keys(home).add(name, KeyOptions(**given))
+    key, text = _open_keys(home).add(name, KeyOptions(**given))
     if as_json:
-        echo_json({**found.to_dict(), "text": text})
+        echo_json({**key.to_dict(), "text": text})
     else:
         click.echo(text)
         say(dim("Keep it: it cannot be shown again."), err=True)
@@ -238,20 +238,20 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
     database = ServerDatabase(_server_home(home))
     alive = ProcessLock(_server_home(home))
     spending = KeySpending(database, alive)
-    found = [
+    keys = [
         {**each.to_dict(), "spent": dict(spending.sum_of_key(each.id))}
         for each in Keys(database).list_keys()
     ]
     alive.end()
     head = ("id", "name", "scope", "tokens spent", "what it may do")
     nobody = "There is no key: on this machine everyone may do everything."
-    told = align([head, *map(_describe_key, found)]) if found else nobody
-    print_result(found, [told], as_json=as_json)
+    table = align([head, *map(_describe_key, keys)]) if keys else nobody
+    print_result(keys, [table], as_json=as_json)
 
 
 def _describe_key(key: Mapping[str, Any]) -> tuple[str, ...]:
-    told = [f"only {', '.join(key['indexes'])}"] if key["indexes"] else []
-    told += [f"where {key['where']}"] if key["where"] else []
+    limits = [f"only {', '.join(key['indexes'])}"] if key["indexes"] else []
+    limits += [f"where {key['where']}"] if key["where"] else []
     bounds = {
         "requests_per_minute": "{:,} requests a minute",
         "tokens": "{:,} tokens in all",
@@ -259,10 +259,10 @@ def _describe_key(key: Mapping[str, Any]) -> tuple[str, ...]:
         "usd": "${:,.2f} in all",
         "usd_per_day": "${:,.2f} a day",
     }
-    told += [text.format(key[name]) for name, text in bounds.items() if key[name] is not None]
-    told += ["revoked"] if key["revoked"] else []
+    limits += [text.format(key[name]) for name, text in bounds.items() if key[name] is not None]
+    limits += ["revoked"] if key["revoked"] else []
     spent = f"{key['spent']['tokens']:,}"
-    return key["id"], key["name"], key["scope"], spent, "; ".join(told) or "without bounds"
+    return key["id"], key["name"], key["scope"], spent, "; ".join(limits) or "without bounds"
 
 
 @manage_keys.command("revoke")

@@ -80,7 +80,7 @@ evaluation_options = options.gather_options(
             "--methods A,B,...",
             "The others are compared with the first.",
             "names",
-            default="dense,bm25,hybrid,pagerank,clue",
+            default="dense,bm25,hybrid,pagerank,clue,walk",
         ),
         given_option,
         options.text(
@@ -205,7 +205,7 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
     settings = [Setting(name) for name in names]
     settings += [each for method, values in varied.items() for each in grid(method, values)]
     capped = {} if flags.answer_tokens is None else {"answer_tokens": flags.answer_tokens}
-    asked = Protocol(
+    protocol = Protocol(
         settings=tuple(settings),
         scoring=Scoring(
             ks=_parse_cuts(flags.ks),
@@ -221,8 +221,8 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
         where=options.join_filters(flags.filters),
         exact=flags.exact,
     )
-    check_protocol(asked)
-    return asked
+    check_protocol(protocol)
+    return protocol
 
 
 def check_given(

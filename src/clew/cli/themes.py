@@ -45,22 +45,22 @@ def show_themes(
         where = options.join_filters(filters)
         if report is not None:
             n = index.report_themes(report, where=where)
-            told = f"{one_line(str(report))} has {format_count(n, 'theme')}"
+            line = f"{one_line(str(report))} has {format_count(n, 'theme')}"
             value = {"file": str(report), "n_themes": n}
-            print_result(value, [told], as_json=as_json, is_news=True)
+            print_result(value, [line], as_json=as_json, is_news=True)
             return
-        found = index.themes(level, where=where)
-    print_result(found, _describe_themes(found), as_json=as_json)
+        themes = index.themes(level, where=where)
+    print_result(themes, _describe_themes(themes), as_json=as_json)
 
 
-def _describe_themes(found: Sequence[Theme]) -> Iterator[str]:
+def _describe_themes(themes: Sequence[Theme]) -> Iterator[str]:
     from clew.steps.theme_descriptions import describe_coverage
 
-    for theme in found[:_MOST]:
+    for theme in themes[:_MOST]:
         yield f"{bold(one_line(theme.name))}  {dim(theme.id)}"
         parts = f"; {format_count(len(theme.children), 'part')}" if theme.children else ""
         yield f"  {describe_coverage(theme)}{parts}"
         for sentence in theme.sentences[:_QUOTED]:
-            said = f'"{one_line(sentence.text)}" {one_line(sentence.place)}'
-            yield wrap_text(said, first="    ", rest="    ", max_lines=3)
-    yield from count_more(len(found) - _MOST)
+            quote = f'"{one_line(sentence.text)}" {one_line(sentence.place)}'
+            yield wrap_text(quote, first="    ", rest="    ", max_lines=3)
+    yield from count_more(len(themes) - _MOST)

@@ -72,13 +72,13 @@ class Watcher:
 
     def _next_changes(self) -> set[Path]:
         try:
-            found = {Path(path) for _, path in next(self._changes)}
+            paths = {Path(path) for _, path in next(self._changes)}
         except RuntimeError as error:  # such as too many folders for this system
             raise InputError(f"this folder cannot be watched: {error}") from error
         for folder, identity in self._folders.items():
             if _identify_folder(folder) != identity:
                 raise InputError(f"{folder} is gone, so watching ends; its documents are kept")
-        return found
+        return paths
 
     def _matters(self, path: Path) -> bool:
         from clew.readers.selection import BY_DEFAULT
@@ -102,15 +102,15 @@ def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
 
 def write_when_free(write: Callable[[], T], index: Path) -> T:
     """Write, as soon as no other process writes to an index."""
-    told = False
+    has_warned = False
     while True:
         try:
             return write()
         except IndexLocked:
-            if not told:
+            if not has_warned:
                 place = one_line(str(index))
                 say(f"clew: waiting until no other process writes to {place}", err=True)
-            told = True
+            has_warned = True
             time.sleep(_RETRY_S)
 
 
@@ -127,16 +127,16 @@ def print_update(report: AddReport) -> None:
     if not done:
         return
     if sum(map(len, done.values())) <= _MOST_NAMED:
-        told = ", ".join(f"{what} {name}" for what, names in done.items() for name in names)
+        changes = ", ".join(f"{what} {name}" for what, names in done.items() for name in names)
     else:
-        told = ", ".join(f"{len(names):,} {what}" for what, names in done.items())
-    click.echo(f"{dim(time.strftime('%H:%M:%S'))}  {one_line(told)}")
+        changes = ", ".join(f"{len(names):,} {what}" for what, names in done.items())
+    click.echo(f"{dim(time.strftime('%H:%M:%S'))}  {one_line(changes)}")
 
 
 def _identify_folder(folder: Path) -> tuple[int, int] | None:
     """Return what tells a folder from another one of its name, None where there is none."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

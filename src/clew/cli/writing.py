@@ -24,7 +24,7 @@ class AnswerWriter:
     """
 
     def __init__(self) -> None:
-        self._kept = ""
+        self._last = ""
         self._reset()
 
     def _reset(self) -> None:
@@ -43,18 +43,18 @@ class AnswerWriter:
         """Take a further piece; None: what came does not count."""
         if piece is None:
             self._abandon()
-            self._kept = ""
+            self._last = ""
             return
-        self._print(self._kept)
-        self._kept = piece
+        self._print(self._last)
+        self._last = piece
 
     def finish(self, answer: Answer) -> bool:
         """Print what is left of an answer, and say whether all of its text stands there."""
-        if answer.kind != "generated" or not self._kept:
+        if answer.kind != "generated" or not self._last:
             self._abandon()
             return False
-        self._print(f"{self._kept} ")
-        self._kept = ""
+        self._print(f"{self._last} ")
+        self._last = ""
         click.echo("\n")
         return True
 

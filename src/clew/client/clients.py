@@ -68,11 +68,11 @@ class _Method(Generic[P, T]):
         """Return the method of a class, with its own signature, without the operation's path."""
         operation = self._operation
 
-        def method(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
-            return self._perform(operation, *given, **named)
+        def method(self: Any, *given: Any, **options: Any) -> Any:  # noqa: ANN401 -- a client or an index
+            return self._perform(operation, *given, **options)
 
-        async def coroutine(self: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- a client or an index
-            return await self._perform(operation, *given, **named)
+        async def coroutine(self: Any, *given: Any, **options: Any) -> Any:  # noqa: ANN401 -- a client or an index
+            return await self._perform(operation, *given, **options)
 
         made: Any = coroutine if is_awaited else method
         signature = inspect.signature(operation)
@@ -145,8 +145,8 @@ class _BaseClient(_Operated):
     def run(self, operation: Operation[Any]) -> Any:  # noqa: ANN401 -- as the operation returns
         """Send the requests of an operation until it returns."""
 
-    def _perform(self, operation: Callable[..., Operation[T]], *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- as the operation takes
-        return self.run(operation(*given, **named))
+    def _perform(self, operation: Callable[..., Operation[T]], *given: Any, **options: Any) -> Any:  # noqa: ANN401 -- as the operation takes
+        return self.run(operation(*given, **options))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.address.base}>"
@@ -163,10 +163,10 @@ class _BaseClient(_Operated):
 
     def _keep_generation(self, request: ClientRequest, headers: Mapping[str, str]) -> None:
         """Remember the generation of a reply, for later requests."""
-        told = headers.get(GENERATION_HEADER, "")
-        if self._generations is not None and told.isdigit():
+        generation = headers.get(GENERATION_HEADER, "")
+        if self._generations is not None and generation.isdigit():
             name = requests.find_index(request.path)
-            self._generations[name] = max(int(told), self._generations.get(name, 0))
+            self._generations[name] = max(int(generation), self._generations.get(name, 0))
 
     def _repeat(self, operation: Operation[T]) -> Operation[T]:
         """Yield the requests of an operation, each as often as it takes, with pauses between."""
@@ -191,7 +191,7 @@ class _BaseClient(_Operated):
             attempt += 1
             reply = yield request
             if isinstance(reply, httpx2.RequestError):
-                asked, reason = "", str(reply) or type(reply).__name__
+                delay, reason = "", str(reply) or type(reply).__name__
                 never_sent = isinstance(reply, _NEVER_SENT)
                 if attempt == self._attempts or not (never_sent or request.is_repeatable):
                     raise _make_fault(self.address, reply)
@@ -200,9 +200,9 @@ class _BaseClient(_Operated):
                 is_asked_again = request.is_repeatable and reply.status_code in requests.REPEATED
                 if attempt == self._attempts or not is_asked_again:
                     return self.address.read_reply(request, reply.status_code, reply.content)
-                asked, reason = reply.headers.get("retry-after", ""), f"HTTP {reply.status_code}"
+                delay, reason = reply.headers.get("retry-after", ""), f"HTTP {reply.status_code}"
             _log.info("%s %s, attempt %d: %s", request.verb, request.path, attempt, reason)
-            yield Pause(requests.pause_s(attempt - 1, asked, random.random()))  # noqa: S311 -- no secret
+            yield Pause(requests.pause_s(attempt - 1, delay, random.random()))  # noqa: S311 -- no secret
 
 
 class Client(_BaseClient, Closing, is_awaited=False):
@@ -230,8 +230,8 @@ class Client(_BaseClient, Closing, is_awaited=False):
 
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Yield the events of a job as they come, behind the number `after`."""
-        for told in self._read_events(operations.request_job_stream(job_id, after)):
-            yield requests.read_job_event(self.address, told.event, told.data, told.id)
+        for message in self._read_events(operations.request_job_stream(job_id, after)):
+            yield requests.read_job_event(self.address, message.event, message.data, message.id)
 
     def run(self, operation: Operation[T]) -> T:
         """Send the requests of an operation until it returns."""
@@ -308,8 +308,8 @@ class _BaseServedIndex(_Operated, Generic[C]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} of {self.client.address.base}>"
 
-    def _perform(self, operation: Callable[..., Operation[T]], *given: Any, **named: Any) -> Any:  # noqa: ANN401 -- as the operation takes
-        return self.client.run(operation(self.path, *given, **named))
+    def _perform(self, operation: Callable[..., Operation[T]], *given: Any, **options: Any) -> Any:  # noqa: ANN401 -- as the operation takes
+        return self.client.run(operation(self.path, *given, **options))
 
 
 class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
@@ -344,8 +344,8 @@ class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
     def stream(self, question: str, **given: Any) -> Iterator[AnswerEvent]:  # noqa: ANN401 -- as `ask`
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = operations.request_answer_stream(self.path, question, **given)
-        for told in self.client._read_events(request):  # noqa: SLF001 -- of this module
-            event = requests.read_answer_event(self.client.address, told.event, told.data)
+        for message in self.client._read_events(request):  # noqa: SLF001 -- of this module
+            event = requests.read_answer_event(self.client.address, message.event, message.data)
             if event is not None:
                 yield event
 
@@ -372,8 +372,8 @@ class AsyncClient(_BaseClient, is_awaited=True):
 
     async def follow(self, job_id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Yield the events of a job as they come, behind the number `after`."""
-        async for told in self._read_events(operations.request_job_stream(job_id, after)):
-            yield requests.read_job_event(self.address, told.event, told.data, told.id)
+        async for message in self._read_events(operations.request_job_stream(job_id, after)):
+            yield requests.read_job_event(self.address, message.event, message.data, message.id)
 
     async def run(self, operation: Operation[T]) -> T:
         """Send the requests of an operation until it returns."""
@@ -441,8 +441,8 @@ class AsyncServedIndex(_BaseServedIndex[AsyncClient], is_awaited=True):
     async def stream(self, question: str, **given: Any) -> AsyncIterator[AnswerEvent]:  # noqa: ANN401 -- as `ask`
         """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
         request = operations.request_answer_stream(self.path, question, **given)
-        async for told in self.client._read_events(request):  # noqa: SLF001 -- of this module
-            event = requests.read_answer_event(self.client.address, told.event, told.data)
+        async for message in self.client._read_events(request):  # noqa: SLF001 -- of this module
+            event = requests.read_answer_event(self.client.address, message.event, message.data)
             if event is not None:
                 yield event
 

@@ -50,8 +50,8 @@ def _quote_name(name: str) -> str:
 
 
 def _send(verb: str, path: str, reply: type[T], **more: Any) -> Operation[T]:  # noqa: ANN401 -- of `ClientRequest`
-    found: T = yield ClientRequest(verb=verb, path=path, reply=reply, **more)
-    return found
+    result: T = yield ClientRequest(verb=verb, path=path, reply=reply, **more)
+    return result
 
 
 def _get(path: str, reply: type[T], **query: str | int) -> Operation[T]:
@@ -60,13 +60,13 @@ def _get(path: str, reply: type[T], **query: str | int) -> Operation[T]:
 
 
 def _list_all(path: str, reply: type[T], **query: str | int) -> Operation[list[T]]:
-    found: list[T] = []
+    items: list[T] = []
     while True:
         listed: Any = Listed[reply]  # type: ignore[valid-type]  # a type that is a value
-        part = yield from _get(path, listed, offset=len(found), limit=_PART, **query)
-        found += part.items
-        if not part.items or len(found) >= part.total:
-            return found
+        part = yield from _get(path, listed, offset=len(items), limit=_PART, **query)
+        items += part.items
+        if not part.items or len(items) >= part.total:
+            return items
 
 
 # -- a server -------------------------------------------------------------------------------------
@@ -133,25 +133,25 @@ def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobV
     pause, longest = _LOOK_S
     waited = 0.0
     while True:
-        found = yield from read_job(job_id)
-        if found.state in ENDED:
-            return _check_done(found)
+        job = yield from read_job(job_id)
+        if job.state in ENDED:
+            return _check_done(job)
         if seconds is not None and waited >= seconds:
-            return found
+            return job
         left = math.inf if seconds is None else seconds - waited
         pause = min(pause * 1.5, longest, left)
         yield Pause(pause)
         waited += pause
 
 
-def _check_done(found: JobView) -> JobView:
-    if found.state == FAILED:
-        error = (found.result or {}).get("error", {})
+def _check_done(job: JobView) -> JobView:
+    if job.state == FAILED:
+        error = (job.result or {}).get("error", {})
         raise make_error(error.get("code", "error"), error.get("message", "the job failed"))
-    if found.state != DONE:
-        sentence = f"the job {found.id} was cancelled: what it committed is kept"
+    if job.state != DONE:
+        sentence = f"the job {job.id} was cancelled: what it committed is kept"
         raise Refusal(409, "cancelled", sentence)
-    return found
+    return job
 
 
 # -- an index: the first argument is its path -----------------------------------------------------
@@ -224,11 +224,11 @@ def _make_body(
     **options: Any,  # noqa: ANN401 -- fields of `Question`, and parameters of the method
 ) -> dict[str, Any]:
     """Return the body of a question: what differs from the defaults, which are the server's."""
-    named = {name: options.pop(name) for name in OPTIONS if name in options}
+    values = {name: options.pop(name) for name in OPTIONS if name in options}
     if not isinstance(text, Question):
-        named["parameters"] = options
+        values["parameters"] = options
         options = {}
-    question = as_question(text, **named, **options)
+    question = as_question(text, **values, **options)
     plain = {name: getattr(question, name) for name in list_plain_options("answer")}
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
@@ -359,8 +359,8 @@ def remove_documents(
     wait: float | None = None,
 ) -> Operation[JobView]:
     """Return the job that removes documents: by ids, folders of ids or patterns, and a filter."""
-    named = [ids] if isinstance(ids, str) else list(ids)
-    options = {"documents": named, "where": "" if where is None else str(where)}
+    patterns = [ids] if isinstance(ids, str) else list(ids)
+    options = {"documents": patterns, "where": "" if where is None else str(where)}
     return start_job(at, "remove", wait=wait, **options)
 
 
@@ -401,10 +401,10 @@ def read_evaluation(at: str, /, job_id: str, *, rows: bool = False) -> Operation
 
 
 def _submit(path: str, seconds: float | None, **content: Any) -> Operation[JobView]:  # noqa: ANN401 -- of `ClientRequest`
-    found = yield from _send("POST", path, JobView, **content)
+    job = yield from _send("POST", path, JobView, **content)
     if seconds is None:
-        return found
-    return (yield from wait_for_job(found.id, seconds=seconds))
+        return job
+    return (yield from wait_for_job(job.id, seconds=seconds))
 
 
 # -- its graph ------------------------------------------------------------------------------------

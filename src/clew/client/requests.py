@@ -113,8 +113,8 @@ class Address:
     def read_error(self, status: int, body: bytes) -> ClewError:
         """Return the error in a reply."""
         try:
-            told = json.loads(body)["error"]
-            return make_error(told["code"], told["message"], status)
+            error = json.loads(body)["error"]
+            return make_error(error["code"], error["message"], status)
         except (ValueError, KeyError, TypeError, RecursionError):
             return EndpointError(
                 f"{self.base} answered HTTP {status}, not as a server of Clew does: check the"
@@ -128,10 +128,10 @@ def make_error(code: str, message: str, status: int = 0) -> ClewError:
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
 
 
-def pause_s(attempt: int, asked: str, share: float) -> float:
+def pause_s(attempt: int, delay: str, share: float) -> float:
     """Return the seconds before another attempt; `share`, 0 to 1, keeps clients out of step."""
-    if asked.isascii() and asked.isdigit():
-        return min(float(asked[:6]) + share, _LONGEST_WAIT_S)
+    if delay.isascii() and delay.isdigit():
+        return min(float(delay[:6]) + share, _LONGEST_WAIT_S)
     return min(0.25 * 2.0**attempt * (1 + share), _LONGEST_WAIT_S)
 
 
@@ -177,8 +177,8 @@ def read_answer_event(address: Address, kind: str, text: str) -> AnswerEvent | N
     try:
         if kind == "error":
             raise make_error(data["code"], data["message"])
-        told = data["text"] if kind == "text" else data
-        return AnswerEvent(kind, from_plain(_ANSWER_EVENTS[kind], told))
+        value = data["text"] if kind == "text" else data
+        return AnswerEvent(kind, from_plain(_ANSWER_EVENTS[kind], value))
     except (ValueError, KeyError, TypeError) as error:
         raise address.make_unreadable(str(error)) from None
 

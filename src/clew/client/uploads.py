@@ -54,10 +54,10 @@ def collect_upload(
     from clew.readers.walk import File, files
 
     parts: dict[str, Path] = {}
-    for found in files(list(map(Path, paths)), selection=Selection(exclude)):
-        if not isinstance(found, File):
-            raise InputError(f"{found}: leave it out, or make it readable")
-        parts[found.id] = found.path
+    for file in files(list(map(Path, paths)), selection=Selection(exclude)):
+        if not isinstance(file, File):
+            raise InputError(f"{file}: leave it out, or make it readable")
+        parts[file.id] = file.path
     if not parts:
         raise InputError("there is no file to send in what was named")
     return Upload(tuple(parts.items()), options, secrets.token_hex(16))

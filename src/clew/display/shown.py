@@ -23,12 +23,12 @@ class Shown:
         return {each.name: plain(getattr(self, each.name)) for each in _fields(self)}
 
     def __repr__(self) -> str:
-        told = []
+        parts = []
         for each in _fields(self):
             value, make = getattr(self, each.name), each.default_factory
             if value != (each.default if make is MISSING else make()):
-                told.append(f"{each.name}={_short(value)}")
-        return f"{type(self).__name__}({', '.join(told)})"
+                parts.append(f"{each.name}={_short(value)}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 -- JSON's types

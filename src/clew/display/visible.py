@@ -55,9 +55,9 @@ def escape_unseen(text: str) -> str:
 
     What looks like an escape has its first character escaped.
     """
-    told = _ESCAPE.sub(lambda match: f"<U+003C>{match[0][1:]}", text)
+    safe = _ESCAPE.sub(lambda match: f"<U+003C>{match[0][1:]}", text)
     return _UNSEEN.sub(
-        lambda match: match[0] if match[0] in _LAYOUT else _escape_character(match), told
+        lambda match: match[0] if match[0] in _LAYOUT else _escape_character(match), safe
     )
 
 

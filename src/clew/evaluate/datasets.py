@@ -95,13 +95,13 @@ def load(
     """
     root, other = Path(path), None if corpus is None else Path(corpus)
     _check_wanted(limit, sample)
-    file, parsed, found = formats.read(root, split, other)
-    asked = _choose(parsed.questions, file, split, limit, sample, seed)
+    file, parsed, documents = formats.read(root, split, other)
+    questions = _choose(parsed.questions, file, split, limit, sample, seed)
     whole = root.resolve()
     name = whole.name if whole.is_dir() else whole.stem
     if other is not None:  # which makes another dataset
         name = f"{name}-{other.resolve().stem}"
-    return _dataset(name, asked, parsed, found)
+    return _dataset(name, questions, parsed, documents)
 
 
 def load_questions(
@@ -122,8 +122,8 @@ def load_questions(
     file = Path(path)
     _check_wanted(limit, sample)
     parsed = formats.parsed_questions(file)
-    asked = _choose(parsed.questions, file, split, limit, sample, seed)
-    return _dataset(name, asked, parsed, Corpus((), frozenset(document_ids)))
+    questions = _choose(parsed.questions, file, split, limit, sample, seed)
+    return _dataset(name, questions, parsed, Corpus((), frozenset(document_ids)))
 
 
 def _check_wanted(limit: int | None, sample: int | None) -> None:
@@ -131,19 +131,21 @@ def _check_wanted(limit: int | None, sample: int | None) -> None:
         raise InputError("take the first questions or a sample of them, not both")
 
 
-def _dataset(name: str, asked: Sequence[DatasetQuestion], parsed: Parsed, found: Corpus) -> Dataset:
-    supporting = distinct(id_ for question in asked for id_ in question.supporting_ids)
+def _dataset(
+    name: str, questions: Sequence[DatasetQuestion], parsed: Parsed, corpus: Corpus
+) -> Dataset:
+    supporting = distinct(id_ for question in questions for id_ in question.supporting_ids)
     return Dataset(
         name=name,
-        corpus=found.documents,
+        corpus=corpus.documents,
         questions=tuple(
             replace(question, answers=tuple(filter(normalize_answer, question.answers)))
-            for question in asked
+            for question in questions
         ),
-        document_ids=found.ids,
+        document_ids=corpus.ids,
         format=parsed.format,
-        unknown_ids=tuple(id_ for id_ in supporting if id_ not in found.ids),
-        dropped_answers=tuple(a for q in asked for a in q.answers if not normalize_answer(a)),
+        unknown_ids=tuple(id_ for id_ in supporting if id_ not in corpus.ids),
+        dropped_answers=tuple(a for q in questions for a in q.answers if not normalize_answer(a)),
         left_out=parsed.left_out,
     )
 
@@ -159,18 +161,18 @@ def _choose(
     """Return the questions of a split that are wanted: of a sample, those with the least hashes."""
     if not questions:
         raise InputError(f"{file}: no questions")
-    kept = [question for question in questions if split in (None, question.split)]
-    if not kept:
+    candidates = [question for question in questions if split in (None, question.split)]
+    if not candidates:
         have = ", ".join(sorted({q.split for q in questions if q.split is not None}))
         raise InputError(f"{file}: no question of split {split!r}, only of {have or 'no split'}")
     for name, size in (("limit", limit), ("sample", sample)):
         if size is not None and size < 1:
             raise InputError(f"the {name} of questions must be at least 1, but is {size}")
     if sample is None:
-        return kept[:limit]
+        return candidates[:limit]
 
     def hash_of(question: DatasetQuestion) -> bytes:
         return hashlib.sha256(f"{seed} {question.id}".encode()).digest()
 
-    drawn = {question.id for question in sorted(kept, key=hash_of)[:sample]}
-    return [question for question in kept if question.id in drawn]
+    drawn = {question.id for question in sorted(candidates, key=hash_of)[:sample]}
+    return [question for question in candidates if question.id in drawn]

@@ -69,12 +69,12 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
         raise InputError(f"at least one question is asked at once, not {concurrency}")
     scoring = replace(scoring, ks=tuple(sorted(scoring.ks)))
     functions = _Functions(search, answer, judge, scoring)
-    known = recorded or {}
-    asked = [(question, setting) for question in dataset.questions for setting in settings]
+    rows_before = recorded or {}
+    pairs = [(question, setting) for question in dataset.questions for setting in settings]
 
     def measure_one(each: tuple[DatasetQuestion, Setting]) -> tuple[Row, Found | None]:
         question, setting = each
-        row = known.get((setting.label, question.id))
+        row = rows_before.get((setting.label, question.id))
         if row is not None:
             return row, None
         with measuring(), record_exchanges() as exchanges:
@@ -82,7 +82,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
         return row, replace(found, exchanges=tuple(exchanges))
 
     rows: list[Row] = []
-    for row, found in _map_at_once(measure_one, asked, concurrency):
+    for row, found in _map_at_once(measure_one, pairs, concurrency):
         if found is not None:
             if on_found is not None:
                 on_found(row, found)
@@ -90,7 +90,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
                 on_row(row)
         rows.append(row)
         if on_progress is not None:
-            on_progress(len(rows), len(asked))
+            on_progress(len(rows), len(pairs))
     return Report(
         dataset=dataset.about, settings=tuple(settings), scoring=functions.scoring, rows=tuple(rows)
     )

@@ -41,9 +41,9 @@ def evidence_coverage(evidence: Sequence[str], passages: Sequence[str]) -> float
     if isinstance(passages, str):
         raise InputError(f"passages must be a list of texts, but are one text: {passages[:40]!r}")
     statements = [_stems(statement) for statement in distinct(evidence)]
-    found = [_stems(passage) for passage in distinct(passages)]
+    stem_sets = [_stems(passage) for passage in distinct(passages)]
     n_covered = sum(
-        bool(wanted) and any(len(wanted & stems) >= _SHARE * len(wanted) for stems in found)
+        bool(wanted) and any(len(wanted & stems) >= _SHARE * len(wanted) for stems in stem_sets)
         for wanted in statements
     )
     return n_covered / len(statements)

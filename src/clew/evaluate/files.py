@@ -30,8 +30,8 @@ def make_folder(folder: Path) -> None:
     _check_writable(folder, folder)
 
 
-def _check_writable(folder: Path, named: Path) -> None:
+def _check_writable(folder: Path, path: Path) -> None:
     try:
         TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise InputError(f"{named}: {error.strerror or error}") from error
+        raise InputError(f"{path}: {error.strerror or error}") from error

@@ -81,20 +81,20 @@ def load_graph_questions(path: Path) -> list[GraphQuestion]:
         raise InputError(f"{path} cannot be read as questions: {error}") from None
     if path.suffix.lower() == ".txt":
         parted = [(n, line.partition("\t")) for n, line in _lines(text)]
-        found = [
-            _question(path, n, {"question": asked, "answers": answers.split("|")})
-            for n, (asked, _, answers) in parted
+        questions = [
+            _question(path, n, {"question": question, "answers": answers.split("|")})
+            for n, (question, _, answers) in parted
         ]
     elif path.suffix.lower() == ".json":
         items = _json(path, 1, text)
         if not isinstance(items, list):
             raise InputError(f"{path} holds no list of questions")
-        found = [_question(path, n, item) for n, item in enumerate(items, 1)]
+        questions = [_question(path, n, item) for n, item in enumerate(items, 1)]
     else:
-        found = [_question(path, n, _json(path, n, line)) for n, line in _lines(text)]
-    if not found:
+        questions = [_question(path, n, _json(path, n, line)) for n, line in _lines(text)]
+    if not questions:
         raise InputError(f"{path} holds no questions")
-    return found
+    return questions
 
 
 def measure_graph(
@@ -110,10 +110,10 @@ def measure_graph(
     gives a graph for no question has no metrics of graphs.
     """
     with measuring():
-        asked = [_ask(search, question, method, respond) for question in questions]
-    left_out = () if any(each.has_graph for each in asked) else _OF_GRAPHS
+        results = [_ask(search, question, method, respond) for question in questions]
+    left_out = () if any(each.has_graph for each in results) else _OF_GRAPHS
     groups: dict[str, list[_GraphQuestionResult]] = {}
-    for question, each in zip(questions, asked, strict=True):
+    for question, each in zip(questions, results, strict=True):
         for group in dict.fromkeys((question.group or _ALL, _ALL)):
             groups.setdefault(group, []).append(each)
     order = sorted(groups, key=lambda group: (group == _ALL, group))
@@ -137,8 +137,8 @@ def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]
     else:  # the names that stand in tables and chunks, as whole words
         cells = [cell for table in evidence.tables for row in table.rows for cell in row]
         texts = [*cells, *(hit.text for hit in evidence.hits)]
-        said = " | ".join(["", *map(normalize_answer, texts), ""])
-        names = (name for name in question.answers if f" {normalize_answer(name)} " in said)
+        text = " | ".join(["", *map(normalize_answer, texts), ""])
+        names = (name for name in question.answers if f" {normalize_answer(name)} " in text)
         held = set(map(name_key, names))
     scores = {
         "hits@1": float(not wanted.isdisjoint(order[:1])),
@@ -160,34 +160,34 @@ def _ask(
     respond: Callable[[Evidence], Answer] | None,
 ) -> _GraphQuestionResult:
     begin = time.perf_counter()
-    found = search(question.text, method)
+    evidence = search(question.text, method)
     took = 1000 * (time.perf_counter() - begin)
-    scores, bills, notes = score_graph(question, found), [found.usage], found.notes
+    scores, bills, notes = score_graph(question, evidence), [evidence.usage], evidence.notes
     if respond is not None:
-        answer = respond(found)
+        answer = respond(evidence)
         scores["answered"] = contains(answer.text, question.answers)
         bills.append(answer.usage)
         notes += answer.evidence.notes
     return _GraphQuestionResult(
         scores=scores,
         milliseconds=took,
-        facts=len(found.graph.facts) if found.graph else 0,
+        facts=len(evidence.graph.facts) if evidence.graph else 0,
         llm_calls=sum(bill.llm_calls for bill in bills),
         tokens=sum(bill.total_tokens for bill in bills),
         notes=tuple(dict.fromkeys(notes)),
-        has_graph=found.graph is not None,
+        has_graph=evidence.graph is not None,
     )
 
 
 def _sum_up(
     method: str, group: str, rows: Sequence[_GraphQuestionResult], left_out: Sequence[str]
 ) -> GraphRow:
-    known = {m: [row.scores[m] for row in rows if m in row.scores] for m in GRAPH_METRICS}
+    scores = {m: [row.scores[m] for row in rows if m in row.scores] for m in GRAPH_METRICS}
     return GraphRow(
         method=method,
         group=group,
         n=len(rows),
-        means={m: statistics.fmean(v) for m, v in known.items() if v and m not in left_out},
+        means={m: statistics.fmean(v) for m, v in scores.items() if v and m not in left_out},
         milliseconds=statistics.median(row.milliseconds for row in rows),
         facts=statistics.median(row.facts for row in rows),
         llm_calls=statistics.fmean(row.llm_calls for row in rows),
@@ -224,8 +224,8 @@ def _question(path: Path, line: int, item: object) -> GraphQuestion:
     names = [name for name in names if name_key(name)]
     if not isinstance(text, str) or not text.strip() or not names:
         raise InputError(f"{path}, line {line}: has no 'question' with 'answers'")
-    named = _TOPIC.search(text)
-    topic = item.get("topic_entity") or (named[1] if named else "")
+    match = _TOPIC.search(text)
+    topic = item.get("topic_entity") or (match[1] if match else "")
     hops, triples = item.get("hops", item.get("hop_count")), item.get("evidences") or ()
     gold = []
     for triple in triples if isinstance(triples, list | tuple) else [triples]:

@@ -65,9 +65,9 @@ class LLMJudge:
 
     def __post_init__(self) -> None:
         if not self.metrics or not set(self.metrics).issubset(METRICS):
-            known, given = ", ".join(METRICS), ", ".join(self.metrics)
+            names, given = ", ".join(METRICS), ", ".join(self.metrics)
             raise InputError(
-                f"a judge's metrics must be some of {known}, but are {given or 'none'}"
+                f"a judge's metrics must be some of {names}, but are {given or 'none'}"
             )
 
     def __call__(self, question: DatasetQuestion, answer: Answer) -> Verdict:
@@ -143,11 +143,11 @@ def _read(text: str) -> str:
 
 def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
     """Return the request for a verdict, and those for statements, as far as they are needed."""
-    asked: dict[str, Prompt] = {}
+    prompts: dict[str, Prompt] = {}
     for metric, (name, schema) in _VERDICTS.items():
         if metric not in wanted:
             continue
-        asked[metric] = fill_prompt(
+        prompts[metric] = fill_prompt(
             name,
             schema=schema,
             max_tokens=_FEW_TOKENS,
@@ -156,10 +156,10 @@ def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
             answer=case.given,
         )
     if "correctness" in wanted or ("faithfulness" in wanted and case.context.plain):
-        asked["given"] = _statements_prompt(case.question, case.given)
+        prompts["given"] = _statements_prompt(case.question, case.given)
     if "correctness" in wanted or "answer coverage" in wanted:
-        asked["right"] = _statements_prompt(case.question, case.right[0])
-    return asked
+        prompts["right"] = _statements_prompt(case.question, case.right[0])
+    return prompts
 
 
 def _statements_prompt(question: str, answer: str) -> Prompt:
@@ -176,11 +176,11 @@ def _second_round(
     case: _Case, stated: _AnswerStatements, wanted: Collection[str]
 ) -> dict[str, Prompt]:
     """Return the requests that compare statements, where there are some to compare."""
-    asked: dict[str, Prompt] = {}
+    prompts: dict[str, Prompt] = {}
     if "correctness" in wanted and stated.given and stated.right:
         given, right = len(stated.given), len(stated.right)
         both = {"answer": reply_schema(given, _YES_NO), "right": reply_schema(right, _YES_NO)}
-        asked["correctness"] = fill_prompt(
+        prompts["correctness"] = fill_prompt(
             "judge_correctness",
             schema=closed_schema(both),
             max_tokens=_reply_tokens(given + right),
@@ -189,7 +189,7 @@ def _second_round(
             right=_list_statements(stated.right),
         )
     if "answer coverage" in wanted and stated.right:
-        asked["answer coverage"] = fill_prompt(
+        prompts["answer coverage"] = fill_prompt(
             "judge_coverage",
             schema=reply_schema(len(stated.right), _YES_NO),
             max_tokens=_reply_tokens(len(stated.right)),
@@ -198,14 +198,14 @@ def _second_round(
             answer=case.given,
         )
     if "faithfulness" in wanted and stated.given and case.context.plain:
-        asked["faithfulness"] = fill_prompt(
+        prompts["faithfulness"] = fill_prompt(
             "judge_faithfulness",
             schema=reply_schema(len(stated.given), _YES_NO),
             max_tokens=_reply_tokens(len(stated.given)),
             statements=_list_statements(stated.given),
             context=case.context,
         )
-    return asked
+    return prompts
 
 
 def _reply_tokens(n_statements: int) -> int:
@@ -264,4 +264,4 @@ def _share(reply: Reply | None) -> _Mark:
 
 
 def _n_yes(data: Mapping[str, str]) -> int:
-    return sum(said == "yes" for said in data.values())
+    return sum(verdict == "yes" for verdict in data.values())

@@ -161,16 +161,16 @@ def check_before(
     """
     check_protocol(protocol)
     specs = protocol.answer_llm, protocol.judge
-    named = [None if each is None else index.load_llm(each, budget=budget) for each in specs]
+    llms = [None if each is None else index.load_llm(each, budget=budget) for each in specs]
     own = None if index.models.llm is None else recorded(index.models.llm, budget=budget)
-    for llm in (own, *named):
+    for llm in (own, *llms):
         if llm is not None:
             llm.complete([])  # a budget in dollars needs a price
             index.reach_llm(llm)
     for label, file in _name_files(folder, protocol).items():
         setting = next(each for each in protocol.settings if each.label == label)
         run_files.check_head(file, _describe(dataset, protocol, setting))
-    return named[0], named[1]
+    return llms[0], llms[1]
 
 
 def _name_files(folder: Path | None, protocol: Protocol) -> dict[str, Path]:
@@ -205,7 +205,7 @@ def index_cost(index: Index) -> dict[str, Scalar]:
     return {
         **sizes,
         "LLM calls": spent.llm_calls,
-        **({"LLM calls recorded before": known} if (known := spent.recorded_calls) else {}),
+        **({"LLM calls recorded before": n} if (n := spent.recorded_calls) else {}),
         "tokens": spent.total_tokens,
         "USD": "unknown" if spent.cost_usd is None else round(spent.cost_usd, 6),
         "seconds": round(spent.total_seconds, 3),
@@ -233,7 +233,7 @@ def _asking(
 ) -> tuple[Search, Respond]:
     """Return what searches and what answers; evidence is kept from the one to the other."""
     scoring = protocol.scoring
-    found = threading.local()  # an answer is asked for in the thread that searched
+    local = threading.local()  # an answer is asked for in the thread that searched
 
     def search(question: str, setting: Setting) -> Evidence:
         evidence = index.search(
@@ -247,11 +247,11 @@ def _asking(
                 budget=budget,
             )
         )
-        found.evidence = evidence
+        local.evidence = evidence
         return evidence
 
     def answer(_question: str, _setting: Setting) -> Answer:
-        evidence: Evidence = found.evidence
+        evidence: Evidence = local.evidence
         if answering is not None:  # one reader for all, also where a method has an answer itself
             evidence = replace(evidence, answer=None)
         return index.answer(
@@ -291,7 +291,7 @@ def _describe_index(
         "judge": judge.llm if judge else None,
     }
     wording = next(filter(None, map(find_wording, llms.values())), None)  # one for all
-    named = {role: llm.name for role, llm in llms.items() if llm is not None}
+    names = {role: llm.name for role, llm in llms.items() if llm is not None}
     versions = {"clew": clew.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):  # of an extra that these metrics do without
@@ -301,10 +301,10 @@ def _describe_index(
             "embedder": models.embedder.name,
             "tagger": models.tagger.name,
             "reranker": models.reranker.name,
-            **named,
+            **names,
         },
         "prompts": {**prompts.prompt_versions(), **(wording.versions if wording else {})}
-        if named
+        if names
         else {},
         "versions": versions,
         "index": {

@@ -76,7 +76,7 @@ class _Peer:
     questions: Sequence[DatasetQuestion]
     lines: Sequence[_Line]  # of these questions
     n_ignored: int
-    known: frozenset[str]  # the documents
+    document_ids: frozenset[str]
 
     def rows(self, ks: Sequence[int]) -> list[Row]:
         common: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class _Peer:
         scores = score_retrieval(question, line.retrieved_ids, None, ks)
         if line.answer is not None:
             scores |= score_answer(question, line.answer)
-        if not self.known.issuperset(line.retrieved_ids):
+        if not self.document_ids.issuperset(line.retrieved_ids):
             notes = (*notes, "some documents found are not in the corpus")
         if line.repeats:
             notes = (*notes, "documents that the list repeats count once, where they came first")
@@ -128,10 +128,10 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
     lines = [by_id[question.id] for question in dataset.questions]
     if len({line.answer is None for line in lines}) > 1:
         raise InputError(f"{place} has answers to some questions only: give all or none")
-    found = {id_ for line in lines for id_ in line.retrieved_ids}
-    if found and found.isdisjoint(dataset.document_ids):
+    ids = {id_ for line in lines for id_ in line.retrieved_ids}
+    if ids and ids.isdisjoint(dataset.document_ids):
         raise InputError(
-            f"{place} found no document of the corpus, only such as {min(found)!r}: "
+            f"{place} found no document of the corpus, only such as {min(ids)!r}: "
             "'retrieved_ids' takes ids of documents"
         )
     return _Peer(
@@ -139,5 +139,5 @@ def _peer(path: Path, name: str, by_id: Mapping[str, _Line], dataset: Dataset) -
         questions=dataset.questions,
         lines=lines,
         n_ignored=len(by_id) - len(lines),
-        known=dataset.document_ids,
+        document_ids=dataset.document_ids,
     )

@@ -53,11 +53,11 @@ class Report:
 
         Raises InputError for rows of other questions, whose means could not be compared.
         """
-        asked = {row.question_id for row in self.rows}
+        questions = {row.question_id for row in self.rows}
         for label, rows in peers.items():
-            if {row.question_id for row in rows} != asked:
+            if {row.question_id for row in rows} != questions:
                 raise InputError(
-                    f"{label!r} is not measured on the {len(asked)} questions of this report"
+                    f"{label!r} is not measured on the {len(questions)} questions of this report"
                 )
         settings = (*self.settings, *(Setting(label) for label in peers))
         joined = (*self.rows, *(row for each in peers.values() for row in each))

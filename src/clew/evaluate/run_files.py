@@ -124,16 +124,16 @@ def check_head(file: Path, head: Head) -> None:
     What hangs on the index and its models, which `head` lacks, is left to `resume`.
     """
     if file.exists() and file.read_bytes().partition(b"\n")[1]:
-        found = read_run(file).head
-        known = {each: getattr(found, each) for each in ("models", "prompts", "versions", "index")}
-        _refuse_other(file, found, replace(head, **known))
+        other = read_run(file).head
+        same = {each: getattr(other, each) for each in ("models", "prompts", "versions", "index")}
+        _refuse_other(file, other, replace(head, **same))
 
 
-def _refuse_other(file: Path, known: Head, head: Head) -> None:
-    found = difference(_decisive(known), _decisive(head))
-    if found:
+def _refuse_other(file: Path, other: Head, head: Head) -> None:
+    change = difference(_decisive(other), _decisive(head))
+    if change:
         raise InputError(
-            f"{file} is a run in which {found[0]} is {found[1]}, and now it is {found[2]}: "
+            f"{file} is a run in which {change[0]} is {change[1]}, and now it is {change[2]}: "
             f"name another folder, or delete the file"
         )
 
@@ -247,9 +247,9 @@ def difference(one: object, other: object, place: str = "") -> tuple[str, str, s
     if isinstance(one, dict) and isinstance(other, dict):
         for key in (*one, *(key for key in other if key not in one)):
             below = f"{place}.{key}" if place else str(key)
-            found = difference(one.get(key, _ABSENT), other.get(key, _ABSENT), below)
-            if found:
-                return found
+            inner = difference(one.get(key, _ABSENT), other.get(key, _ABSENT), below)
+            if inner:
+                return inner
         return None
     return None if one == other else (place, _shorten(one), _shorten(other))
 
@@ -273,11 +273,11 @@ def _check(runs: Sequence[Run]) -> None:
                 f"give its 'clew eval' command again to finish it"
             )
     for run in runs[1:]:
-        found = difference(_comparable(runs[0].head), _comparable(run.head))
-        if found:
+        change = difference(_comparable(runs[0].head), _comparable(run.head))
+        if change:
             raise InputError(
                 f"{runs[0].file} and {run.file} cannot be compared: "
-                f"{found[0]} is {found[1]} in one and {found[2]} in the other"
+                f"{change[0]} is {change[1]} in one and {change[2]} in the other"
             )
     _check_judges([run for run in runs if run.head.models.get("judge")])
 
@@ -290,11 +290,11 @@ def _check_judges(runs: Sequence[Run]) -> None:
                 f"{runs[0].file} and {run.file} cannot be compared: "
                 f"{first!r} judged one and {mine!r} the other"
             )
-        found = difference(_judging(runs[0].head), _judging(run.head))
-        if found:
+        change = difference(_judging(runs[0].head), _judging(run.head))
+        if change:
             raise InputError(
                 f"{runs[0].file} and {run.file} cannot be compared, for they were judged by other "
-                f"prompts: {found[0]} is {found[1]} in one and {found[2]} in the other"
+                f"prompts: {change[0]} is {change[1]} in one and {change[2]} in the other"
             )
 
 
@@ -318,31 +318,31 @@ def _decisive(head: Head) -> dict[str, Any]:
 def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
     """Return the runs with labels that differ."""
     labels = [run.head.setting.label for run in runs]
-    named: dict[str, Run] = {}
+    by_label: dict[str, Run] = {}
     for run, own in zip(runs, labels, strict=True):
-        label, told = own, run
+        label, result = own, run
         if labels.count(own) > 1:
             label = f"{own} ({run.file.resolve().parent.name})"
             head = replace(run.head, setting=replace(run.head.setting, name=label))
-            told = replace(run, head=head, rows=tuple(replace(r, label=label) for r in run.rows))
-        if label in named:
-            first = named[label].file
+            result = replace(run, head=head, rows=tuple(replace(r, label=label) for r in run.rows))
+        if label in by_label:
+            first = by_label[label].file
             raise InputError(f"{first} and {run.file} are both {label!r}: leave one out")
-        named[label] = told
-    return list(named.values())
+        by_label[label] = result
+    return list(by_label.values())
 
 
-def _distinct(named: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _distinct(by_label: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return each name's value; where there are several, with the labels that have them."""
     users: dict[str, dict[str, list[str]]] = {}
-    for label, values in named.items():
+    for label, values in by_label.items():
         for name, value in values.items():
             users.setdefault(name, {}).setdefault(value, []).append(label)
     return {
-        name: "; ".join(f"{value} ({', '.join(labels)})" for value, labels in found.items())
-        if len(found) > 1
-        else next(iter(found))
-        for name, found in users.items()
+        name: "; ".join(f"{value} ({', '.join(labels)})" for value, labels in uses.items())
+        if len(uses) > 1
+        else next(iter(uses))
+        for name, uses in users.items()
     }
 
 

@@ -29,8 +29,7 @@ class Setting:
 def grid(method: str, values: Mapping[str, Sequence[Scalar]]) -> list[Setting]:
     """Return a setting for each combination of `values`, the last parameter changing fastest."""
     return [
-        Setting(method, dict(zip(values, chosen, strict=True)))
-        for chosen in product(*values.values())
+        Setting(method, dict(zip(values, row, strict=True))) for row in product(*values.values())
     ]
 
 

@@ -39,13 +39,13 @@ def bootstrap_interval(
     """
     if not 0 < level < 1:
         raise InputError(f"the level of an interval must be between 0 and 1, but is {level:g}")
-    found, counts = np.unique(_finite(values), return_counts=True)
+    unique, counts = np.unique(_finite(values), return_counts=True)
     n, rng = counts.sum(), np.random.default_rng(seed)
     blocks = [
-        rng.multinomial(n, counts / n, size=size) @ found / n
-        for size in _blocks(resamples, found.size)
+        rng.multinomial(n, counts / n, size=size) @ unique / n
+        for size in _blocks(resamples, unique.size)
     ]
-    means = np.concatenate(blocks).clip(found[0], found[-1])  # rounding may step outside
+    means = np.concatenate(blocks).clip(unique[0], unique[-1])  # rounding may step outside
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -69,8 +69,8 @@ def paired_test(
     rng = np.random.default_rng(seed)
     as_large = 0
     for n_rows in _blocks(resamples, sizes.size):
-        kept = rng.binomial(counts, 0.5, size=(n_rows, sizes.size))
-        flipped = np.abs((2 * kept - counts) @ sizes)
+        n_same = rng.binomial(counts, 0.5, size=(n_rows, sizes.size))
+        flipped = np.abs((2 * n_same - counts) @ sizes)
         as_large += int(np.count_nonzero(flipped >= observed - tolerance))
     low, high = bootstrap_interval(differences.tolist(), seed, resamples)
     p_value = (as_large + 1) / (resamples + 1)

@@ -22,30 +22,30 @@ from clew.types import Document, Scalar, Value
 OWN = ("id", "source", "title")  # fields that every document has
 
 
-def find_rows(snapshot: Snapshot, chosen: Filter) -> NDArray[np.int64]:
+def find_rows(snapshot: Snapshot, where: Filter) -> NDArray[np.int64]:
     """Return the rows of the documents that fulfil a filter, ascending.
 
     Raises InputError for a field that no document has.
     """
-    return np.flatnonzero(snapshot.get(_FIELDS).mark(chosen))
+    return np.flatnonzero(snapshot.get(_FIELDS).mark(where))
 
 
-def find_ids(snapshot: Snapshot, chosen: Filter) -> list[str]:
+def find_ids(snapshot: Snapshot, where: Filter) -> list[str]:
     """Return the ids of the documents that fulfil a filter, in order. Raises as `find_rows`."""
     documents = snapshot.get(_FIELDS).documents
-    return [documents[row].id for row in find_rows(snapshot, chosen).tolist()]
+    return [documents[row].id for row in find_rows(snapshot, where).tolist()]
 
 
-def resolve_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
+def resolve_fields(snapshot: Snapshot, where: Filter) -> Filter:
     """Return a filter whose fields are spelled as the documents spell them.
 
     Raises InputError for a field that no document has.
     """
     resolve = snapshot.get(_FIELDS).resolve
-    return _map_comparisons(chosen, lambda each: replace(each, field=resolve(each.field)))
+    return _map_comparisons(where, lambda each: replace(each, field=resolve(each.field)))
 
 
-def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
+def resolve_known_fields(snapshot: Snapshot, where: Filter) -> Filter:
     """Return a filter in which a field that is unknown here is one that no document has.
 
     So a part of an index says the same of its documents as the whole would.
@@ -57,19 +57,19 @@ def resolve_known_fields(snapshot: Snapshot, chosen: Filter) -> Filter:
         every = Comparison("id", "like", "*")
         return every if _fulfils(None, one) ^ (one.operator == "!=") else Not(every)
 
-    return _map_comparisons(chosen, resolve)
+    return _map_comparisons(where, resolve)
 
 
-def _map_comparisons(chosen: Filter, change: Callable[[Comparison], Filter]) -> Filter:
+def _map_comparisons(where: Filter, change: Callable[[Comparison], Filter]) -> Filter:
     """Return a filter with what a function makes of its comparisons."""
-    if isinstance(chosen, Comparison):
-        return change(chosen)
-    if isinstance(chosen, ValidOn):
-        return chosen
-    if isinstance(chosen, Not):
-        return Not(_map_comparisons(chosen.part, change))
-    assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-    return replace(chosen, parts=tuple(_map_comparisons(part, change) for part in chosen.parts))
+    if isinstance(where, Comparison):
+        return change(where)
+    if isinstance(where, ValidOn):
+        return where
+    if isinstance(where, Not):
+        return Not(_map_comparisons(where.part, change))
+    assert isinstance(where, AllOf | AnyOf)  # noqa: S101 -- there are no others
+    return replace(where, parts=tuple(_map_comparisons(part, change) for part in where.parts))
 
 
 def field_names(snapshot: Snapshot) -> tuple[str, ...]:
@@ -77,9 +77,9 @@ def field_names(snapshot: Snapshot) -> tuple[str, ...]:
     return snapshot.get(_FIELDS).names
 
 
-def check_fields(chosen: Filter, names: Sequence[str]) -> None:
+def check_fields(where: Filter, names: Sequence[str]) -> None:
     """Raise InputError for a field of a filter that is none of these."""
-    for each in sorted(collect_fields(chosen)):
+    for each in sorted(collect_fields(where)):
         if not _match_name(each, names):
             raise _unknown_field(each, names)
 
@@ -91,15 +91,15 @@ def _match_name(name: str, names: Sequence[str]) -> str:
 
 
 def _unknown_field(name: str, names: Sequence[str]) -> InputError:
-    known = ", ".join(map(quote_name, names))
-    return InputError(f"no document has the field {name!r}: there are {known:.400}")
+    choices = ", ".join(map(quote_name, names))
+    return InputError(f"no document has the field {name!r}: there are {choices:.400}")
 
 
-def collect_fields(chosen: Filter) -> set[str]:
+def collect_fields(where: Filter) -> set[str]:
     """Return the names of the fields in a filter."""
-    if isinstance(chosen, Comparison):
-        return {chosen.field}
-    parts = (chosen.part,) if isinstance(chosen, Not) else getattr(chosen, "parts", ())
+    if isinstance(where, Comparison):
+        return {where.field}
+    parts = (where.part,) if isinstance(where, Not) else getattr(where, "parts", ())
     return {name for part in parts for name in collect_fields(part)}
 
 
@@ -112,19 +112,19 @@ class _Fields:
         self.names = (*OWN, *own)
         self._column = cache(self._read)
 
-    def mark(self, chosen: Filter) -> NDArray[np.bool_]:
+    def mark(self, where: Filter) -> NDArray[np.bool_]:
         """Return (n,) whether each document fulfils a filter."""
-        if isinstance(chosen, Comparison):
-            places, values = self._column(self.resolve(chosen.field))
-            holds = [_fulfils(value, chosen) for value in values]
-            return np.asarray(holds, dtype=bool)[places] ^ (chosen.operator == "!=")
-        if isinstance(chosen, ValidOn):
-            return mark_valid(self.documents, chosen.date)
-        if isinstance(chosen, Not):
-            return ~self.mark(chosen.part)
-        assert isinstance(chosen, AllOf | AnyOf)  # noqa: S101 -- there are no others
-        join = np.logical_and if isinstance(chosen, AllOf) else np.logical_or
-        return np.asarray(join.reduce([self.mark(part) for part in chosen.parts]))
+        if isinstance(where, Comparison):
+            places, values = self._column(self.resolve(where.field))
+            holds = [_fulfils(value, where) for value in values]
+            return np.asarray(holds, dtype=bool)[places] ^ (where.operator == "!=")
+        if isinstance(where, ValidOn):
+            return mark_valid(self.documents, where.date)
+        if isinstance(where, Not):
+            return ~self.mark(where.part)
+        assert isinstance(where, AllOf | AnyOf)  # noqa: S101 -- there are no others
+        join = np.logical_and if isinstance(where, AllOf) else np.logical_or
+        return np.asarray(join.reduce([self.mark(part) for part in where.parts]))
 
     def resolve(self, name: str) -> str:
         """Return a field as the documents call it. Raises InputError where none has it."""
@@ -147,12 +147,12 @@ _FIELDS = Derived(
 )
 
 
-def _fulfils(value: Value, chosen: Comparison) -> bool:
+def _fulfils(value: Value, where: Comparison) -> bool:
     """Say whether a value fulfils a comparison; a list does if any of its values does."""
     each = value if isinstance(value, tuple) else (value,)
-    if chosen.operator == "has" and isinstance(value, str):
-        return str(chosen.value) in value
-    return any(_OPERATORS[chosen.operator](one, chosen.value) for one in each)
+    if where.operator == "has" and isinstance(value, str):
+        return str(where.value) in value
+    return any(_OPERATORS[where.operator](one, where.value) for one in each)
 
 
 def _are_equal(value: Scalar, other: Any) -> bool:  # noqa: ANN401 -- as are all operators

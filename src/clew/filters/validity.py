@@ -49,8 +49,8 @@ def _name_alike(metadata: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _find_period(fields: Mapping[str, Value], names: Sequence[str]) -> Period | None:
-    found = (parse_period(str(fields[name])) for name in names if name in fields)
-    return next(filter(None, found), None)
+    periods = (parse_period(str(fields[name])) for name in names if name in fields)
+    return next(filter(None, periods), None)
 
 
 def _list_replaced(fields: Mapping[str, Value]) -> Iterator[str]:

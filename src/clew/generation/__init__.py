@@ -100,8 +100,8 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
         return None
     if edits is None:
         return None
-    found = Lazily(reading(edits, edits))
-    return BaseGeneration(store.cache, view, GenerationEdits(base, found), cached[-1])
+    later = Lazily(reading(edits, edits))
+    return BaseGeneration(store.cache, view, GenerationEdits(base, later), cached[-1])
 
 
 def _assemble_base_arrays(
@@ -163,8 +163,8 @@ def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, 
         return aliases
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     present = assemble.entities_of(schema.OpenColumns(view.segments), documents)
-    known = {key for key, row in rows.items() if row in present}
-    return {a: b for a, b in aliases.items() if a in known and b in known}
+    keys = {key for key, row in rows.items() if row in present}
+    return {a: b for a, b in aliases.items() if a in keys and b in keys}
 
 
 def _assemble_documents(

@@ -81,8 +81,8 @@ class Assembly:
 
     def size(self, layer: str) -> int:
         """Return how many rows a layer has, or one of the two that a unit's are in."""
-        known = self.sizes.get(layer)
-        return len(self.stored[layer]) if known is None else known
+        n_rows = self.sizes.get(layer)
+        return len(self.stored[layer]) if n_rows is None else n_rows
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
         """Return the stored rows of some rows of a layer; only these are read."""
@@ -129,8 +129,8 @@ class Assembly:
         """Return the row of each stored row of a layer, -1 where it has none."""
         rows = np.full(len(stored), -1, dtype=np.int64)
         places = self._places(layer)
-        known = stored < len(places)
-        rows[known] = places[stored[known]]
+        inside = stored < len(places)
+        rows[inside] = places[stored[inside]]
         return rows
 
     def _places(self, layer: str) -> NDArray[np.integer] | Column:
@@ -214,7 +214,7 @@ def assemble(
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
     common = _common_terms(table, live, whole)
-    mentions, named = _keep_naming(
+    mentions, names = _keep_naming(
         _mentions(table, units), units, common, len(live.rows["chunk"]), whole
     )
     written = table["description.entity"][live.rows["description"]]
@@ -279,7 +279,7 @@ def assemble(
     }
     all_lookups: Columns = {}
     if editable and not aliases:
-        all_lookups = build_lookups(table, live, columns, stored, terms, named)
+        all_lookups = build_lookups(table, live, columns, stored, terms, names)
         chunks = columns["occurrence.chunk"]
         all_lookups |= _collect_occurrences(table, live, units, occurrences, chunks)
     if not halved:
@@ -362,28 +362,28 @@ class _Units:
 def _units(table: Table, live: Live) -> _Units:
     """Return the statements of chunks that have some, the sentences of all others."""
     made_by = _sources(table, live, UNITS)
-    kept = made_by[live.above["sentence"]] != LLM_MADE
-    sentences, statements = live.rows["sentence"][kept], live.rows["statement"]
-    chunk = np.concatenate([live.above["sentence"][kept], live.chunks_of("statement")])
+    stays = made_by[live.above["sentence"]] != LLM_MADE
+    sentences, statements = live.rows["sentence"][stays], live.rows["statement"]
+    chunk = np.concatenate([live.above["sentence"][stays], live.chunks_of("statement")])
     order = np.argsort(chunk, kind="stable")
     pair = table["sentence.key"][sentences], table["statement.key"][statements]
     keys = np.concatenate([each.astype(np.uint64) for each in pair])[order]  # both might be float
     first, groups = first_occurrences(keys)
-    chosen = order[first]
+    rows = order[first]
     none = np.full(max(len(sentences), len(statements)), -1, dtype=np.int64)
     place = _places_in_group(live.above["statement"])
     written = np.concatenate([sentences, none[: len(statements)]])
     made = np.concatenate([none[: len(sentences)], statements])
     return _Units(
-        sentence=written[chosen],
-        statement=made[chosen],
-        chunk=chunk[chosen],
-        source=np.where(chosen < len(sentences), made_by[chunk[chosen]], LLM_MADE).astype(np.uint8),
-        place=np.concatenate([none[: len(sentences)], place])[chosen].astype(np.int32),
+        sentence=written[rows],
+        statement=made[rows],
+        chunk=chunk[rows],
+        source=np.where(rows < len(sentences), made_by[chunk[rows]], LLM_MADE).astype(np.uint8),
+        place=np.concatenate([none[: len(sentences)], place])[rows].astype(np.int32),
         pairs=(chunk[order], groups),
         keys=keys,
         codes=unit_codes(written, made)[order],
-        made=bool(len(statements)) or not kept.all(),
+        made=bool(len(statements)) or not stays.all(),
     )
 
 

@@ -48,7 +48,7 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
     """
 
     def __init__(self, arrays: Arrays, recompute: Callable[[], Arrays]) -> None:
-        self._found = arrays
+        self._arrays = arrays
         self._again = recompute
         self._lock = threading.Lock()
 
@@ -60,24 +60,24 @@ class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
         return self._read(_verify, name, starts, stops)
 
     def _read(self, read: Callable[..., NDArray[Any]], *which: object) -> NDArray[Any]:
-        arrays = self._found
+        arrays = self._arrays
         try:
             return read(arrays, *which)
         except DamagedIndex as error:
             with self._lock:
-                if self._found is arrays:
+                if self._arrays is arrays:
                     _log.warning(
                         "what is cached is computed again, since a file of it is damaged (%s)",
                         error,
                     )
-                    self._found = self._again()
-            return read(self._found, *which)
+                    self._arrays = self._again()
+            return read(self._arrays, *which)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._found
+        return name in self._arrays
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._found if not _is_input(name))
+        return (name for name in self._arrays if not _is_input(name))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -51,17 +51,17 @@ def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
         arrays |= _columns(segments, table, live, layer, new)
         arrays |= _wide_arrays(segments, layer, live.rows[layer])
     nameable = _find_nameable(table, live, new["entity"], titles)
-    named = _name_vectors(segments, entities, nameable)
-    rows = np.asarray(named.get("name.entity", ())).tolist()
-    return Compacted(arrays | named, documents, live.rows["chunk"], entities, terms, rows)
+    names = _name_vectors(segments, entities, nameable)
+    rows = np.asarray(names.get("name.entity", ())).tolist()
+    return Compacted(arrays | names, documents, live.rows["chunk"], entities, terms, rows)
 
 
 def _entities(table: Table, live: Live) -> tuple[Rows, Rows]:
     """Return the live entities by first occurrence, and the documents' title entities."""
-    named = ("mention", "statement_mention", "description")
+    layers = ("mention", "statement_mention", "description")
     entities, _, titles = number_entities(
-        np.concatenate([table[f"{layer}.entity"][live.rows[layer]] for layer in named]),
-        np.concatenate([live.chunks_of(layer) for layer in named]),
+        np.concatenate([table[f"{layer}.entity"][live.rows[layer]] for layer in layers]),
+        np.concatenate([live.chunks_of(layer) for layer in layers]),
         live.above["chunk"],
         table["document.title_entity"][live.rows["document"]],
     )
@@ -124,14 +124,14 @@ def _wide_arrays(segments: Sequence[Segment], layer: str, rows: Rows) -> Arrays:
 
 def _find_nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
     """Return the new numbers of the entities that have a name vector: see `named` in `layers`."""
-    named = np.zeros(len(new), dtype=bool)
+    has_name = np.zeros(len(new), dtype=bool)
     for layer in ("mention", "statement_mention"):
         rows = live.rows[layer]
         undated = rows[table[f"{layer}.label"][rows] != DATE]
-        named[new[table[f"{layer}.entity"][undated]]] = True
-    named[new[table["description.entity"][live.rows["description"]]]] = True
-    named[titles[titles >= 0]] = True
-    return np.flatnonzero(named)
+        has_name[new[table[f"{layer}.entity"][undated]]] = True
+    has_name[new[table["description.entity"][live.rows["description"]]]] = True
+    has_name[titles[titles >= 0]] = True
+    return np.flatnonzero(has_name)
 
 
 def _name_vectors(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> Arrays:
@@ -142,10 +142,10 @@ def _name_vectors(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> 
     owner = np.concatenate([s["name.entity"] for s in parts]).astype(np.int64)
     place = np.full(max(int(owner.max(initial=-1)), int(entities.max(initial=-1))) + 1, -1)
     place[owner] = np.arange(len(owner))
-    named = wanted[place[entities[wanted]] >= 0]
-    rows = place[entities[named]]
+    owners = wanted[place[entities[wanted]] >= 0]
+    rows = place[entities[owners]]
     return {
-        "name.entity": narrow(named.astype(np.int32)),
+        "name.entity": narrow(owners.astype(np.int32)),
         "name.vectors": _gather(parts, "name.vectors", rows, rows + 1),
     }
 

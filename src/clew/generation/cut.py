@@ -178,10 +178,10 @@ class Cutter:
         owners, place = self._name_rows
         if not len(owners):
             return {}
-        named, at = match_sorted(owners, entities)
+        matches, at = match_sorted(owners, entities)
         rows = place[at]
         return {
-            "name.entity": named.astype(np.int32),
+            "name.entity": matches.astype(np.int32),
             "name.vectors": self._read_ranges("name.vectors", rows, rows + 1),
         }
 

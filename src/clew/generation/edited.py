@@ -93,9 +93,9 @@ class EditedAssembly(Assembly):
         edits = self.of.rows(layer)
         then = edits.to_former(rows)
         old, new = then >= 0, then < 0
-        kept = former(then[old])
-        values = np.empty(len(rows), dtype=kept.dtype)
-        values[old] = kept
+        before = former(then[old])
+        values = np.empty(len(rows), dtype=before.dtype)
+        values[old] = before
         values[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
         return values
 

@@ -91,8 +91,8 @@ class Parts:
         """Return the documents in some rows; those that are not in memory are read at once."""
         if len(rows) == 1:  # as mostly
             return [self.document(rows[0])]
-        found = self._documents.get_all(rows, self._read_documents)
-        return [found[row] for row in rows]
+        by_row = self._documents.get_all(rows, self._read_documents)
+        return [by_row[row] for row in rows]
 
     def _read_documents(self, rows: Sequence[int]) -> list[Document]:
         return self.view.documents([self.stored_row("document", row) for row in rows])
@@ -250,11 +250,11 @@ class _Ranges(_StoredLayer):
         return self._parts.assembly.numbers(f"{self._name}.{column}", rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        found = self._found.get_all(ids, self._find_rows)
-        return [found[key] for key in ids]
+        rows = self._rows_by_id.get_all(ids, self._find_rows)
+        return [rows[key] for key in ids]
 
     @cached_property
-    def _found(self) -> Once[str]:
+    def _rows_by_id(self) -> Once[str]:
         """The rows of ids: those of what a question found are asked for several times."""
         return Once(_MOST_FOUND)
 
@@ -365,8 +365,8 @@ class _Units(_Ranges):
         return tokens[self._value("first_token", row) : self._value("last_token", row)]
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_]:
-        chosen = np.arange(*rows.indices(len(self)))
-        return np.asarray(self._parts.assembly.stored_rows("unit.statement", chosen) < 0)
+        places = np.arange(*rows.indices(len(self)))
+        return np.asarray(self._parts.assembly.stored_rows("unit.statement", places) < 0)
 
     def _value(self, column: str, row: int) -> int:
         return self._parts.value(f"unit.{column}", row)
@@ -464,8 +464,8 @@ class _Triples(_StoredLayer):
         return list(map(" ".join, zip(subjects, self.relations(rows), objects, strict=True)))
 
     def _ends(self, rows: Sequence[int]) -> tuple[list[int], list[int]]:
-        chosen = np.asarray(rows, dtype=np.intp)
-        subjects, objects = (self._columns[end][chosen].tolist() for end in ("subject", "object"))
+        places = np.asarray(rows, dtype=np.intp)
+        subjects, objects = (self._columns[end][places].tolist() for end in ("subject", "object"))
         return subjects, objects
 
     def rows(self, ids: Sequence[str]) -> list[int]:
@@ -522,8 +522,8 @@ class _Descriptions(_StoredLayer):
     """Entities as an extraction of one chunk has them. An id is ENTITY@CHUNK."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        chosen = np.asarray(rows, dtype=np.intp)
-        entities, chunks = (self._columns[name][chosen].tolist() for name in ("entity", "chunk"))
+        at = np.asarray(rows, dtype=np.intp)
+        entities, chunks = (self._columns[name][at].tolist() for name in ("entity", "chunk"))
         keys = _Entities(self._parts, "entity").ids(entities)
         places = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk")).ids(chunks)
         return [f"{key}@{place}" for key, place in zip(keys, places, strict=True)]

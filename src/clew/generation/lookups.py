@@ -79,11 +79,11 @@ def build_lookups(
     columns: Mapping[str, NDArray[Any]],
     stored: Mapping[str, Rows],
     terms: Rows,
-    named: Mapping[int, int],
+    names: Mapping[int, int],
 ) -> dict[str, NDArray[Any]]:
     """Return the lookups of a generation; docs/format.md describes each.
 
-    `terms` are the generation's rows of the terms that the live counts are of. `named` says in how
+    `terms` are the generation's rows of the terms that the live counts are of. `names` says in how
     many chunks the stored entities are that are words of scripts without capitals.
     """
     first = first_places(terms, len(stored["term"]))
@@ -95,8 +95,8 @@ def build_lookups(
         "entity.rows": _rows_of(stored["entity"]),
         "entity.place": place,
         "entity.first": row,
-        "named.entities": np.array(list(named), dtype=np.int64),
-        "named.df": np.array(list(named.values()), dtype=np.int64),
+        "named.entities": np.array(list(names), dtype=np.int64),
+        "named.df": np.array(list(names.values()), dtype=np.int64),
         "term.rows": _rows_of(stored["term"]),
         "term.n": sum_groups(terms, table["count.n"], counts, len(first)),
         "term.n_lower": sum_groups(terms, table["count.n_lower"], counts, len(first)),

@@ -45,11 +45,11 @@ class SomeRows:
     def __getitem__(self, rows: Any) -> Rows:  # noqa: ANN401 -- as of an array
         if isinstance(rows, slice):
             return self.read(np.arange(*rows.indices(self.size)))
-        chosen = np.asarray(rows)
-        if chosen.dtype == bool:
-            return self.read(np.flatnonzero(chosen))
-        stored_rows = self.read(chosen.reshape(-1).astype(np.int64))
-        return stored_rows if chosen.ndim else stored_rows[0]
+        places = np.asarray(rows)
+        if places.dtype == bool:
+            return self.read(np.flatnonzero(places))
+        stored_rows = self.read(places.reshape(-1).astype(np.int64))
+        return stored_rows if places.ndim else stored_rows[0]
 
 
 def live_rows(
@@ -71,8 +71,8 @@ def live_rows(
         rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
         if layer == "extraction":
             if n_extractions is not None:
-                known = rows < n_extractions
-                rows, places = rows[known], places[known]
+                early = rows < n_extractions
+                rows, places = rows[early], places[early]
             newest = find_newest(places, table["extraction.kind"][rows])
             rows, places = rows[newest], places[newest]
         live.rows[layer], live.above[layer] = rows, places

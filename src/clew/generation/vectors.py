@@ -63,8 +63,8 @@ class StoredVectors:
             return self._decode(codes) if codes.ndim == 2 else self._decode(codes[None])[0]
         stored = self._rows[rows]
         self._keep_codes(stored.size)
-        found = self._decode(self._gather(np.atleast_1d(stored)))
-        return found if stored.ndim else found[0]
+        vectors = self._decode(self._gather(np.atleast_1d(stored)))
+        return vectors if stored.ndim else vectors[0]
 
     def __matmul__(self, other: NDArray[Any]) -> NDArray[Any]:
         return self._products(slice(None), len(self), other)
@@ -78,8 +78,8 @@ class StoredVectors:
     ) -> NDArray[Any]:
         self._keep_codes(n)
         source = self._rows if self._codes is None else self._codes
-        chosen = source if isinstance(rows, slice) else source[rows]
-        blocks = [chosen[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
+        places = source if isinstance(rows, slice) else source[rows]
+        blocks = [places[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
         if n <= _MANY:
             return np.concatenate(multiply(blocks))

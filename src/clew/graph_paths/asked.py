@@ -46,11 +46,11 @@ class QuestionPhrases:
 
 
 def parse_question(
-    question: str, names: Sequence[Span], known: Collection[str] = frozenset()
+    question: str, names: Sequence[Span], words: Collection[str] = frozenset()
 ) -> QuestionPhrases:
     """Return what a question asks of the names that stand at the spans `names`.
 
-    Words of kinship are read as the relations that they stand for, but for those that are `known`.
+    Words of kinship are read as the relations that they stand for, but for those of `words`.
 
     >>> parse_question("which language are films by Ann Ray in", [(32, 39)]).wanted
     'which language'
@@ -63,13 +63,13 @@ def parse_question(
     middle = _token_place(tokens, asking[0]) if asking else 0
     spans = phrase_spans(question, [*names, *request])
     runs = sorted(spans, key=lambda run: -abs(_token_place(tokens, run[0]) - middle))
-    found = [tuple(terms(question[a:b])) for a, b in runs]
-    if asking and found and _is_inverted(question, asking, names):
+    phrases = [tuple(terms(question[a:b])) for a, b in runs]
+    if asking and phrases and _is_inverted(question, asking, names):
         last = max(range(len(runs)), key=lambda i: runs[i])
-        found = [*found[:last], found[last][:-1], *found[last + 1 :], found[last][-1:]]
+        phrases = [*phrases[:last], phrases[last][:-1], *phrases[last + 1 :], phrases[last][-1:]]
     pieces: list[tuple[tuple[str, ...], bool]] = []
-    for phrase in filter(None, found):
-        kin = expand_kinship(phrase, known)
+    for phrase in filter(None, phrases):
+        kin = expand_kinship(phrase, words)
         pieces += [(each, bool(kin)) for each in kin or (phrase,)]
     last_term = pieces[-1][0][-1] if pieces else ""
     wanted = _find_asked_kind(question, asking, names) if asking else last_term
@@ -121,8 +121,8 @@ def _find_request(question: str, names: Sequence[Span]) -> list[Span]:
 
 
 def _find_spans(pattern: re.Pattern[str], question: str, names: Sequence[Span]) -> list[Span]:
-    found = [match.span() for match in pattern.finditer(question)]
-    return [span for span in found if not any(overlap(span, name) for name in names)]
+    spans = [match.span() for match in pattern.finditer(question)]
+    return [span for span in spans if not any(overlap(span, name) for name in names)]
 
 
 def _token_place(tokens: Sequence[Span], start: int) -> int:

@@ -19,10 +19,10 @@ _BESIDE = {
 }
 
 
-def expand_kinship(phrase: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
+def expand_kinship(phrase: Sequence[str], words: Collection[str]) -> list[tuple[str, ...]]:
     """Return a phrase in pieces, each word of kinship as the relations that it stands for.
 
-    Words that are `known`, as those of a graph's own relations, stay. Empty if there is no other.
+    Those of `words`, as those of a graph's own relations, stay. Empty if there is no other.
 
     >>> expand_kinship(("paternal", "grandmother"), ())
     [('father',), ('mother',)]
@@ -31,15 +31,15 @@ def expand_kinship(phrase: Sequence[str], known: Collection[str]) -> list[tuple[
     """
     pieces: list[tuple[str, ...]] = []
     plain: list[str] = []
-    found = False
+    is_kin = False
     side = ""
     for word in phrase:
-        stands_for = () if word in known else _expand_word(word)
-        if word in _OF_SIDE and word not in known:
+        stands_for = () if word in words else _expand_word(word)
+        if word in _OF_SIDE and word not in words:
             side = _OF_SIDE[word]
             continue
         if stands_for:
-            found = True
+            is_kin = True
             first = side if side and stands_for[0] == "parent" else stands_for[0]
             pieces += [tuple(plain)] if plain else []
             pieces += [(each,) for each in (first, *stands_for[1:])]
@@ -48,7 +48,7 @@ def expand_kinship(phrase: Sequence[str], known: Collection[str]) -> list[tuple[
             plain.append(word)
         side = ""
     pieces += [tuple(plain)] if plain else []
-    return pieces if found else []
+    return pieces if is_kin else []
 
 
 def _expand_word(word: str) -> tuple[str, ...]:

@@ -39,10 +39,10 @@ def mark_connected(snapshot: Snapshot) -> NDArray[np.bool_]:
 
 def _compute_connected(snapshot: Snapshot) -> NDArray[np.bool_]:
     columns = snapshot.layer("triple").columns
-    found = np.zeros(len(snapshot.layer("entity")), dtype=bool)
-    found[columns["subject"]] = True
-    found[columns["object"]] = True
-    return found
+    is_connected = np.zeros(len(snapshot.layer("entity")), dtype=bool)
+    is_connected[columns["subject"]] = True
+    is_connected[columns["object"]] = True
+    return is_connected
 
 
 _CONNECTED = Derived("entities that have a triple", _compute_connected)
@@ -53,10 +53,10 @@ def find_starts(snapshot: Snapshot, models: Models, query: str) -> list[NamedEnt
 
     Where none is sure, the tagger's names are taken for the entity with the nearest name.
     """
-    found = _find_named(snapshot, query)
-    if any(each.sure for each in found):
-        return found
-    return _find_similar(snapshot, models, query) or found
+    starts = _find_named(snapshot, query)
+    if any(each.sure for each in starts):
+        return starts
+    return _find_similar(snapshot, models, query) or starts
 
 
 def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
@@ -67,12 +67,12 @@ def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedE
         return []
     vectors = models.embedder.embed([query[slice(*span)] for span in spans], kind="document")
     near = steps.near_rows(snapshot, "entity", vectors, 1, only=mark_connected(snapshot))
-    found: dict[int, NamedEntity] = {}
+    starts: dict[int, NamedEntity] = {}
     for span, rows in zip(spans, near, strict=True):
         for row, cosine in rows:
             if cosine >= _LIKE:
-                found.setdefault(row, NamedEntity(row, span, sure=True, cosine=cosine))
-    return list(found.values())
+                starts.setdefault(row, NamedEntity(row, span, sure=True, cosine=cosine))
+    return list(starts.values())
 
 
 def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
@@ -86,12 +86,12 @@ def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
     words = [match.span() for match in _WORD.finditer(query)]
     first = words[0] if words else (0, 0)
     spans = [(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + _MOST_WORDS]]
-    named = {
+    names = {
         span: name
         for span in spans
         if terms(name := query[slice(*span)]) or (name[0].isupper() and span != first)
     }
-    rows = snapshot.layer("entity").rows([name_key(name) for name in named.values()])
+    rows = snapshot.layer("entity").rows([name_key(name) for name in names.values()])
     in_graph = mark_connected(snapshot)
     any_capital = any(c.isupper() for c in query)
 
@@ -100,14 +100,14 @@ def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
             return False
         return not name[0].islower() or (not any_capital and len(name.split()) > 1)
 
-    found = [
+    entities = [
         NamedEntity(row, span, is_sure(span, name))
-        for (span, name), row in zip(named.items(), rows, strict=True)
+        for (span, name), row in zip(names.items(), rows, strict=True)
         if row >= 0 and in_graph[row]
     ]
-    kept: list[NamedEntity] = []
-    for each in sorted(found, key=lambda s: (not s.sure, s.span[0] - s.span[1], s.span)):
-        if not any(overlap(each.span, other.span) for other in kept):
-            kept.append(each)
-    sure = [each for each in kept if each.sure]
-    return sorted(sure or kept, key=lambda each: each.span)
+    starts: list[NamedEntity] = []
+    for each in sorted(entities, key=lambda s: (not s.sure, s.span[0] - s.span[1], s.span)):
+        if not any(overlap(each.span, other.span) for other in starts):
+            starts.append(each)
+    sure = [each for each in starts if each.sure]
+    return sorted(sure or starts, key=lambda each: each.span)

@@ -74,17 +74,17 @@ def rank_answers(
     each by its share of all; an entity has that of the best walk from each start, and their sum
     where several starts lead to it. Of equal ones the first is where the walk ends most probably.
     """
-    found = find_named(snapshot, models, question)
-    if not found or not len(snapshot.layer("triple")):
+    starts = find_named(snapshot, models, question)
+    if not starts or not len(snapshot.layer("triple")):
         return RankedAnswers((), ())
     relations = read_relations(snapshot, models.embedder)
     graph = build_step_graph(snapshot, relations, triples)
     ways: list[tuple[float, Walks, Walk]] = []
     ended = False
-    sure = [start.span for start in found if start.sure]
-    for start in (each for each in found if begin is None or each.entity in begin):
-        asked = parse_question(question, sure or [start.span], relations.words)
-        by = (ByWords if limits.reading == "words" else ByText)(relations, asked, models.embedder)
+    sure = [start.span for start in starts if start.sure]
+    for start in (each for each in starts if begin is None or each.entity in begin):
+        phrases = parse_question(question, sure or [start.span], relations.words)
+        by = (ByWords if limits.reading == "words" else ByText)(relations, phrases, models.embedder)
         allowed = _nearest_steps(by.near, limits.width)
         seen = Walks(graph, start.entity, limits.hops, allowed, limits.edges)
         ended = ended or seen.ended
@@ -93,9 +93,9 @@ def rank_answers(
         order = (i for i in best if len(seen.get_reached(seen.all[i])))
         ways += [(float(scores[i]), seen, seen.all[i]) for i in islice(order, limits.walks)]
     if not ways:
-        return RankedAnswers(tuple(found), (), ended)
-    at = {start.entity for start in found}
-    return RankedAnswers(tuple(found), _rank_reached(ways, at, relations.labels, limits), ended)
+        return RankedAnswers(tuple(starts), (), ended)
+    at = {start.entity for start in starts}
+    return RankedAnswers(tuple(starts), _rank_reached(ways, at, relations.labels, limits), ended)
 
 
 def find_named(snapshot: Snapshot, models: Models, question: str) -> list[NamedEntity]:
@@ -109,7 +109,7 @@ def to_graph_answers(
     """Return what was reached as evidence has it, with ids and names for rows."""
     entities, triples = snapshot.layer("entity"), snapshot.layer("triple")
     rows, starts = [each.entity for each in reached], [each.start for each in reached]
-    named = zip(
+    parts = zip(
         reached, entities.ids(rows), entities.texts(rows), entities.ids(starts), strict=True
     )
     return tuple(
@@ -121,7 +121,7 @@ def to_graph_answers(
             relations=each.relations,
             facts=tuple(triples.ids(each.triples)),
         )
-        for each, key, text, start in named
+        for each, key, text, start in parts
     )
 
 

@@ -56,12 +56,12 @@ class Relations:
         cosines = np.round(np.asarray(self.word_vectors @ vector, dtype=np.float64), DECIMALS)
         stems = np.array([stem_share(word, other) for other in self.words], dtype=np.float64)
         label = np.round(np.asarray(self.vectors @ vector, dtype=np.float64), DECIMALS)
-        found = (
+        nearness = (
             _LABEL * label
             + _WORD * self._max_by_relation(cosines)
             + _STEM * self._max_by_relation(stems)
         )
-        return np.asarray(found - found.mean() - _NOISE)
+        return np.asarray(nearness - nearness.mean() - _NOISE)
 
     def _max_by_relation(self, of_words: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return for each relation the highest value of the words of its name, 0 without any."""
@@ -78,11 +78,11 @@ class Relations:
         return np.array([self.texts[text] for text in texts])
 
 
-def _list_unknown(wanted: Sequence[str], known: dict[str, Any]) -> list[str]:
+def _list_unknown(wanted: Sequence[str], memory: dict[str, Any]) -> list[str]:
     """Return the distinct texts that are not known; where too many are, all are let go for them."""
-    if len(known) > _MOST_WORDS and not known.keys() >= set(wanted):
-        known.clear()
-    return [each for each in dict.fromkeys(wanted) if each not in known]
+    if len(memory) > _MOST_WORDS and not memory.keys() >= set(wanted):
+        memory.clear()
+    return [each for each in dict.fromkeys(wanted) if each not in memory]
 
 
 def read_relations(snapshot: Snapshot, embedder: Embedder) -> Relations:

@@ -36,18 +36,18 @@ class ByWords:
     of which none speaks.
     """
 
-    def __init__(self, relations: Relations, asked: QuestionPhrases, embedder: Embedder) -> None:
-        words = [word for phrase in asked.phrases for word in phrase]
+    def __init__(self, relations: Relations, question: QuestionPhrases, embedder: Embedder) -> None:
+        words = [word for phrase in question.phrases for word in phrase]
         near = relations.compute_nearness(words, embedder)
-        bounds = np.cumsum([0, *map(len, asked.phrases)])[:-1]
+        bounds = np.cumsum([0, *map(len, question.phrases)])[:-1]
         phrases = np.maximum.reduceat(near, bounds, axis=0) if words else near
         self.near = phrases  # (n_phrases, r)
         self._phrases: list[list[float]] = phrases.tolist()
         self._lost = np.maximum(phrases, 0.0).max(axis=1, initial=0.0).tolist()
-        self._apart = asked.apart
-        self._again = asked.again
-        self._types = _match_types(relations, asked, embedder)
-        self._roles = _match_roles(relations, asked)
+        self._apart = question.apart
+        self._again = question.again
+        self._types = _match_types(relations, question, embedder)
+        self._roles = _match_roles(relations, question)
         self._aligned: dict[tuple[int, ...], float] = {}
 
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
@@ -61,7 +61,7 @@ class ByWords:
         again = _AGAIN * sum(back) if self._again else 0.0
         end = float(self._types[walk[-1]])
         # Whether a step goes back follows from the others only with its direction.
-        key = tuple(2 * (step // 2) + known for step, known in zip(walk, back, strict=True))
+        key = tuple(2 * (step // 2) + is_back for step, is_back in zip(walk, back, strict=True))
         if key not in self._aligned:
             self._aligned[key] = self._align([step // 2 for step in walk], back)
         odd = _HOP * (len(walk) - 1) + _TWICE * twice + _ZIGZAG * zigzag
@@ -70,7 +70,7 @@ class ByWords:
 
     def _align(self, relations: Sequence[int], back: Sequence[bool]) -> float:
         """Return the best alignment of n relations with m phrases, in O(n m)."""
-        skips = [_BACK_UNSAID if known else _UNSAID for known in back]
+        skips = [_BACK_UNSAID if is_back else _UNSAID for is_back in back]
         row = [0.0]
         for skip in skips:
             row.append(row[-1] - skip)
@@ -78,9 +78,9 @@ class ByWords:
             more = -_APART if apart else _MORE
             after = [row[0] - lost]
             for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
-                said = near[relation]
-                known = max(row[j] - lost, row[j] + more * said, row[j - 1] + said)
-                after.append(max(known, after[j - 1] - skip))
+                gain = near[relation]
+                best = max(row[j] - lost, row[j] + more * gain, row[j - 1] + gain)
+                after.append(max(best, after[j - 1] - skip))
             row = after
         return row[-1]
 
@@ -91,10 +91,10 @@ class ByText:
     This is what a plain method does, to compare with.
     """
 
-    def __init__(self, relations: Relations, asked: QuestionPhrases, embedder: Embedder) -> None:
+    def __init__(self, relations: Relations, question: QuestionPhrases, embedder: Embedder) -> None:
         self._relations = relations
         self._embedder = embedder
-        self._vector = relations.embed([asked.rest], embedder)[0]
+        self._vector = relations.embed([question.rest], embedder)[0]
         self.near = np.zeros((0, len(relations.labels)))
 
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
@@ -105,11 +105,11 @@ class ByText:
         return np.asarray(vectors @ self._vector, dtype=np.float64)
 
 
-def _match_roles(relations: Relations, asked: QuestionPhrases) -> dict[int, int]:
+def _match_roles(relations: Relations, question: QuestionPhrases) -> dict[int, int]:
     """Return for relations with a word such as "for": -1 if the question lacks it, else 1."""
-    said = set(_WORD.findall(asked.rest.casefold()))
+    own = set(_WORD.findall(question.rest.casefold()))
     words = (_ROLES.intersection(label.casefold().split()) for label in relations.labels)
-    return {i: 1 if found <= said else -1 for i, found in enumerate(words) if found}
+    return {i: 1 if forms <= own else -1 for i, forms in enumerate(words) if forms}
 
 
 def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
@@ -122,13 +122,13 @@ def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
 
 
 def _match_types(
-    relations: Relations, asked: QuestionPhrases, embedder: Embedder
+    relations: Relations, question: QuestionPhrases, embedder: Embedder
 ) -> NDArray[np.float64]:
     """Return the (2 r,) similarity of the names at each step's end to the kind asked for."""
-    if not asked.wanted:
+    if not question.wanted:
         return np.zeros(len(relations.ends))
-    wanted = relations.embed([asked.wanted], embedder)[0]
+    wanted = relations.embed([question.wanted], embedder)[0]
     other = wanted - relations.interrogatives
     other = other / max(float(np.linalg.norm(other)), 1e-9)
     like = _TYPE * (relations.ends @ wanted) + _CONTRAST * (relations.ends @ other)
-    return np.asarray(like, dtype=np.float64) + _date_costs(relations, asked.wanted)
+    return np.asarray(like, dtype=np.float64) + _date_costs(relations, question.wanted)

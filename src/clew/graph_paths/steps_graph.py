@@ -104,8 +104,8 @@ class Walks:
     def get_reached(self, walk: Walk) -> Rows:
         """Return the entities at the end of a walk, ascending."""
         if walk not in self._reached:
-            found = self.graph.follow_step(self.get_reached(walk[:-1]), walk[-1])
-            self._reached[walk] = found[found != self.start]
+            ends = self.graph.follow_step(self.get_reached(walk[:-1]), walk[-1])
+            self._reached[walk] = ends[ends != self.start]
         return self._reached[walk]
 
     def compute_shares(self, walk: Walk) -> NDArray[np.float64]:
@@ -118,8 +118,8 @@ class Walks:
         indptr = self.graph.indptr
         for n, step in enumerate(walk, 1):
             owners, edges = expand_ranges(indptr[here], indptr[here + 1])
-            kept = (self.graph.steps[edges] == step) & (self.graph.targets[edges] != self.start)
-            edges, owners = edges[kept], owners[kept]
+            stays = (self.graph.steps[edges] == step) & (self.graph.targets[edges] != self.start)
+            edges, owners = edges[stays], owners[stays]
             ways = np.bincount(owners, minlength=len(here))
             after = self.get_reached(walk[:n])
             places = np.searchsorted(after, self.graph.targets[edges])
@@ -163,12 +163,12 @@ class Walks:
             return []
         self._left -= len(edges)
         steps, targets = self.graph.steps[edges], self.graph.targets[edges].astype(np.int64)
-        kept = allowed[steps] & (targets != self.start)
+        stays = allowed[steps] & (targets != self.start)
         n = len(self.graph.indptr)
-        keys = np.unique(steps[kept].astype(np.int64) * n + targets[kept])
+        keys = np.unique(steps[stays].astype(np.int64) * n + targets[stays])
         if not len(keys):
             return []
-        found, first = np.unique(keys // n, return_index=True)
-        for step, rows in zip(found.tolist(), np.split(keys % n, first[1:]), strict=True):
+        ends, first = np.unique(keys // n, return_index=True)
+        for step, rows in zip(ends.tolist(), np.split(keys % n, first[1:]), strict=True):
             self._reached[*walk, step] = rows
-        return [(*walk, step) for step in found.tolist()]
+        return [(*walk, step) for step in ends.tolist()]

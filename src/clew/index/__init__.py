@@ -136,8 +136,8 @@ class AddReport(Shown):
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
     """Raise RecipeMismatch where an index was not built as `wanted`, naming both."""
     for name, value in wanted.items():
-        known = stored.get(name, NUPUNKT if name == "splitter" else None)
-        if known == value:
+        former = stored.get(name, NUPUNKT if name == "splitter" else None)
+        if former == value:
             continue
         if name == "analyzer":
             raise RecipeMismatch(
@@ -146,7 +146,7 @@ def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> 
                 "calls.sqlite and embeddings.sqlite, copied first, keep what was paid for"
             )
         raise RecipeMismatch(
-            f"this index was built with the {name} {known!r}, not {value!r}: "
+            f"this index was built with the {name} {former!r}, not {value!r}: "
             "use the former, or index into a new folder"
         )
 
@@ -310,7 +310,7 @@ class _Addition:
 
     def find_changed(self, items: Iterable[Document | Skipped]) -> Iterator[tuple[Document, str]]:
         """Yield new and changed documents with their content hashes; report the rest."""
-        owners, known, skipped = DocumentOwners(self._store), self.known, self.report.skipped
+        owners, hashes, skipped = DocumentOwners(self._store), self.known, self.report.skipped
         for item in items:
             if isinstance(item, Skipped):
                 _log.debug("skipped %s", item)
@@ -323,17 +323,17 @@ class _Addition:
             if document.partly:
                 self.report.partly[document.id] = document.partly
             content = hash_content(document)
-            if known.get(document.id) == content:
+            if hashes.get(document.id) == content:
                 self.report.n_unchanged += 1
-            elif document.id in known and (refused := owners.refuse(document)):
+            elif document.id in hashes and (refused := owners.refuse(document)):
                 skipped.append(refused)
-            elif get_rows_hash(known.get(document.id) or "") == get_rows_hash(content):
+            elif get_rows_hash(hashes.get(document.id) or "") == get_rows_hash(content):
                 self.restated[document.id] = replace(document, text=""), content
             elif _has_words(document):
                 yield document, content
                 continue
             else:
-                if document.id in known:
+                if document.id in hashes:
                     self.wordless.append(document.id)
                 source = document.source or document.id
                 skipped.append(Skipped(source=source, reason="has no words to index"))
@@ -351,15 +351,15 @@ class _Addition:
             return
         for group in group_batches(documents):
             self._store.lock()  # what is read of the store now stays so
-            known = self._store.hashes([*gone, *(document.id for document, _ in group)])
+            hashes = self._store.hashes([*gone, *(document.id for document, _ in group)])
             old = dict[str, list[str]]()
             for each in gone:
-                if each in known:
-                    old.setdefault(get_rows_hash(known[each]), []).append(each)
+                if each in hashes:
+                    old.setdefault(get_rows_hash(hashes[each]), []).append(each)
             moved = {
                 old[get_rows_hash(content)].pop(0): document
                 for document, content in group
-                if document.id not in known and old.get(get_rows_hash(content))
+                if document.id not in hashes and old.get(get_rows_hash(content))
             }
             renamed = {each: moved[each].id for each in self._store.rename(moved)}
             self.report.renamed |= renamed

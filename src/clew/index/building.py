@@ -94,21 +94,21 @@ def build_batch(documents: Sequence[Document], store: Store, models: Models, met
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
     with meter.stage("vectors"):
         embedder = add_meter(models, meter).embedder
-        found = vectors.embed_names([rows.entities[i] for i in unnamed], embedder)
-    return _build_batch(documents, rows, unnamed, found)
+        name_vectors = vectors.embed_names([rows.entities[i] for i in unnamed], embedder)
+    return _build_batch(documents, rows, unnamed, name_vectors)
 
 
 def _build_batch(
     documents: Sequence[Document],
     rows: Rows,
     unnamed: Sequence[int],
-    found: Any,  # noqa: ANN401 -- vectors
+    name_vectors: Any,  # noqa: ANN401 -- vectors
 ) -> Batch:
     return Batch(
         documents=documents,
         entities=rows.entities,
         terms=rows.terms,
-        columns=rows.columns | vectors.name_columns(unnamed, found),
+        columns=rows.columns | vectors.name_columns(unnamed, name_vectors),
     )
 
 
@@ -172,8 +172,8 @@ def build_by_workers(
         assert first.rows is not None  # noqa: S101 -- the first one's are waited for
         assert first.names is not None  # noqa: S101
         with meter.stage("workers"):
-            found = first.names.result()
-        yield first.batch, _build_batch(first.documents, first.rows, first.unnamed, found)
+            name_vectors = first.names.result()
+        yield first.batch, _build_batch(first.documents, first.rows, first.unnamed, name_vectors)
         claimed.difference_update(first.claimed)
 
 

@@ -142,21 +142,21 @@ def read_wanted(store: Store) -> Wanted:
     return Wanted(**store.note(NOTE))
 
 
-def merge_wanted(kept: Mapping[str, Scalar], given: GraphOptions) -> Wanted:
+def merge_wanted(last: Mapping[str, Scalar], given: GraphOptions) -> Wanted:
     """Return the last wish, updated by the fields that are `given` and not None.
 
     Raises InputError for what cannot be wanted together.
     """
-    named: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
-    arguments.check_arguments(named, _EXTRACTION)
-    wanted = Wanted(**{**kept, **named})
-    if wanted.triples != "llm" and not named.keys().isdisjoint({"core", "core_by"}):
+    fields: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
+    arguments.check_arguments(fields, _EXTRACTION)
+    wanted = Wanted(**{**last, **fields})
+    if wanted.triples != "llm" and not fields.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
             f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
             f"for triples by llm, or leave the core out"
         )
     for name in ("entities", "gleanings") if wanted.triples != "llm" else ():
-        if named.get(name):
+        if fields.get(name):
             raise InputError(
                 f"{name} are of an LLM's triples, but triples are wanted by {wanted.triples!r}: "
                 f"ask for triples by llm, or leave the {name} out"
@@ -166,7 +166,7 @@ def merge_wanted(kept: Mapping[str, Scalar], given: GraphOptions) -> Wanted:
             "gleanings ask for entities that an LLM missed, and statistical ones are counted: "
             "ask for gleanings=0, or for entities='llm'"
         )
-    if wanted.terms is None and not named.keys().isdisjoint({"entity_threshold", "entity_words"}):
+    if wanted.terms is None and not fields.keys().isdisjoint({"entity_threshold", "entity_words"}):
         raise InputError(
             "a threshold and words are of statistical entities: ask for entities='statistical'"
         )
@@ -180,7 +180,7 @@ def check_share(share: float, of: str) -> None:
 
 
 def choose_chunks(
-    store: Store, snapshot: Snapshot, wanted: Wanted, known: Known, *, with_llm: bool
+    store: Store, snapshot: Snapshot, wanted: Wanted, mark: Known, *, with_llm: bool
 ) -> None:
     """Choose among the chunks that were not considered yet, and let the chosen ones wait.
 
@@ -191,7 +191,7 @@ def choose_chunks(
     for kind in KINDS:
         anew = wanted.llm_share(kind) != before.llm_share(kind)
         if wanted.llm_share(kind) and with_llm:
-            _choose_kind(store, snapshot, wanted, kind, known, anew=anew)
+            _choose_kind(store, snapshot, wanted, kind, mark, anew=anew)
         elif anew:
             store.set_work(kind, {}, anew=True)
 
@@ -209,15 +209,15 @@ def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     return counts
 
 
-def requeue_failed(store: Store, snapshot: Snapshot, wanted: Wanted, known: Known) -> None:
+def requeue_failed(store: Store, snapshot: Snapshot, wanted: Wanted, mark: Known) -> None:
     """Let the chunks wait once more whose reply was of no use."""
     texts = read_titled_texts(snapshot)
     for kind in wanted.list_kinds():
         rows = np.flatnonzero(snapshot.layer("chunk").columns[kind] == FALLBACK)
-        store.set_work(kind, assign_packs(store, snapshot, rows, texts, known, kind))
+        store.set_work(kind, assign_packs(store, snapshot, rows, texts, mark, kind))
 
 
-def requeue_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], known: Known) -> None:
+def requeue_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], mark: Known) -> None:
     """Let those of the texts in `rows` wait whose triples no LLM or file has given yet."""
     done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
     done |= np.isin(stored_chunk_numbers(snapshot), _list_chosen(store.work(GRAPH)))
@@ -225,7 +225,7 @@ def requeue_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], know
     new = np.unique(rows[~done[rows]])
     if len(new):
         texts = read_titled_texts(snapshot)
-        store.set_work(GRAPH, assign_packs(store, snapshot, new, texts, known, GRAPH))
+        store.set_work(GRAPH, assign_packs(store, snapshot, new, texts, mark, GRAPH))
 
 
 def _list_chosen(work: Mapping[int, int]) -> list[int]:
@@ -233,7 +233,7 @@ def _list_chosen(work: Mapping[int, int]) -> list[int]:
 
 
 def _choose_kind(
-    store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, known: Known, *, anew: bool
+    store: Store, snapshot: Snapshot, wanted: Wanted, kind: str, mark: Known, *, anew: bool
 ) -> None:
     layer, stored, work = snapshot.layer("chunk"), stored_chunk_numbers(snapshot), store.work(kind)
     texts_only = snapshot.are_texts()
@@ -242,7 +242,7 @@ def _choose_kind(
     if not len(among):
         return
     texts = read_titled_texts(snapshot)
-    free = among[known(kind, [texts[row] for row in among.tolist()])]
+    free = among[mark(kind, [texts[row] for row in among.tolist()])]
     if kind == UNITS:
         choice = _choose_worthy(snapshot, wanted, among)
     elif anew:
@@ -253,7 +253,7 @@ def _choose_kind(
         choice = _choose_core(snapshot, wanted, np.setdiff1d(among, free), n_read)
     taken = np.union1d(choice, free)  # what is paid for stays
     left = {int(stored[row]): LEFT for row in among[undone[among]]}
-    chosen_ones = assign_packs(store, snapshot, taken[undone[taken]], texts, known, kind)
+    chosen_ones = assign_packs(store, snapshot, taken[undone[taken]], texts, mark, kind)
     store.set_work(kind, left | chosen_ones, anew=anew)
 
 
@@ -285,15 +285,15 @@ def assign_packs(
     snapshot: Snapshot,
     rows: NDArray[np.intp],
     texts: Sequence[str],
-    known: Known,
+    mark: Known,
     kind: str,
 ) -> dict[int, int]:
     """Return the pack of each of `rows`, by the store's own numbers."""
     stored, n_tokens = stored_chunk_numbers(snapshot), snapshot.layer("chunk").columns["n_tokens"]
-    asked, free = select_unread(rows, texts, known(kind, [texts[row] for row in rows]))
+    unread, free = select_unread(rows, texts, mark(kind, [texts[row] for row in rows]))
     groups = [
         part[pack]
-        for part in (asked, free)
+        for part in (unread, free)
         for pack in pack_texts([texts[row] for row in part], n_tokens[part].tolist())
     ]
     first = max(store.work(kind).values(), default=LEFT) + 1
@@ -308,11 +308,11 @@ def select_unread(
     A text costs nothing where the ledger has what it gave (`have`), or where it stands before.
     """
     seen: set[str] = set()
-    asked = np.zeros(len(rows), dtype=bool)
+    unread = np.zeros(len(rows), dtype=bool)
     for i, row in enumerate(rows.tolist()):
-        asked[i] = not have[i] and texts[row] not in seen
+        unread[i] = not have[i] and texts[row] not in seen
         seen.add(texts[row])
-    return rows[asked], rows[~asked]
+    return rows[unread], rows[~unread]
 
 
 def stored_chunk_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
@@ -391,10 +391,10 @@ class ReplyMemory:
         if self.ledger is None or not texts:
             return unrelated
         keys = self._make_keys(kind, texts)
-        found = self.ledger.pieces(keys)
+        pieces = self.ledger.pieces(keys)
         unknown = (None, NOTHING) if self.again else (None,)
-        kept = (None if found.get(key) in unknown else found[key] for key in keys)
-        return [a if b is None else b for a, b in zip(unrelated, kept, strict=True)]
+        own = (None if pieces.get(key) in unknown else pieces[key] for key in keys)
+        return [a if b is None else b for a, b in zip(unrelated, own, strict=True)]
 
     def count_gleanings(self, kind: str) -> int:
         return self.gleanings if kind == GRAPH else 0

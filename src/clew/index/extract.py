@@ -175,8 +175,8 @@ def _undo_wanted(
         yield
     except ClewError:
         if wanted != before and not corpus.done.n_chunks:
-            store, known = corpus.store, memory.mark_known
-            choose_chunks(store, corpus.snapshot, before, known, with_llm=with_llm)
+            store, mark = corpus.store, memory.mark_known
+            choose_chunks(store, corpus.snapshot, before, mark, with_llm=with_llm)
             store.set_note(NOTE, asdict(before))
         raise
 
@@ -413,25 +413,25 @@ def _get_parts(
     """
     rows, read_texts = [row for pack in group for row in pack], task.corpus.texts
     texts = [read_texts[row] for row in rows]
-    known = dict(zip(texts, memory.get_parts(task.kind, texts), strict=True))
-    asked: list[Sequence[int]] = []
+    by_text = dict(zip(texts, memory.get_parts(task.kind, texts), strict=True))
+    packs: list[Sequence[int]] = []
     coming: set[str] = set()
     for pack in group:
-        missing = {text for row in pack if known[text := read_texts[row]] is None}
+        missing = {text for row in pack if by_text[text := read_texts[row]] is None}
         if missing - coming:
-            asked.append(pack)
+            packs.append(pack)
             coming |= missing
     stop, before = None, None
     for n_left in range(memory.count_gleanings(task.kind), -1, -1):
-        made, ended, stop = _ask_round(llm, task, memory, asked, before, is_last=not n_left)
+        made, ended, stop = _ask_round(llm, task, memory, packs, before, is_last=not n_left)
         for i in ended:
-            for row, part in zip(asked[i], made[i], strict=True):
-                known[read_texts[row]] = known[read_texts[row]] or part
+            for row, part in zip(packs[i], made[i], strict=True):
+                by_text[read_texts[row]] = by_text[read_texts[row]] or part
         open_packs = sorted(made.keys() - ended)
         if stop is not None or not open_packs:
             break
-        asked, before = [asked[i] for i in open_packs], [made[i] for i in open_packs]
-    parts = {row: known[text] for row, text in zip(rows, texts, strict=True)}
+        packs, before = [packs[i] for i in open_packs], [made[i] for i in open_packs]
+    parts = {row: by_text[text] for row, text in zip(rows, texts, strict=True)}
     return {row: part for row, part in parts.items() if part is not None}, stop
 
 
@@ -492,15 +492,15 @@ def extract_by_rules(corpus: ExtractionCorpus, rules: Extractor, source: str) ->
     rows = np.flatnonzero(np.isin(corpus.read_sources(GRAPH), weaker)).tolist()
     for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
         block = rows[begin : begin + _CHUNKS_AT_ONCE]
-        found = rules.extract([corpus.texts[row] for row in block])
-        _commit_graph(corpus, source, dict(zip(block, found, strict=True)))
+        extractions = rules.extract([corpus.texts[row] for row in block])
+        _commit_graph(corpus, source, dict(zip(block, extractions, strict=True)))
         corpus.done.rules += len(block)
         corpus.tell(corpus.done.rules, len(rows))
 
 
-def _commit_graph(corpus: ExtractionCorpus, source: str, found: Mapping[int, Extraction]) -> None:
+def _commit_graph(corpus: ExtractionCorpus, source: str, parts: Mapping[int, Extraction]) -> None:
     stored = corpus.stored
-    extracted = [ChunkExtraction(int(stored[row]), source, each) for row, each in found.items()]
+    extracted = [ChunkExtraction(int(stored[row]), source, each) for row, each in parts.items()]
     corpus.store.commit(build_graph_batch(extracted, corpus.models, corpus.store.unnamed), ())
 
 
@@ -516,12 +516,12 @@ def import_triples(
         by_document = _read_recorded(corpus, path)
         total = sum(len(rows) for rows, _ in by_document)
         for block in group_by_size(by_document, lambda each: len(each[0]), _CHUNKS_AT_ONCE):
-            found: dict[int, Extraction] = {}
+            extractions: dict[int, Extraction] = {}
             for rows, extraction in block:
                 pieces = split_extraction(extraction, [corpus.texts[row] for row in rows])
-                found |= dict(zip(rows, pieces, strict=True))
-            _commit_graph(corpus, "recorded", found)
-            corpus.done.recorded += len(found)
+                extractions |= dict(zip(rows, pieces, strict=True))
+            _commit_graph(corpus, "recorded", extractions)
+            corpus.done.recorded += len(extractions)
             corpus.tell(corpus.done.recorded, total)
     return corpus.done
 
@@ -530,7 +530,7 @@ def _read_recorded(corpus: ExtractionCorpus, path: Path) -> list[tuple[list[int]
     """Return the chunk rows of each document that lines are about, and all that they say of it."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     begins = np.searchsorted(owners, np.arange(len(corpus.snapshot.layer("document")) + 1))
-    found: dict[int, list[Extraction]] = {}
+    extractions: dict[int, list[Extraction]] = {}
     for line in read_triples(path):
         if isinstance(line, Skipped):
             corpus.done.skipped.append(line)
@@ -540,10 +540,10 @@ def _read_recorded(corpus: ExtractionCorpus, path: Path) -> list[tuple[list[int]
             reason = f"the index has no document {line.document_id!r}"
             corpus.done.skipped.append(Skipped(source=str(path), reason=reason, line=line.line))
         else:
-            found.setdefault(row, []).append(line.extraction)
+            extractions.setdefault(row, []).append(line.extraction)
     return [
-        (list(range(int(begins[row]), int(begins[row + 1]))), _merge_extractions(found[row]))
-        for row in sorted(found)
+        (list(range(int(begins[row]), int(begins[row + 1]))), _merge_extractions(extractions[row]))
+        for row in sorted(extractions)
         if begins[row + 1] > begins[row]
     ]
 

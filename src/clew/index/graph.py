@@ -110,24 +110,24 @@ def import_graph(
     models, tell = add_meter(models, meter or Meter()), on_progress or (lambda _: None)
     check_recipe(store.recipe, build_model_recipe(models))
     store.lock()  # what is done depends on what the store has now
-    known = store.hashes()
-    named = read.stated.documents()
-    n_named = sum(named.values()) - named.pop("", 0)
-    texts = [i for i in named if i in known and not known[i].startswith(IMPORTED_MARK)]
+    hashes = store.hashes()
+    counts = read.stated.documents()
+    n_named = sum(counts.values()) - counts.pop("", 0)
+    texts = [i for i in counts if i in hashes and not hashes[i].startswith(IMPORTED_MARK)]
     graph = read.stated.to_graph(without=texts)
     ids = graph.ids(read.file.id)
-    _check_ids(ids, read.file, known)
+    _check_ids(ids, read.file, hashes)
     _place_extractions(store, read.stated, texts, models)
     done: Counter[str] = Counter()
-    changed = _find_changed(graph, read.file, known, done, tell)
+    changed = _find_changed(graph, read.file, hashes, done, tell)
     new = _restore_removed(changed, store, tell)
     for batch in group_by_size(new, _count_rows, BATCH_TRIPLES):
         _commit_subjects(store, graph, batch, models)
         tell(len(batch))
-    gone = sorted(_find_subjects(read.file, known).difference(ids))
+    gone = sorted(_find_subjects(read.file, hashes).difference(ids))
     if gone:
         store.remove(gone)
-    n_placed = sum(named[i] for i in texts)
+    n_placed = sum(counts[i] for i in texts)
     return GraphImport(
         n_triples=len(graph),
         n_added=done["added"],
@@ -140,20 +140,20 @@ def import_graph(
     )
 
 
-def _find_subjects(file: File, known: Mapping[str, str]) -> set[str]:
+def _find_subjects(file: File, hashes: Mapping[str, str]) -> set[str]:
     """Return the ids of the subjects that the index has of a file.
 
     A key has a "#" only where it has no letter; another id with one is of a file like "a#b.tsv".
     """
     prefix = f"{file.id}#"
-    marked = (i for i in known if i.startswith(prefix) and known[i].startswith(IMPORTED_MARK))
+    marked = (i for i in hashes if i.startswith(prefix) and hashes[i].startswith(IMPORTED_MARK))
     keys = {i: i.removeprefix(prefix) for i in marked}
     return {i for i, key in keys.items() if "#" not in key or not entity_key(key)}
 
 
-def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None:
+def _check_ids(ids: Sequence[str], file: File, hashes: Mapping[str, str]) -> None:
     """Raise InputError where the document of a subject would replace a text."""
-    text = next((i for i in ids if i in known and not known[i].startswith(IMPORTED_MARK)), None)
+    text = next((i for i in ids if i in hashes and not hashes[i].startswith(IMPORTED_MARK)), None)
     if text is not None:
         raise InputError(
             f"{text!r} is a text of this index already: give {file.source} another name"
@@ -161,11 +161,11 @@ def _check_ids(ids: Sequence[str], file: File, known: Mapping[str, str]) -> None
 
 
 def _find_changed(
-    graph: SubjectGraph, file: File, known: Mapping[str, str], done: Counter[str], tell: OnProgress
+    graph: SubjectGraph, file: File, hashes: Mapping[str, str], done: Counter[str], tell: OnProgress
 ) -> Iterator[Subject]:
     """Yield new and changed subjects, and count all."""
     for subject in graph.subjects(file.id, file.source):
-        old = known.get(subject.document.id)
+        old = hashes.get(subject.document.id)
         if old == _hash_subject(subject):
             done["unchanged"] += 1
             tell(1)

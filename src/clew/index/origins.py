@@ -31,11 +31,11 @@ def get_roots(store: Store, folder: Path) -> dict[str, Path]:
 
     A root that moved together with the index is found by the way from one to the other.
     """
-    found = {}
+    roots = {}
     for name, place in store.note(NOTE).items():
         beside = Path(os.path.normpath(folder.resolve() / place["relative"]))
-        found[name] = beside if place["relative"] and beside.exists() else Path(place["path"])
-    return found
+        roots[name] = beside if place["relative"] and beside.exists() else Path(place["path"])
+    return roots
 
 
 def store_roots(

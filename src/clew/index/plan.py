@@ -82,17 +82,17 @@ def estimate_embedding(
     if not is_priced(embedder):
         return None
     texts: list[str] = []
-    named: dict[str, None] = {}
+    names: dict[str, None] = {}
     for batch in index.group_batches((document, "") for document in documents):
         cut = chunks.cut_chunks([document for document, _ in batch], chunking)
         texts += itertools.chain.from_iterable(vectors.texts_by_column(cut).values())
         mentioned, keys = entities.mention_columns(cut, models.tagger)
-        named |= dict.fromkeys(keys[i] for i in entities.find_nameable(mentioned, len(keys)))
-    keys = list(named)
+        names |= dict.fromkeys(keys[i] for i in entities.find_nameable(mentioned, len(keys)))
+    keys = list(names)
     texts += [keys[i] for i in store.unnamed(keys)] if store else keys
     unpaid = embedder.unpaid(texts, kind="document")
-    asked = [] if store else embedder.dimension_texts()  # an index keeps its dimension
-    n_tokens = sum(map(tokens.count, [*unpaid, *asked]))
+    probes = [] if store else embedder.dimension_texts()  # an index keeps its dimension
+    n_tokens = sum(map(tokens.count, [*unpaid, *probes]))
     return EmbeddingEstimate(
         model=embedder.name,
         n_texts=len(texts),
@@ -231,8 +231,8 @@ class _Estimator:
         self._tasks = {kind: get_task(corpus, kind) for kind in (UNITS, GRAPH)}
         of_graph = relations.expected_tokens if corpus.terms else graph_extraction.expected_tokens
         self._expected = {UNITS: units.expected_tokens, GRAPH: of_graph}
-        self._known = {kind: memory.mark_known(kind, corpus.texts) for kind in self._tasks}
-        self.n_known = {kind: int(known.sum()) for kind, known in self._known.items()}
+        self._marks = {kind: memory.mark_known(kind, corpus.texts) for kind in self._tasks}
+        self.n_known = {kind: int(marks.sum()) for kind, marks in self._marks.items()}
         self._counted: dict[tuple[str, tuple[int, ...], bool], int] = {}
         empty = self.write_prompt(UNITS, ())
         self.exact = llm is not None and llm.chat.count_tokens(empty) is not None
@@ -284,7 +284,7 @@ class _Estimator:
 
     def group_rows(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
         """Return which of the rows would share a prompt, those that the ledger has left out."""
-        new, _ = select_unread(rows, self._corpus.texts, self._known[kind][rows])
+        new, _ = select_unread(rows, self._corpus.texts, self._marks[kind][rows])
         texts = [self._corpus.texts[row] for row in new]
         sizes = self._corpus.n_tokens[new].tolist()
         return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]

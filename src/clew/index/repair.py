@@ -75,21 +75,21 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
     store.put_back()
-    found = store.stand_ins()
-    if not found.is_damaged:
+    damage = store.stand_ins()
+    if not damage.is_damaged:
         return Repaired()
     hashes = store.hashes()
-    with closing(store.open_view(found.segments)) as view:
+    with closing(store.open_view(damage.segments)) as view:
         ids = {row: name for name, row in view.live_documents()}
         imported = {row for row in ids if hashes[ids[row]].startswith(IMPORTED_MARK)}
-        is_bare = (found.sources[GRAPH] == 0) | found.lost[GRAPH]  # chunks without sound triples
-        gone = imported & {*found.documents.tolist(), *found.owners[is_bare].tolist()}
-        rows = [row for row in found.documents.tolist() if row in ids and row not in imported]
+        is_bare = (damage.sources[GRAPH] == 0) | damage.lost[GRAPH]  # chunks without sound triples
+        gone = imported & {*damage.documents.tolist(), *damage.owners[is_bare].tolist()}
+        rows = [row for row in damage.documents.tolist() if row in ids and row not in imported]
         documents = view.documents(rows)
     texts = [(each, hashes[each.id]) for each in documents]
     work = {kind: store.work(kind) for kind in KINDS}
-    concerned = {row: ids[row] for row in {*rows, *found.extracted} if row in ids.keys() - imported}
-    decided, before = _read_decisions(found, concerned, work), store.note(NOTE)
+    touched = {row: ids[row] for row in {*rows, *damage.extracted} if row in ids.keys() - imported}
+    decided, before = _read_decisions(damage, touched, work), store.note(NOTE)
     # What was noted by a repair that was killed stays.
     store.set_note(NOTE, {kind: {**decided[kind], **before.get(kind, {})} for kind in KINDS})
     _commit_texts(texts, store, models, meter)
@@ -99,7 +99,7 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     return Repaired(
         documents=[document.id for document, _ in texts],
         lost=lost,
-        without_triples=_find_without_triples(found, rows, ids),
+        without_triples=_find_without_triples(damage, rows, ids),
     )
 
 
@@ -110,16 +110,16 @@ def _commit_texts(texts: index.Hashed, store: EmbeddedStore, models: Models, met
 
 
 def _find_without_triples(
-    found: StandIns, again: Iterable[int], ids: Mapping[int, str]
+    damage: StandIns, again: Iterable[int], ids: Mapping[int, str]
 ) -> list[str]:
     """Return the ids of documents whose triples were recorded in a file and are gone."""
-    recorded = found.sources[GRAPH] == _RECORDED
-    gone = recorded & (found.lost[GRAPH] | np.isin(found.owners, [*again]))
-    return sorted(ids[row] for row in {*found.owners[gone].tolist()} if row in ids)
+    recorded = damage.sources[GRAPH] == _RECORDED
+    gone = recorded & (damage.lost[GRAPH] | np.isin(damage.owners, [*again]))
+    return sorted(ids[row] for row in {*damage.owners[gone].tolist()} if row in ids)
 
 
 def _read_decisions(
-    found: StandIns | None,
+    damage: StandIns | None,
     documents: Mapping[int, str],
     work: Mapping[str, Mapping[int, int]] | None,
 ) -> Decided:
@@ -127,31 +127,31 @@ def _read_decisions(
 
     Where nothing is left of a document's chunks it has none here.
     """
-    kept: Decided = {kind: {name: [] for name in documents.values()} for kind in KINDS}
-    if found is None:
-        return kept
-    none = UNKNOWN if found.is_unsure or work is None else 0
-    chunks = np.flatnonzero(np.isin(found.owners, [*documents]))
+    decisions: Decided = {kind: {name: [] for name in documents.values()} for kind in KINDS}
+    if damage is None:
+        return decisions
+    none = UNKNOWN if damage.is_unsure or work is None else 0
+    chunks = np.flatnonzero(np.isin(damage.owners, [*documents]))
     for kind in KINDS:
         for chunk in chunks.tolist():
             pack = (work or {}).get(kind, {}).get(chunk)
-            code = int(found.sources[kind][chunk]) or none
+            code = int(damage.sources[kind][chunk]) or none
             if pack is not None:
                 code = LEFT if pack < 0 else WAITS
-            kept[kind][documents[int(found.owners[chunk])]].append(code)
-    return kept
+            decisions[kind][documents[int(damage.owners[chunk])]].append(code)
+    return decisions
 
 
 def _rewrite_store(store: EmbeddedStore, models: Models) -> None:
     """Write all that is live as one segment, with the names that were lost embedded again."""
-    found = store.stand_ins()
-    segments: list[Segment] = list(found.segments)
+    damage = store.stand_ins()
+    segments: list[Segment] = list(damage.segments)
     with closing(store.open_view(segments)) as view:
-        if len(found.unnamed):
-            keys = view.keys("entity", found.unnamed.tolist())
+        if len(damage.unnamed):
+            keys = view.keys("entity", damage.unnamed.tolist())
             vectors = models.embedder.embed(keys, kind="document")
             coded = schema.encode_array("name.vectors", vectors, store.recipe)
-            segments.append({"name.entity": found.unnamed, "name.vectors": coded})
+            segments.append({"name.entity": damage.unnamed, "name.vectors": coded})
         live = np.asarray([row for _, row in view.live_documents()], dtype=np.int64)
         compacted = compaction.compact_segments(segments, live)
     store.rewrite(compacted)
@@ -176,12 +176,12 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     with EmbeddedStore.create(place, store.recipe) as new:
         for name, values in salvaged.notes.items():
             new.set_note(name, values)
-        found = None
+        damage = None
         with suppress(DamagedIndex):  # where the database does not say which segments there are
-            found = store.stand_ins()
-        new.set_note(NOTE, _read_decisions(found, ids, salvaged.work))
-        if found is not None:
-            without_triples = _find_without_triples(found, ids, ids)
+            damage = store.stand_ins()
+        new.set_note(NOTE, _read_decisions(damage, ids, salvaged.work))
+        if damage is not None:
+            without_triples = _find_without_triples(damage, ids, ids)
         _commit_texts(texts, new, models, meter)
         if salvaged.aliases:
             new.set_aliases(salvaged.aliases)
@@ -251,13 +251,13 @@ def _requeue_decided(
     have = mark_known(kind, [corpus.texts[row] for row in rows.tolist()])
     codes = _decided_codes(corpus, rows, decided)
     is_recorded = bool(memories[0].list_others(kind)) or bool(have.any())
-    chosen = np.isin(codes, (LLM_MADE, FALLBACK)) | (have & np.isin(codes, (0, UNKNOWN)))
+    again = np.isin(codes, (LLM_MADE, FALLBACK)) | (have & np.isin(codes, (0, UNKNOWN)))
     left = (codes == LEFT) | ((codes == UNKNOWN) & ~have & is_recorded)
     store.set_work(kind, {int(corpus.stored[row]): LEFT_PACK for row in rows[left]})
-    for some in (rows[chosen], rows[codes == WAITS]):
+    for some in (rows[again], rows[codes == WAITS]):
         packs = assign_packs(store, snapshot, some, corpus.texts, mark_known, kind)
         store.set_work(kind, packs)
-    return frozenset(rows[chosen].tolist())
+    return frozenset(rows[again].tolist())
 
 
 def _decided_codes(

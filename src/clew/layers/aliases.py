@@ -316,14 +316,14 @@ def _join(
     for start, stop in pairwise([*starts.tolist(), len(work)]):
         shared = (prefixes[start:stop] @ by_column).tocoo()
         a, b = shared.coords[0].astype(np.intp) + start, shared.coords[1].astype(np.intp)
-        kept = np.flatnonzero((a < b) & (marks[a] == marks[b]))
-        a, b, products = a[kept], b[kept], shared.data[kept]
+        stays = np.flatnonzero((a < b) & (marks[a] == marks[b]))
+        a, b, products = a[stays], b[stays], shared.data[stays]
         shorter = np.minimum(ends[a], ends[b])
-        kept = products + tails[a, shorter] * tails[b, shorter] >= least - _SLACK
-        a, b = a[kept], b[kept]
+        stays = products + tails[a, shorter] * tails[b, shorter] >= least - _SLACK
+        a, b = a[stays], b[stays]
         cosines = np.minimum((weights[a] * weights[b]).sum(axis=1).round(DECIMALS), 1)
-        kept = cosines >= least
-        yield a[kept], b[kept], cosines[kept]
+        stays = cosines >= least
+        yield a[stays], b[stays], cosines[stays]
 
 
 def _prefixes(weights: csr_array, least: float) -> csr_array:
@@ -331,8 +331,8 @@ def _prefixes(weights: csr_array, least: float) -> csr_array:
     rows = _row_numbers(weights)
     before = np.concatenate([[0], np.cumsum(weights.data**2)])
     remaining = before[weights.indptr[1:]][rows] - before[:-1]  # from each entry to its row's end
-    kept = remaining >= least**2 - _SLACK
-    return csr_array((weights.data[kept], (rows[kept], weights.indices[kept])), weights.shape)
+    stays = remaining >= least**2 - _SLACK
+    return csr_array((weights.data[stays], (rows[stays], weights.indices[stays])), weights.shape)
 
 
 def _tails(weights: csr_array, prefixes: csr_array) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
@@ -397,7 +397,7 @@ def _initials_of(key: str) -> set[str]:
     if not 2 <= len(words) <= _MAX_WORDS or _acronym(key) or any(map(_number, words)):
         return set()
     telling = (word for word in words if word not in STOP_WORDS)
-    return {"".join(word[0] for word in kept) for kept in (words, telling)}
+    return {"".join(word[0] for word in some) for some in (words, telling)}
 
 
 def _propose_short_forms(

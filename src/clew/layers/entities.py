@@ -80,8 +80,8 @@ def _title_row(title: str, rows: dict[str, int]) -> int:
 
 def find_nameable(columns: Columns, n_entities: int) -> Sequence[int]:
     """Return the entities that queries can be linked to: some mention is not a date."""
-    named = np.zeros(n_entities, dtype=bool)
-    named[columns["mention.entity"][columns["mention.label"] != DATE]] = True
+    has_name = np.zeros(n_entities, dtype=bool)
+    has_name[columns["mention.entity"][columns["mention.label"] != DATE]] = True
     titles = columns["document.title_entity"].astype(np.int64)
-    named[titles[titles >= 0]] = True
-    return np.flatnonzero(named).tolist()
+    has_name[titles[titles >= 0]] = True
+    return np.flatnonzero(has_name).tolist()

@@ -158,11 +158,11 @@ def _extraction_columns(extracted: Sequence[ChunkExtraction[Made_co]], kind: str
 
 
 def _statement_vectors(
-    texts: Sequence[str], embedder: Embedder, kept: type[np.generic] | None
+    texts: Sequence[str], embedder: Embedder, dtype: type[np.generic] | None
 ) -> Columns:
-    if kept is None or not gives_tokens(embedder):
+    if dtype is None or not gives_tokens(embedder):
         return {"statement.vectors": embedder.embed(texts, kind="document")}
-    tokens, counts, pooled = ragged_tokens(texts, embedder, kept)
+    tokens, counts, pooled = ragged_tokens(texts, embedder, dtype)
     return {
         "statement.vectors": pooled,
         "statement.n_stored": counts,

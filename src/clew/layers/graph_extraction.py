@@ -143,8 +143,8 @@ def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[
 
 def _entities(rows: Iterable[list[str]], resolve: Callable[[str], str]) -> tuple[Described, ...]:
     by_key: dict[str, Described] = {}
-    for said, type_, about in rows:
-        if name := resolve(said):
+    for spelling, type_, about in rows:
+        if name := resolve(spelling):
             first = by_key.setdefault(entity_key(name), Described(name=name))
             kind = type_.casefold() if type_.casefold() in ENTITY_TYPES else "other"
             kind = kind if first.type == "other" else first.type
@@ -164,10 +164,10 @@ def collect_triples(
     by_keys: dict[tuple[str, ...], Triple] = {}
     for subject, predicate, object_, *more in rows:
         first_words = " ".join(predicate.split()[:_MAX_PREDICATE_WORDS])
-        said = resolve(subject), first_words, resolve(object_)
-        keys = tuple(map(entity_key, said))
+        parts = resolve(subject), first_words, resolve(object_)
+        keys = tuple(map(entity_key, parts))
         if all(keys) and keys[0] != keys[2]:
-            new = Triple(subject=said[0], relation=said[1], object=said[2])
+            new = Triple(subject=parts[0], relation=parts[1], object=parts[2])
             first = by_keys.setdefault(keys, new)
             about, strength = more or ("", "")
             strongest = max(first.strength, _strength(strength))

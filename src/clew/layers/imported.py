@@ -43,7 +43,7 @@ class Statements:
     """Triples and descriptions as a file gives them, each with the document that it names."""
 
     def __init__(self) -> None:
-        self._names, self._relations, self._said = (Numbers(collapse) for _ in range(3))
+        self._names, self._relations, self._about = (Numbers(collapse) for _ in range(3))
         self._documents, self._keys = Numbers(), Numbers()
         self._key_of = array("i")  # the key of each name
         self._columns = {name: array("i") for name in (*COLUMNS, "document")}
@@ -61,7 +61,7 @@ class Statements:
         columns["subject"].append(subject)
         columns["relation"].append(self._relations[triple.relation])
         columns["object"].append(target)
-        columns["description"].append(self._said[triple.description])
+        columns["description"].append(self._about[triple.description])
         columns["strength"].append(triple.strength)
         columns["document"].append(self._documents[document_id])
         return True
@@ -85,7 +85,7 @@ class Statements:
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
         """Yield each of the documents that are named, with what names it, as the file has it."""
-        names, relations, descriptions = map(list, (self._names, self._relations, self._said))
+        names, relations, descriptions = map(list, (self._names, self._relations, self._about))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
         begins = np.searchsorted(owners[order], np.arange(len(self._documents) + 1))
@@ -107,14 +107,14 @@ class Statements:
                         strength=strength,
                     )
                 )
-            named = tuple(entities.get(number, ()))
-            yield document_id, Extraction(entities=named, triples=tuple(triples))
+            own = tuple(entities.get(number, ()))
+            yield document_id, Extraction(entities=own, triples=tuple(triples))
 
     def to_graph(self, without: Sequence[str] = ()) -> SubjectGraph:
         """Return the triples and descriptions of no document in `without`, equal triples once."""
         left = {self._documents[document_id] for document_id in without}
-        kept = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
-        columns = {name: np.asarray(self._columns[name])[kept] for name in COLUMNS}
+        stays = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
+        columns = {name: np.asarray(self._columns[name])[stays] for name in COLUMNS}
         keys, key_of = list(self._keys), np.asarray(self._key_of, dtype=np.int32)
         relations = list(self._relations)
         relation_keys = np.asarray([text_key(name_key(r)) for r in relations], dtype=np.uint64)
@@ -135,7 +135,7 @@ class Statements:
             key_of=key_of,
             relations=relations,
             relation_keys=relation_keys,
-            descriptions=list(self._said),
+            descriptions=list(self._about),
             columns={name: column[rows] for name, column in columns.items()},
             owners=subjects,
             begins=np.searchsorted(place[owner[rows]], np.arange(len(subjects) + 1)),
@@ -185,8 +185,8 @@ def build_imported_batch(
     described = _describe_chunks(graph, subjects, cut, triples, chunk)
     keys, numbers = _number_values(described.entity)
     counted, terms = count_columns(cut)
-    said = zip(*(triples[name].tolist() for name in COLUMNS[:3]), strict=True)
-    statements = [f"{graph.names[s]} {graph.relations[r]} {graph.names[o]}" for s, r, o in said]
+    parts = zip(*(triples[name].tolist() for name in COLUMNS[:3]), strict=True)
+    statements = [f"{graph.names[s]} {graph.relations[r]} {graph.names[o]}" for s, r, o in parts]
     vectors = embedder.embed(statements, kind="document")
     chunk_vectors = _chunk_vectors(cut, chunk, vectors, embedder)
     columns: Columns = {

@@ -46,13 +46,13 @@ def salient_rates(
     if score == "eq2":
         lengths = np.array([len(bleu_tokens(text)) for text in texts], dtype=np.int64)
     rates = entity_rates(ngrams.counts, lengths, score=score)
-    kept = mark_salient(rates, threshold)
+    mask = mark_salient(rates, threshold)
     if not nested:
-        kept &= ~ngrams.inside
-    rates = keep_entries(rates, kept)
+        mask &= ~ngrams.inside
+    rates = keep_entries(rates, mask)
     first, terms = number_values(rates.indices)
     salient = csr_array((rates.data, terms, rates.indptr), shape=(len(texts), len(first)))
-    return salient, counted.spell(np.flatnonzero(kept)[first])
+    return salient, counted.spell(np.flatnonzero(mask)[first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ class TextNgrams:
         ngrams = count_ngrams(words.numbers, words.added, words.joins, words.begins, longest)
         return cls(ngrams, words)
 
-    def spell(self, chosen: NDArray[np.integer]) -> list[str]:
+    def spell(self, rows: NDArray[np.integer]) -> list[str]:
         """Return some n-grams, by their places among the entries of all texts."""
-        places, sizes = self.ngrams.places[chosen].tolist(), self.ngrams.sizes[chosen].tolist()
+        places, sizes = self.ngrams.places[rows].tolist(), self.ngrams.sizes[rows].tolist()
         return list(map(self._words.text, places, sizes))
 
     def hashes(self) -> NDArray[np.uint64]:
@@ -168,9 +168,9 @@ def spell_terms(terms: Iterable[str], text: str) -> list[str]:
             spans = list(term_spans(plain)) if spans is None else spans
             start, end = _find_words(term.split(), spans)
         words = (term if start < 0 else plain[start:end]).split()
-        runs = [(named, " ".join(run)) for named, run in groupby(words, lambda w: w[0].isupper())]
-        kept = [run for named, run in runs if named or len(runs) == 1]
-        spelled.append(_POSSESSIVE.sub("", max(kept, key=len)))
+        runs = [(upper, " ".join(run)) for upper, run in groupby(words, lambda w: w[0].isupper())]
+        choices = [run for upper, run in runs if upper or len(runs) == 1]
+        spelled.append(_POSSESSIVE.sub("", max(choices, key=len)))
     return spelled
 
 

@@ -45,8 +45,8 @@ def salient_arrays(
     then = np.full(len(earlier), -1, dtype=np.int64)
     then[chunks] = earlier[chunks]
     new = _ReadChunks.from_snapshot(snapshot, chunks[then[chunks] < 0], terms.longest)
-    known = _Grams.empty() if last is None else _Grams.from_arrays(last)
-    grams = known.merge(_Grams.from_texts(new.counted), then, new.rows)
+    former = _Grams.empty() if last is None else _Grams.from_arrays(last)
+    grams = former.merge(_Grams.from_texts(new.counted), then, new.rows)
     rates, salient = _rate_ngrams(grams, chunks, terms)
     sizes = np.diff(grams.begins)
     is_changed = (_sums(salient != grams.was_salient, sizes) > 0) & (then >= 0)
@@ -55,20 +55,20 @@ def salient_arrays(
     numbers = {spelling: number for number, spelling in enumerate(spellings)}
     n_said = _sums(salient, sizes)
     begins = np.append(0, np.cumsum(n_said))
-    said = np.empty(begins[-1], dtype=np.int64)
+    rows = np.empty(begins[-1], dtype=np.int64)
     if last is not None:
-        kept = np.flatnonzero((then >= 0) & ~is_changed)
-        n_before = _sums(known.was_salient, np.diff(known.begins))
+        stays = np.flatnonzero((then >= 0) & ~is_changed)
+        n_before = _sums(former.was_salient, np.diff(former.begins))
         began = np.append(0, np.cumsum(n_before))
-        said[_places(begins, kept)] = last["said"][_places(began, then[kept])]
+        rows[_places(begins, stays)] = last["said"][_places(began, then[stays])]
     for read in (new, changed):
         names = read.names(salient[_places(grams.begins, read.rows)], n_said[read.rows])
         places = _places(begins, read.rows)
-        said[places] = [numbers.setdefault(name, len(numbers)) for name in names]
+        rows[places] = [numbers.setdefault(name, len(numbers)) for name in names]
     owners = np.repeat(np.arange(len(then)), n_said)
-    named = _arrays_from_spellings(list(numbers), keys, said, owners, rates[salient], len(then))
+    arrays = _arrays_from_spellings(list(numbers), keys, rows, owners, rates[salient], len(then))
     counted = grams.begins, grams.hashes, grams.counts, grams.inside, salient
-    return {**named, **dict(zip(_GRAMS, counted, strict=True))}
+    return {**arrays, **dict(zip(_GRAMS, counted, strict=True))}
 
 
 def arrays_from_rates(
@@ -93,16 +93,16 @@ def _arrays_from_spellings(
     (m,) `spelling_rows` are the numbers of the spellings, `owners` the chunks, ascending, and
     `rates` what they have there. `keys` are those of spellings that are known.
     """
-    first, said = number_values(spelling_rows)
+    first, places = number_values(spelling_rows)
     own = [spellings[number] for number in spelling_rows[first].tolist()]
     numbers = Numbers()
     of_key = np.empty(len(own), dtype=np.int32)
     for i, spelling in enumerate(own):
         key = keys.get(spelling) or name_key(spelling)
         of_key[i] = numbers[key] if is_key(key) else _TOO_LONG
-    names = of_key[said]
-    named = names >= 0
-    by_chunk = max_matrix(owners[named], names[named], rates[named], (n_chunks, len(numbers)))
+    names = of_key[places]
+    has = names >= 0
+    by_chunk = max_matrix(owners[has], names[has], rates[has], (n_chunks, len(numbers)))
     letters, n_bytes = encode_texts(own)
     key_letters, key_bytes = encode_texts(list(numbers))
     return {
@@ -111,7 +111,7 @@ def _arrays_from_spellings(
         "spelling.key": of_key,
         "keys": key_letters,
         "key.bytes": key_bytes,
-        "said": said,
+        "said": places,
         "indptr": by_chunk.indptr,
         "indices": by_chunk.indices,
         "rates": by_chunk.data,
@@ -215,8 +215,8 @@ class _Grams:
     def merge(self, more: Self, then: Rows, new: Rows) -> Self:
         """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""
         starts, stops = np.zeros((2, len(then)), dtype=np.int64)
-        kept, n_own = np.flatnonzero(then >= 0), len(self.hashes)
-        starts[kept], stops[kept] = self.begins[then[kept]], self.begins[then[kept] + 1]
+        stays, n_own = np.flatnonzero(then >= 0), len(self.hashes)
+        starts[stays], stops[stays] = self.begins[then[stays]], self.begins[then[stays] + 1]
         starts[new], stops[new] = more.begins[:-1] + n_own, more.begins[1:] + n_own
         _, places = expand_ranges(starts, stops)
         begins = np.append(0, np.cumsum(stops - starts))

@@ -132,8 +132,8 @@ def _build_arrays(
         salient = salient_arrays(snapshot, terms, None, then)
     else:
         then = earlier.rows["chunk"].copy()
-        kept = np.flatnonzero(then >= 0)
-        then[kept[earlier.arrays["is_text"][then[kept]] != is_text[kept]]] = -1
+        stays = np.flatnonzero(then >= 0)
+        then[stays[earlier.arrays["is_text"][then[stays]] != is_text[stays]]] = -1
         salient = salient_arrays(snapshot, terms, earlier.arrays, then)
     return arrays_of_terms(
         snapshot, salient, lambda texts: embedder().embed(texts, kind="document"), earlier
@@ -169,13 +169,13 @@ def _name_terms(
     layer, keys = snapshot.layer("entity"), keys_of(salient)
     entity = np.asarray(layer.rows(keys), dtype=np.int32)
     others = [key for key, row in zip(keys, entity.tolist(), strict=True) if row < 0]
-    known = _find_known(others, last)
-    vectors = _vectors(snapshot, others, known, embed, last)
+    rows = _find_known(others, last)
+    vectors = _vectors(snapshot, others, rows, embed, last)
     members, of_members = _members(snapshot, entity, others, vectors)
     then: Then | None = None
     if last is not None and synonym >= SYNONYM:
         began = int(last["n_entities"][0])
-        nodes = np.concatenate([entities, np.where(known >= 0, known + began, -1)])[members]
+        nodes = np.concatenate([entities, np.where(rows >= 0, rows + began, -1)])[members]
         then = last, _find_sorted(last["members"], nodes)
     return {
         **salient,
@@ -208,15 +208,15 @@ def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
 
 
 def _vectors(
-    snapshot: Snapshot, keys: Sequence[str], known: Rows, embed: Embed, last: Arrays | None
+    snapshot: Snapshot, keys: Sequence[str], rows: Rows, embed: Embed, last: Arrays | None
 ) -> NDArray[np.float32]:
     """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
-    new = [key for key, row in zip(keys, known.tolist(), strict=True) if row < 0]
+    new = [key for key, row in zip(keys, rows.tolist(), strict=True) if row < 0]
     new_vectors = embed(new) if new else snapshot.layer("entity").vectors[:0]
     vectors = np.empty((len(keys), new_vectors.shape[1]), dtype=np.float32)
-    vectors[known < 0] = new_vectors
+    vectors[rows < 0] = new_vectors
     if last is not None:
-        vectors[known >= 0] = last["vectors"][known[known >= 0]]
+        vectors[rows >= 0] = last["vectors"][rows[rows >= 0]]
     return vectors
 
 
@@ -231,9 +231,9 @@ def _members(
     nodes = np.concatenate([rows, len(layer) + np.arange(len(terms))])
     of_nodes = np.concatenate([layer.vectors[rows], vectors])
     keys = (*layer.ids(rows.tolist()), *terms)
-    named = np.array([sum(map(str.isalnum, key)) >= _SHORTEST for key in keys], dtype=bool)
-    named &= of_nodes.any(axis=1)  # a date that no extraction has is zero
-    return nodes[named], of_nodes[named]
+    mask = np.array([sum(map(str.isalnum, key)) >= _SHORTEST for key in keys], dtype=bool)
+    mask &= of_nodes.any(axis=1)  # a date that no extraction has is zero
+    return nodes[mask], of_nodes[mask]
 
 
 def _synonym_arrays(
@@ -329,17 +329,17 @@ def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
     n_chunks = len(arrays["indptr"]) - 1
     chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
     row = rows[arrays["indices"]]
-    kept = row >= 0
-    return max_matrix(row[kept], chunk[kept], arrays["rates"][kept], (n_rows, n_chunks))
+    stays = row >= 0
+    return max_matrix(row[stays], chunk[stays], arrays["rates"][stays], (n_rows, n_chunks))
 
 
 def _synonyms(arrays: Arrays, n_nodes: int, synonym: float) -> csr_array:
     """Return the (n_nodes, n_nodes) cosines of names above `synonym`."""
-    members, kept = arrays["members"], arrays["cosines"] > synonym
-    row = np.repeat(members, np.diff(arrays["starts"]))[kept]
+    members, near = arrays["members"], arrays["cosines"] > synonym
+    row = np.repeat(members, np.diff(arrays["starts"]))[near]
     begins = np.searchsorted(row, np.arange(n_nodes + 1))
-    others = members[arrays["others"][kept]]
-    return csr_array((arrays["cosines"][kept], others, begins), shape=(n_nodes, n_nodes))
+    others = members[arrays["others"][near]]
+    return csr_array((arrays["cosines"][near], others, begins), shape=(n_nodes, n_nodes))
 
 
 _STATISTICAL = Derived("statistical entities", _compute_entities)

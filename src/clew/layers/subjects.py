@@ -57,8 +57,8 @@ class SubjectGraph:
 
     def subjects(self, file_id: str, source: str) -> Iterator[Subject]:
         """Yield a document for each entity that is described or a subject, in the order of ids."""
-        named = zip(self.owners, self.ids(file_id), strict=True)
-        for place, (key, document_id) in enumerate(named):
+        pairs = zip(self.owners, self.ids(file_id), strict=True)
+        for place, (key, document_id) in enumerate(pairs):
             rows = range(int(self.begins[place]), int(self.begins[place + 1]))
             described = self.described.get(key)
             triples = self._triples(rows)

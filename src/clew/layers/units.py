@@ -48,12 +48,12 @@ def read_units(data: Any, texts: Sequence[str]) -> list[tuple[str, ...]]:  # noq
     units = []
     for part, text in zip(split_reply(data, len(texts)), texts, strict=True):
         stated = part if isinstance(part, list) else ()
-        known = set(terms(text))
+        words = set(terms(text))
         distinct = dict.fromkeys(collapse(unit) for unit in stated if isinstance(unit, str))
-        units.append(tuple(unit for unit in distinct if _is_from_text(unit, known)))
+        units.append(tuple(unit for unit in distinct if _is_from_text(unit, words)))
     return units
 
 
-def _is_from_text(unit: str, known: set[str]) -> bool:
+def _is_from_text(unit: str, words: set[str]) -> bool:
     own, least = set(terms(unit)), _OWN_PAIRS if is_uncased(unit) else _OWN
-    return bool(own) and len(own & known) >= least * len(own)
+    return bool(own) and len(own & words) >= least * len(own)

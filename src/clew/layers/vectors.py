@@ -114,10 +114,10 @@ def late_columns(
 
 
 def ragged_tokens(
-    texts: Sequence[str], embedder: TokenEmbedder, kept: type[np.generic] = np.int8
+    texts: Sequence[str], embedder: TokenEmbedder, dtype: type[np.generic] = np.int8
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float32]]:
     """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
-    stored = _CodedRows("statement_token.vectors", embedder.dimension, kept, keep_uncoded)
+    stored = _CodedRows("statement_token.vectors", embedder.dimension, dtype, keep_uncoded)
     pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
     for begin in range(0, len(texts), _AT_ONCE):
@@ -125,7 +125,7 @@ def ragged_tokens(
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
             spans = np.array([span for _, *span in term_spans(text)]).reshape(-1, 2)
             is_term = _mark_term_tokens(spans, tokens)
-            stored.add(_quantize(tokens.vectors[is_term], kept))
+            stored.add(_quantize(tokens.vectors[is_term], dtype))
             pooled.add(tokens.pooled[None])
             counts.append(int(is_term.sum()))
     return stored.to_array(), np.asarray(counts, dtype=np.int32), pooled.to_array()
@@ -166,11 +166,11 @@ def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Colum
     return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": vectors}
 
 
-def _quantize(vectors: NDArray[np.float32], kept: type[np.generic]) -> NDArray[Any]:
-    """Return (n, d) token vectors scaled to length one, in the type in which they are `kept`."""
+def _quantize(vectors: NDArray[np.float32], dtype: type[np.generic]) -> NDArray[Any]:
+    """Return (n, d) token vectors scaled to length one, in the type `dtype`."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return unit if kept is np.float32 else np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
+    return unit if dtype is np.float32 else np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
 def _mark_term_tokens(spans: NDArray[Any], tokens: TokenVectors) -> NDArray[np.bool_]:

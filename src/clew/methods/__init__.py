@@ -64,7 +64,7 @@ def group_names() -> dict[str, list[str]]:
         groups[group].append(name)
         for variant in sorted(_variants(name)):
             groups["baseline" if variant in baselines else group].append(variant)
-    ours = {name for found in groups.values() for name in found}
+    ours = {name for each in groups.values() for name in each}
     groups["package"] = [name for name in plugins.find_registered("methods") if name not in ours]
     return groups
 
@@ -92,8 +92,8 @@ def get_limits(kind: type[Method]) -> Limits:
     """Return which parameters of a method bound what it returns, none where it does not say."""
     from clew.types import Limits
 
-    found: Limits = getattr(kind, "limits", Limits())
-    return found
+    limits: Limits = getattr(kind, "limits", Limits())
+    return limits
 
 
 def list_needed_arrays(*names: str) -> list[CachedArrays]:
@@ -101,11 +101,11 @@ def list_needed_arrays(*names: str) -> list[CachedArrays]:
 
     Raises InputError for one of another package that cannot be loaded.
     """
-    found: dict[str, CachedArrays] = {}
+    arrays: dict[str, CachedArrays] = {}
     for name in names:
         with suppress(UnknownMethod):
-            found |= {each.name: each for each in _needs(load(name))}
-    return [found[name] for name in sorted(found)]
+            arrays |= {each.name: each for each in _needs(load(name))}
+    return [arrays[name] for name in sorted(arrays)]
 
 
 def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
@@ -114,11 +114,11 @@ def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
     Methods are loaded until all are found, the default one first. A method of another package that
     cannot be loaded asks for none.
     """
-    found: dict[str, CachedArrays] = {}
+    arrays: dict[str, CachedArrays] = {}
     kinds = _each_kind()
-    while found.keys() < set(wanted) and (kind := next(kinds, None)) is not None:
-        found |= {each.name: each for each in _needs(kind) if each.name in wanted}
-    return [found[name] for name in sorted(found)]
+    while arrays.keys() < set(wanted) and (kind := next(kinds, None)) is not None:
+        arrays |= {each.name: each for each in _needs(kind) if each.name in wanted}
+    return [arrays[name] for name in sorted(arrays)]
 
 
 def _needs(kind: type[Method]) -> Sequence[CachedArrays]:

@@ -59,27 +59,27 @@ class Auto:
         if asks_of_whole(query):
             return _build_method(_WHOLE, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
-        found = {
+        by_method = {
             name: _build_method(name, self.chunks).retrieve(query, snapshot, models)
             for name in names
         }
-        if _GRAPH in found and found[_GRAPH].graph is None:
-            del found[_GRAPH]
+        if _GRAPH in by_method and by_method[_GRAPH].graph is None:
+            del by_method[_GRAPH]
             names = tuple(dict.fromkeys(_NAMELESS if n == _GRAPH else n for n in names))
             reason += ", of which the question names nothing"
             method = _build_method(_NAMELESS, self.chunks)
-            found[_NAMELESS] = method.retrieve(query, snapshot, models)
-        hits = _fuse_hits(snapshot, found, self.constant, self.chunks)
-        notes = [f"{name}: {note}" for name, each in found.items() for note in each.notes]
+            by_method[_NAMELESS] = method.retrieve(query, snapshot, models)
+        hits = _fuse_hits(snapshot, by_method, self.constant, self.chunks)
+        notes = [f"{name}: {note}" for name, each in by_method.items() for note in each.notes]
         return Evidence(
             query=query,
             method="auto",
-            tables=next((each.tables for each in found.values() if each.tables), ()),
+            tables=next((each.tables for each in by_method.values() if each.tables), ()),
             hits=hits,
-            paths=_collect_paths(found, hits),
-            seeds=_merge_seeds(found),
-            graph=next((each.graph for each in found.values() if each.graph), None),
-            answer=next((each.answer for each in found.values() if each.answer), None),
+            paths=_collect_paths(by_method, hits),
+            seeds=_merge_seeds(by_method),
+            graph=next((each.graph for each in by_method.values() if each.graph), None),
+            answer=next((each.answer for each in by_method.values() if each.answer), None),
             notes=(f"{_join_names(names)}: {reason}", *notes),
         )
 
@@ -101,22 +101,22 @@ def _build_method(name: str, chunks: int) -> methods.Method:
     return kind(**{counted: chunks}) if counted else kind()
 
 
-def _fuse_hits(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple[Hit, ...]:
+def _fuse_hits(snapshot: Snapshot, by_method: Found, constant: int, k: int) -> tuple[Hit, ...]:
     """Return the best `k` chunks, whole; a method's rank of a chunk is that of its first part."""
     ranks = {
         name: {hit: rank for rank, hit in enumerate(dict.fromkeys(h.chunk_id for h in each.hits))}
-        for name, each in found.items()
+        for name, each in by_method.items()
     }
-    ids = list(dict.fromkeys(chunk for known in ranks.values() for chunk in known))
+    ids = list(dict.fromkeys(chunk for ranking in ranks.values() for chunk in ranking))
     rankings = [
-        np.array([len(known) - known.get(chunk, len(known)) for chunk in ids])
-        for known in ranks.values()
+        np.array([len(ranking) - ranking.get(chunk, len(ranking)) for chunk in ids])
+        for ranking in ranks.values()
     ]
     scores = reciprocal_rank_fusion(rankings, constant=constant, depth=len(ids))
     best = top_k(scores, k)
     rows = snapshot.layer("chunk").rows([ids[place] for place in best])
     hits = steps.hits(snapshot, rows, scores[best])
-    also = {h.chunk_id: h.also for each in reversed(list(found.values())) for h in each.hits}
+    also = {h.chunk_id: h.also for each in reversed(list(by_method.values())) for h in each.hits}
     return tuple(
         replace(hit, channel=_describe_channel(hit.chunk_id, ranks), also=also[hit.chunk_id])
         for hit in hits
@@ -125,14 +125,14 @@ def _fuse_hits(snapshot: Snapshot, found: Found, constant: int, k: int) -> tuple
 
 def _describe_channel(chunk: str, ranks: Mapping[str, Mapping[str, int]]) -> str:
     """Return the methods that found a chunk, the one that ranks it highest first."""
-    found_by = [name for name, known in ranks.items() if chunk in known]
+    found_by = [name for name, ranking in ranks.items() if chunk in ranking]
     return "+".join(sorted(found_by, key=lambda name: ranks[name][chunk]))
 
 
-def _collect_paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
+def _collect_paths(by_method: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return for each hit the first path of the methods that leads to it or to a part of it."""
     threads: dict[str, Path] = {}
-    for each in found.values():
+    for each in by_method.values():
         paths = {text_place(path.steps[-1]): path for path in reversed(each.paths)}
         for hit in each.hits:
             if text_place(hit) in paths:
@@ -140,10 +140,10 @@ def _collect_paths(found: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
     return tuple(threads[hit.chunk_id] for hit in hits if hit.chunk_id in threads)
 
 
-def _merge_seeds(found: Found) -> tuple[Step, ...]:
+def _merge_seeds(by_method: Found) -> tuple[Step, ...]:
     """Return the seeds of all methods, each row as the first method has it."""
     seeds: dict[tuple[str, str], Step] = {}
-    for step in (step for each in found.values() for step in each.seeds):
+    for step in (step for each in by_method.values() for step in each.seeds):
         seeds.setdefault((step.layer, step.id), step)
     return tuple(seeds.values())
 

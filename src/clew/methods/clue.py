@@ -72,13 +72,13 @@ class Clue:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
             return select_hits(self, query, snapshot, models)
-        asked = steps.read_query(models, query)
-        relevance = steps.Relevance(snapshot, models, asked)
+        question = steps.read_query(models, query)
+        relevance = steps.Relevance(snapshot, models, question)
         linked, notes = self._link_query(query, snapshot, models)
-        sets = self._search_sets(snapshot, asked, relevance, linked)
+        sets = self._search_sets(snapshot, question, relevance, linked)
         if not sets:
             notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
-            return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, self.name, self.chunks, notes)
         support = _collect_support(snapshot, sets)
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
         rows, scores = self._rank_chunks(relevance, support, wanted)
@@ -86,12 +86,12 @@ class Clue:
         reasons = {link.row: link.reason for link in sorted(linked, key=lambda link: link.score)}
         ranked = set(rows)
         if self.fill and len(rows) < wanted:
-            hybrid = steps.hybrid_ranking(snapshot, asked)
+            hybrid = steps.hybrid_ranking(snapshot, question)
             more = _next_best(hybrid, rows, wanted)
             own = hybrid.of(np.array(more, dtype=np.intp))
             below = scores.min() - (1.0 - own)  # hybrid scores are at most 1
             rows, scores = rows + more, np.concatenate([scores, below])
-        found = Evidence(
+        evidence = Evidence(
             query=query,
             method=self.name,
             hits=steps.hits(snapshot, rows, scores),
@@ -101,28 +101,28 @@ class Clue:
             notes=notes,
         )
         if self.as_set:
-            found = choose_hits(snapshot, asked, found, self.chunks)
-            rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in found.hits])
+            evidence = choose_hits(snapshot, question, evidence, self.chunks)
+            rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in evidence.hits])
         paths = (
             _build_path(snapshot, query, support[row].best, row, reasons)
             for row in rows
             if row in ranked
         )
-        return replace(found, paths=tuple(paths))
+        return replace(evidence, paths=tuple(paths))
 
     def seeks(self, query: str, snapshot: Snapshot, models: Models) -> UnitsSought:
         """Return the entities whose units the search compares, and the directions."""
-        asked = steps.read_query(models, query)
-        relevance = steps.Relevance(snapshot, models, asked)
+        question = steps.read_query(models, query)
+        relevance = steps.Relevance(snapshot, models, question)
         linked, _ = self._link_query(query, snapshot, models)
         entities: list[int] = []
-        directions = [np.empty((0, len(asked.vector)), dtype=np.float32)]
+        directions = [np.empty((0, len(question.vector)), dtype=np.float32)]
 
         def record_tried(entity: int, towards: NDArray[np.float32]) -> None:
             entities.extend([entity] * len(towards))
             directions.append(towards)
 
-        self._search_sets(snapshot, asked, relevance, linked, record_tried)
+        self._search_sets(snapshot, question, relevance, linked, record_tried)
         return UnitsSought(
             entities=np.array(entities, dtype=np.int64),
             directions=np.concatenate(directions),
@@ -133,21 +133,21 @@ class Clue:
     def _search_sets(
         self,
         snapshot: Snapshot,
-        asked: steps.Query,
+        query: steps.Query,
         relevance: steps.Relevance,
         linked: Sequence[steps.Linked],
         tried: Tried | None = None,
     ) -> list[UnitSet]:
-        near = steps.units_near(snapshot, asked)
+        near = steps.units_near(snapshot, query)
         graph = _build_graph(snapshot, near, self.title_links)
-        anchored = steps.nearest_units(snapshot, asked, self.k, near)[0].tolist()
+        anchored = steps.nearest_units(snapshot, query, self.k, near)[0].tolist()
         seeds = {link.row for link in linked}
         if self.unit_anchoring:
             seeds.update(entity for own in graph.entities_of(anchored) for entity in own)
         return grow_unit_sets(
             graph,
             sorted(seeds),
-            asked.vector,
+            query.vector,
             relevance.of_unit_sets,
             Beam(
                 depth=self.depth,
@@ -181,8 +181,8 @@ class Clue:
         names, notes = steps.query_names(models, query)
         if self.exact_names:  # a name that the index has is not searched for its like
             same = steps.same_names(snapshot, names)
-            known = {link.mention for link in same}
-            linked, names = linked + same, [name for name in names if name not in known]
+            mentions = {link.mention for link in same}
+            linked, names = linked + same, [name for name in names if name not in mentions]
         return linked + steps.similar_entities(snapshot, models, names, self.k), notes
 
 
@@ -203,13 +203,13 @@ def _build_graph(
         links = [snapshot.linked("unit", "entity").entries_of(new)]
         if title_links:
             links.append(steps.chunk_titles(snapshot, layer.columns["chunk"][new]))
-        found: list[set[int]] = [set() for _ in new]
+        sets: list[set[int]] = [set() for _ in new]
         for link in links:
             ends = link.indptr.tolist()
             columns = link.indices.tolist()
-            for i, own in enumerate(found):
+            for i, own in enumerate(sets):
                 own.update(columns[ends[i] : ends[i + 1]])
-        return [tuple(sorted(own)) for own in found]
+        return [tuple(sorted(own)) for own in sets]
 
     def read_units(new: NDArray[np.integer]) -> list[NDArray[np.integer]]:
         return steps.entity_units(snapshot, new, titles=title_links, near=near)
@@ -222,11 +222,11 @@ def _build_graph(
 
 
 def _get_rows(
-    known: Once[int], read: Callable[[NDArray[np.integer]], Sequence[T]], rows: Sequence[int]
+    cache: Once[int], read: Callable[[NDArray[np.integer]], Sequence[T]], rows: Sequence[int]
 ) -> list[T]:
     """Return what is known of some rows; what is not is read, all of it at once."""
-    found = known.get_all(rows, lambda new: read(np.array(new)))
-    return [found[row] for row in rows]
+    values = cache.get_all(rows, lambda new: read(np.array(new)))
+    return [values[row] for row in rows]
 
 
 @dataclass(slots=True)
@@ -259,8 +259,8 @@ def _rank_sets(sets: Sequence[UnitSet]) -> list[int]:
 
 def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
     """Return the best chunks of a ranking that are not in `rows`, to make `k` with them."""
-    known = set(rows)
-    return [row for row in ranking.best(k).tolist() if row not in known][: k - len(rows)]
+    before = set(rows)
+    return [row for row in ranking.best(k).tolist() if row not in before][: k - len(rows)]
 
 
 def _build_path(
@@ -269,16 +269,16 @@ def _build_path(
     """Return the thread through a set's units up to the first that stands in the chunk."""
     path = [Step(layer="query", id="", text=query)]
     unit_chunks, unit_entities = snapshot.linked("unit", "chunk"), snapshot.linked("unit", "entity")
-    said: set[int] = set()  # entities of the units so far
+    before: set[int] = set()  # entities of the units so far
     for unit, via in zip(state.units, state.via, strict=True):
         mentioned = neighbours(unit_entities, unit).tolist()
         why = "near the question"
         if via >= 0:
-            found_in = "in a sentence before" if via in said else "in a sentence near the question"
-            path.append(steps.entity_step(snapshot, via, reasons.get(via, found_in)))
+            where = "in a sentence before" if via in before else "in a sentence near the question"
+            path.append(steps.entity_step(snapshot, via, reasons.get(via, where)))
             why = "mentions it" if via in mentioned else "stands under this title"
         path.append(steps.unit_step(snapshot, unit, why))
-        said.update(mentioned)
+        before.update(mentioned)
         if chunk in neighbours(unit_chunks, unit):
             break
     path.append(steps.chunk_step(snapshot, chunk, "holds it"))

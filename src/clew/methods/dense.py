@@ -20,8 +20,8 @@ class Dense:
     chunks: int = 10  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
-        return steps.nearest_chunks(snapshot, asked, "dense", self.chunks, ())
+        question = steps.read_query(models, query)
+        return steps.nearest_chunks(snapshot, question, "dense", self.chunks, ())
 
 
 METHOD = Dense

@@ -47,28 +47,28 @@ class E2GraphRag:
         steps.check_least(self, 1, "hops")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        named = {link.row: link.reason for link in steps.named_entities(snapshot, query)}
-        chosen = choose_chunks(snapshot, list(named), self.hops, self.chunks)
-        if chosen:
-            return self._collect_chunks(snapshot, query, named, chosen)
-        asked = steps.read_query(models, query)
+        reasons = {link.row: link.reason for link in steps.named_entities(snapshot, query)}
+        chunks = choose_chunks(snapshot, list(reasons), self.hops, self.chunks)
+        if chunks:
+            return self._collect_chunks(snapshot, query, reasons, chunks)
+        question = steps.read_query(models, query)
         n = 2 * self.chunks
-        nodes = list(islice(nearest_nodes(snapshot, asked, n, n), n))
-        ranked = rank_by_occurrence(snapshot, nodes, list(named))
-        found = collect_nodes(snapshot, query, "e2graphrag", ranked, self.chunks)
+        nodes = list(islice(nearest_nodes(snapshot, question, n, n), n))
+        ranked = rank_by_occurrence(snapshot, nodes, list(reasons))
+        evidence = collect_nodes(snapshot, query, "e2graphrag", ranked, self.chunks)
         note = f"no two names of the question are within {self.hops} hops: {_TREE}"
         return replace(
-            found, seeds=_build_seeds(snapshot, named), notes=(note if named else _NO_NAME,)
+            evidence, seeds=_build_seeds(snapshot, reasons), notes=(note if reasons else _NO_NAME,)
         )
 
     def _collect_chunks(
-        self, snapshot: Snapshot, query: str, named: Mapping[int, str], chosen: Chosen
+        self, snapshot: Snapshot, query: str, reasons: Mapping[int, str], chunks: Chosen
     ) -> Evidence:
-        rows = rank_by_entities(snapshot, chosen)[: self.chunks]
-        scores = [float(len(chosen[row])) for row in rows]
+        rows = rank_by_entities(snapshot, chunks)[: self.chunks]
+        scores = [float(len(chunks[row])) for row in rows]
         start = Step(layer="query", id="", text=query)
-        seeds = _build_seeds(snapshot, named)
-        by_entity = tuple(zip(named, seeds, strict=True))
+        seeds = _build_seeds(snapshot, reasons)
+        by_entity = tuple(zip(reasons, seeds, strict=True))
         return Evidence(
             query=query,
             method="e2graphrag",
@@ -77,7 +77,7 @@ class E2GraphRag:
                 Path(
                     (
                         start,
-                        *(step for entity, step in by_entity if entity in chosen[row]),
+                        *(step for entity, step in by_entity if entity in chunks[row]),
                         steps.chunk_step(snapshot, row, "holds them", score),
                     ),
                     score,
@@ -94,11 +94,11 @@ def choose_chunks(snapshot: Snapshot, entities: Sequence[int], hops: int, k: int
     While there are more than `k`, fewer hops are near. Where that leaves none, those before stay.
     """
     apart = count_hops(snapshot, entities, hops)
-    found = before = _share_chunks(snapshot, apart, hops)
-    while len(found) > k:
-        hops, before = hops - 1, found
-        found = _share_chunks(snapshot, apart, hops)
-    return found or before
+    chunks = before = _share_chunks(snapshot, apart, hops)
+    while len(chunks) > k:
+        hops, before = hops - 1, chunks
+        chunks = _share_chunks(snapshot, apart, hops)
+    return chunks or before
 
 
 def count_hops(snapshot: Snapshot, entities: Sequence[int], most: int) -> Hops:
@@ -107,7 +107,7 @@ def count_hops(snapshot: Snapshot, entities: Sequence[int], most: int) -> Hops:
     Entities of one sentence are one hop apart. Each one's surroundings are read half of the way.
     """
     near = [list(_surround(snapshot, entity, (most + 1) // 2)) for entity in entities]
-    found: dict[tuple[int, int], int] = {}
+    hops: dict[tuple[int, int], int] = {}
     for (a, around_a), (b, around_b) in combinations(zip(entities, near, strict=True), 2):
         ways = [
             i + j
@@ -116,8 +116,8 @@ def count_hops(snapshot: Snapshot, entities: Sequence[int], most: int) -> Hops:
             if i + j <= most and np.intersect1d(first, second, assume_unique=True).size
         ]
         if ways:
-            found[a, b] = min(ways)
-    return found
+            hops[a, b] = min(ways)
+    return hops
 
 
 def _surround(snapshot: Snapshot, entity: int, most: int) -> Iterator[NDArray[np.integer]]:
@@ -133,29 +133,29 @@ def _surround(snapshot: Snapshot, entity: int, most: int) -> Iterator[NDArray[np
 
 
 def _share_chunks(snapshot: Snapshot, apart: Hops, most: int) -> Chosen:
-    found: Chosen = {}
+    chunks: Chosen = {}
     link = steps.entity_chunks(snapshot)
     for (a, b), hops in apart.items():
         if hops <= most:
             for chunk in np.intersect1d(link.row(a), link.row(b)).tolist():
-                found.setdefault(chunk, set()).update((a, b))
-    return found
+                chunks.setdefault(chunk, set()).update((a, b))
+    return chunks
 
 
-def rank_by_entities(snapshot: Snapshot, chosen: Chosen) -> list[int]:
+def rank_by_entities(snapshot: Snapshot, chunks: Chosen) -> list[int]:
     """Return chunks by how many of their entities led to them, best first.
 
     Of equal ones those in the longest run of chunks of one document with these entities come first,
     then those that mention them most often.
     """
-    counts = {entity: _count(snapshot, [entity]) for entity in set().union(*chosen.values())}
+    counts = {entity: _count(snapshot, [entity]) for entity in set().union(*chunks.values())}
     keys = {
         row: (
             -len(entities),
             -_measure_run(snapshot, row, entities),
             -sum(counts[entity][row] for entity in entities),
         )
-        for row, entities in chosen.items()
+        for row, entities in chunks.items()
     }
     return sorted(keys, key=lambda row: (keys[row], row))
 
@@ -181,12 +181,12 @@ def rank_by_occurrence(
     A summary counts for the chunks that its sentences are of. One that mentions none is left out.
     """
     tree, owners = summaries(snapshot), snapshot.layer("unit").columns["chunk"]
-    counts, found = _count(snapshot, entities), []
+    counts, ranking = _count(snapshot, entities), []
     for node in nodes:
         below = [node.chunk] if node.summary < 0 else owners[tree.get_units(node.summary)]
-        found.append(replace(node, score=float(counts[np.unique(below)].sum())))
-    found.sort(key=lambda node: -node.score)
-    return [node for node in found if node.score] or nodes
+        ranking.append(replace(node, score=float(counts[np.unique(below)].sum())))
+    ranking.sort(key=lambda node: -node.score)
+    return [node for node in ranking if node.score] or nodes
 
 
 def _count(snapshot: Snapshot, entities: Sequence[int]) -> NDArray[np.integer]:
@@ -194,8 +194,8 @@ def _count(snapshot: Snapshot, entities: Sequence[int]) -> NDArray[np.integer]:
     return np.asarray(mention_counts(snapshot)[list(entities)].sum(axis=0))
 
 
-def _build_seeds(snapshot: Snapshot, named: Mapping[int, str]) -> tuple[Step, ...]:
-    return tuple(steps.entity_step(snapshot, row, reason, 1.0) for row, reason in named.items())
+def _build_seeds(snapshot: Snapshot, reasons: Mapping[int, str]) -> tuple[Step, ...]:
+    return tuple(steps.entity_step(snapshot, row, reason, 1.0) for row, reason in reasons.items())
 
 
 METHOD = E2GraphRag

@@ -52,23 +52,23 @@ class HippoRag2:
         steps.check_range(self, LEAST, 1, "synonym")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
+        question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            return steps.nearest_chunks(snapshot, asked, "hipporag2", self.chunks, (_BARE,))
+            return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, (_BARE,))
         filtered = self.filter and models.llm is not None
         mapped = map_facts(
-            snapshot, models, asked, k=self.facts, most=self.facts, filtered=filtered
+            snapshot, models, question, k=self.facts, most=self.facts, filtered=filtered
         )
         if not mapped.kept:
             notes = (*mapped.notes, _NO_FACT)
-            return steps.nearest_chunks(snapshot, asked, "hipporag2", self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, notes)
         graph = snapshot.get(_GRAPH, self.synonym)
         seeds = self._weigh_phrases(snapshot, graph, mapped)
-        dense = steps.dense_ranking(snapshot, asked)
+        dense = steps.dense_ranking(snapshot, question)
         rows, weights = passage_weights(dense)
         passages = zip(rows.tolist(), (self.passage_weight * weights).tolist(), strict=True)
         influence = graph.spread(dict(passages) | seeds, self.damping)
-        found = graph.best_chunks(influence, self.chunks, dense)
+        best = graph.best_chunks(influence, self.chunks, dense)
         facts = {
             row: steps.triple_step(snapshot, row, "a fact near the question", cosine)
             for row, cosine in mapped.raw
@@ -78,9 +78,9 @@ class HippoRag2:
         return Evidence(
             query=query,
             method="hipporag2",
-            hits=steps.hits(snapshot, found, influence.get(np.array(found, dtype=np.intp))),
+            hits=steps.hits(snapshot, best, influence.get(np.array(best, dtype=np.intp))),
             paths=tuple(
-                _build_path(snapshot, query, graph, influence, of_seeds, row) for row in found
+                _build_path(snapshot, query, graph, influence, of_seeds, row) for row in best
             ),
             seeds=tuple(facts.values()),
             notes=mapped.notes,
@@ -154,17 +154,17 @@ def _build_path(
     """Return the thread from a fact over its end to a chunk; the chunk alone where none is near."""
     score = float(influence.get(np.array([chunk]))[0])
     way: Sequence[int] = graph.trace_back(influence, chunk, facts)[::-1]
-    found = [Step(layer="query", id="", text=query)]
+    stops = [Step(layer="query", id="", text=query)]
     if way:
-        found.append(facts[way[0]])
+        stops.append(facts[way[0]])
     for node in way[:-1]:
         if node < graph.n_chunks:
-            found.append(steps.chunk_step(snapshot, node, "leads on"))
+            stops.append(steps.chunk_step(snapshot, node, "leads on"))
         else:
             reason = "an end of that fact" if node == way[0] else "leads on"
-            found.append(steps.entity_step(snapshot, node - graph.n_chunks, reason))
+            stops.append(steps.entity_step(snapshot, node - graph.n_chunks, reason))
     why = "holds it" if way else "near the question"
-    return Path((*found, steps.chunk_step(snapshot, chunk, why, score)), score)
+    return Path((*stops, steps.chunk_step(snapshot, chunk, why, score)), score)
 
 
 METHOD = HippoRag2

@@ -26,8 +26,8 @@ class Hybrid:
         steps.check_words(self, fusion=Fusion)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
-        scores = steps.hybrid_ranking(snapshot, asked, self.fusion)
+        question = steps.read_query(models, query)
+        scores = steps.hybrid_ranking(snapshot, question, self.fusion)
         return steps.ranked(snapshot, query, "hybrid", scores, self.chunks)
 
 

@@ -55,33 +55,33 @@ class Ircot:
             raise InputError(
                 "ircot thinks by an LLM: name one (--llm), or take another method, such as walk"
             )
-        found: dict[int, str] = {}  # why, by the chunk's row
-        said: list[str] = []
+        reasons: dict[int, str] = {}  # why, by the chunk's row
+        thoughts: list[str] = []
         text, reason, notes = query, "near the question", tuple[str, ...]()
         while True:
             for row in self._search(text, snapshot, models)[: self.chunks]:
-                if len(found) < self.chunks:
-                    found.setdefault(row, reason)
-            if len(said) == self.thoughts:
+                if len(reasons) < self.chunks:
+                    reasons.setdefault(row, reason)
+            if len(thoughts) == self.thoughts:
                 break
-            thought = _think(models.llm, query, snapshot.titled_texts(list(found)), said)
+            thought = _think(models.llm, query, snapshot.titled_texts(list(reasons)), thoughts)
             if thought.fault:
                 notes = (f"the LLM thought no further ({thought.fault})",)
-            if not thought.text or thought.text in said:
+            if not thought.text or thought.text in thoughts:
                 break
-            said.append(thought.text)
+            thoughts.append(thought.text)
             if thought.done:
                 break
             text, reason = thought.text, f"near the thought: {thought.text}"
-        scores = 1 / np.arange(1, len(found) + 1)
+        scores = 1 / np.arange(1, len(reasons) + 1)
         start = Step(layer="query", id="", text=query)
         return Evidence(
             query=query,
             method="ircot",
-            hits=steps.hits(snapshot, found, scores),
+            hits=steps.hits(snapshot, reasons, scores),
             paths=tuple(
                 Path((start, steps.chunk_step(snapshot, row, why)), score)
-                for (row, why), score in zip(found.items(), scores.tolist(), strict=True)
+                for (row, why), score in zip(reasons.items(), scores.tolist(), strict=True)
             ),
             notes=notes,
         )
@@ -96,16 +96,16 @@ class Ircot:
         return rows
 
 
-def _think(llm: LLM, query: str, passages: Sequence[str], said: Sequence[str]) -> Thought:
-    asked = fill_prompt(
+def _think(llm: LLM, query: str, passages: Sequence[str], thoughts: Sequence[str]) -> Thought:
+    prompt = fill_prompt(
         "next_thought",
         schema=_SCHEMA,
         max_tokens=128,
         question=collapse(query),
         passages=quote_lines(number_texts(passages)),
-        thoughts=quote_lines([Excerpt("- ", each) for each in said]),
+        thoughts=quote_lines([Excerpt("- ", each) for each in thoughts]),
     )
-    reply = steps.reply_to(llm, asked)
+    reply = steps.reply_to(llm, prompt)
     if reply.error:
         return Thought(fault=reply.error)
     return Thought(collapse(reply.data["sentence"]), bool(reply.data["done"]))

@@ -74,10 +74,10 @@ class LightRag:
         steps.check_words(self, mode=Mode)
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
+        question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
             note = f"{NO_TRIPLES}: the chunks nearest to the question instead"
-            return steps.nearest_chunks(snapshot, asked, "lightrag", self.chunks, (note,))
+            return steps.nearest_chunks(snapshot, question, "lightrag", self.chunks, (note,))
         words = read_keywords(models, query)
         vectors = models.embedder.embed([words.specific, words.general], kind="query")
         levels: list[Level] = []
@@ -86,14 +86,14 @@ class LightRag:
         if self.mode != "local":
             levels.append(self._search_relations(snapshot, vectors[1:]))
         if self.mode == "mix":
-            nearest, _ = steps.nearest(snapshot, "chunk", asked, self.chunks)
+            nearest, _ = steps.nearest(snapshot, "chunk", question, self.chunks)
             levels.append(Level(chunks=dict.fromkeys(nearest.tolist())))
         led: dict[int, NearRow | None] = {}
         for row, near in _take_turns(level.chunks.items() for level in levels):
             led.setdefault(row, near)
         rows = list(islice(led, self.chunks))
-        found = dict.fromkeys(near for row in rows if (near := led[row]))
-        through = {near: _build_step(snapshot, near) for near in found}
+        elements = dict.fromkeys(near for row in rows if (near := led[row]))
+        through = {near: _build_step(snapshot, near) for near in elements}
         scores = 1 / np.arange(1, len(rows) + 1)
         return Evidence(
             query=query,
@@ -168,8 +168,8 @@ def read_keywords(models: Models, query: str) -> Keywords:
     if models.llm is None:
         names, notes = steps.query_names(models, query)
         return Keywords(", ".join(names) or query, query, notes)
-    asked = fill_prompt("keywords", schema=_SCHEMA, max_tokens=256, question=collapse(query))
-    reply = steps.reply_to(models.llm, asked)
+    prompt = fill_prompt("keywords", schema=_SCHEMA, max_tokens=256, question=collapse(query))
+    reply = steps.reply_to(models.llm, prompt)
     if reply.error:
         note = f"the LLM gave no keywords ({reply.error}): the question instead"
         return Keywords(query, query, (note,))

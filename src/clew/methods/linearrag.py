@@ -53,18 +53,18 @@ class LinearRag:
         steps.check_range(self, 0, 1, "threshold")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
+        question = steps.read_query(models, query)
         names, notes = steps.query_names(models, query)
         linked = steps.similar_entities(snapshot, models, names, 1)
         if not linked:
             notes += ("the question names no entity: the chunks nearest to it instead",)
-            return steps.nearest_chunks(snapshot, asked, "linearrag", self.chunks, notes)
-        dense = steps.dense_ranking(snapshot, asked)
+            return steps.nearest_chunks(snapshot, question, "linearrag", self.chunks, notes)
+        dense = steps.dense_ranking(snapshot, question)
         active = activate_entities(
             snapshot,
-            asked,
+            question,
             linked,
-            steps.units_near(snapshot, asked, dense),
+            steps.units_near(snapshot, question, dense),
             threshold=self.threshold,
             levels=self.levels,
             n_sentences=self.sentences,
@@ -74,7 +74,7 @@ class LinearRag:
         restart = self._weigh_chunks(snapshot, active, dense) | of_entities
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the question instead",)
-            return steps.nearest_chunks(snapshot, asked, "linearrag", self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, "linearrag", self.chunks, notes)
         influence = graph.spread(restart, self.damping)
         rows = graph.best_chunks(influence, self.chunks, dense)
         scores = influence.get(np.array(rows, dtype=np.intp))
@@ -102,10 +102,10 @@ class LinearRag:
         A chunk weighs its cosine, from 0 to 1, times a ratio, and ln(1 + b), where b sums over its
         active entities the score times ln(1 + mentions) / level.
         """
-        found = take_rows(mention_counts(snapshot), np.array(list(active), dtype=np.intp))
+        counts = take_rows(mention_counts(snapshot), np.array(list(active), dtype=np.intp))
         shares = np.array([each.score / each.level for each in active.values()])
-        bonus, own = np.zeros(found.shape[1]), np.zeros(found.shape[1])
-        np.add.at(bonus, found.indices, shares[found.owners] * np.log1p(found.data))
+        bonus, own = np.zeros(counts.shape[1]), np.zeros(counts.shape[1])
+        np.add.at(bonus, counts.indices, shares[counts.owners] * np.log1p(counts.data))
         rows, cosines = passage_weights(dense)
         own[rows] = self.passage_ratio * cosines
         weights = self.passage_weight * (own + np.log1p(bonus))
@@ -115,7 +115,7 @@ class LinearRag:
 
 def activate_entities(
     snapshot: Snapshot,
-    asked: steps.Query,
+    query: steps.Query,
     linked: Sequence[steps.Linked],
     near: NDArray[np.integer] | None,
     *,
@@ -142,7 +142,7 @@ def activate_entities(
                 continue
             [units] = steps.entity_units(snapshot, np.array([entity]), titles=False, near=near)
             units = units[[unit not in used for unit in units.tolist()]]
-            cosines = steps.cosines_of(snapshot, "unit", asked, units)
+            cosines = steps.cosines_of(snapshot, "unit", query, units)
             best = top_k(cosines, n_sentences)
             used.update(units[best].tolist())
             for unit, cosine in zip(units[best].tolist(), cosines[best].tolist(), strict=True):

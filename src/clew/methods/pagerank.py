@@ -48,16 +48,16 @@ class PageRank:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
             return select_hits(self, query, snapshot, models)
-        asked = steps.read_query(models, query)
+        question = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, unit_nodes=self.unit_nodes)
         graph = entity_graph(snapshot, links)
-        dense = steps.dense_ranking(snapshot, asked)
-        seeds, _, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
-        hybrid = steps.hybrid_ranking(snapshot, asked, dense=dense)
+        dense = steps.dense_ranking(snapshot, question)
+        seeds, _, notes = seed_entities(snapshot, models, question, self.anchored_units, dense)
+        hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)
         restart = build_restart(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
-            return steps.nearest_chunks(snapshot, asked, "pagerank", self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, "pagerank", self.chunks, notes)
         influence = graph.spread_near(restart, self.damping)
         rows = graph.best_chunks(influence, self.chunks, hybrid)
         spread = Spread(influence=influence, seeds=seeds)

@@ -66,33 +66,34 @@ class Paths:
             answers=self.answers,
             edges=self.edges,
         )
-        found = rank_answers(snapshot, models, query, limits)
-        if not found.reached:
+        answers = rank_answers(snapshot, models, query, limits)
+        if not answers.reached:
             return self._retrieve_near(
-                query, snapshot, models, _NOWHERE if found.starts else _NAMELESS
+                query, snapshot, models, _NOWHERE if answers.starts else _NAMELESS
             )
-        return self._build_evidence(snapshot, query, found)
+        return self._build_evidence(snapshot, query, answers)
 
-    def _build_evidence(self, snapshot: Snapshot, query: str, found: RankedAnswers) -> Evidence:
+    def _build_evidence(self, snapshot: Snapshot, query: str, ranked: RankedAnswers) -> Evidence:
         """Return the first triples on the ways to answers, and the first of their chunks.
 
         An answer whose way does not fit is left out, and so are those behind it. A chunk comes as
         early as the first fact that stands in it.
         """
-        kept, rows = _take_fitting(found.reached, self.facts)
+        reached, rows = _take_fitting(ranked.reached, self.facts)
         stated = build_facts(snapshot, rows, [(1, 0)] * len(rows))
-        entities = _build_entities(snapshot, query, found, kept, rows)
+        entities = _build_entities(snapshot, query, ranked, reached, rows)
         names = {step.id: step.text for step in entities}
-        answers = to_graph_answers(snapshot, kept)
+        answers = to_graph_answers(snapshot, reached)
         places = _find_chunks(snapshot, rows, self.chunks)
         scores = 1.0 / np.arange(1, len(places) + 1)
         hits = steps.hits(snapshot, list(places), scores)
-        through = {row: each for each in reversed(kept) for row in each.triples}
-        seeds = entities[: len({start.entity for start in found.starts})]
-        named = dict(zip(dict.fromkeys(start.entity for start in found.starts), seeds, strict=True))
+        through = {row: each for each in reversed(reached) for row in each.triples}
+        starts = list(dict.fromkeys(start.entity for start in ranked.starts))
+        seeds = entities[: len(starts)]
+        stops = dict(zip(starts, seeds, strict=True))
         paths = [
             _build_thread(
-                snapshot, query, through[row], row, chunk, score, named[through[row].start]
+                snapshot, query, through[row], row, chunk, score, stops[through[row].start]
             )
             for (chunk, row), score in zip(places.items(), scores.tolist(), strict=True)
         ]
@@ -104,7 +105,7 @@ class Paths:
             paths=tuple(paths),
             seeds=seeds,
             graph=EvidenceGraph(entities=entities, facts=stated, answers=answers),
-            notes=(_ENDED,) if found.ended else (),
+            notes=(_ENDED,) if ranked.ended else (),
         )
 
     def _retrieve_near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:
@@ -133,31 +134,31 @@ def _take_fitting(
 ) -> tuple[list[ReachedEntity], list[int]]:
     """Return the first answers whose ways have at most `most` triples together, and these."""
     rows: dict[int, None] = {}
-    kept: list[ReachedEntity] = []
+    first: list[ReachedEntity] = []
     for each in reached:
         after = rows | dict.fromkeys(each.triples)
-        if len(after) > most and kept:
+        if len(after) > most and first:
             break
         rows = after
-        kept.append(each)
-    return kept, list(rows)
+        first.append(each)
+    return first, list(rows)
 
 
 def _build_entities(
     snapshot: Snapshot,
     query: str,
-    found: RankedAnswers,
-    kept: Sequence[ReachedEntity],
+    ranked: RankedAnswers,
+    reached: Sequence[ReachedEntity],
     rows: Sequence[int],
 ) -> tuple[Step, ...]:
     """Return what the question names, the answers, and what stands between them."""
     columns = snapshot.layer("triple").columns
     reasons = {
         start.entity: steps.Linked(start.entity, query[slice(*start.span)], start.cosine).reason
-        for start in found.starts
+        for start in ranked.starts
     }
     scores: dict[int, float] = dict.fromkeys(reasons, 1.0)
-    for each in kept:
+    for each in reached:
         reasons.setdefault(each.entity, f"an answer by: {', '.join(each.relations)}")
         scores.setdefault(each.entity, each.score)
     for row in rows:

@@ -26,8 +26,8 @@ class Raptor:
     summaries: int = 10  # nearest to the question, that compete with chunks
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
-        nodes = nearest_nodes(snapshot, asked, self.chunks, self.summaries)
+        question = steps.read_query(models, query)
+        nodes = nearest_nodes(snapshot, question, self.chunks, self.summaries)
         return collect_nodes(snapshot, query, "raptor", nodes, self.chunks)
 
 

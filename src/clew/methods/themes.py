@@ -15,20 +15,13 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.fusion import min_max
-from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
 from clew.models import LLM, Models
 from clew.snapshot import Snapshot
 from clew.steps.rankings import CANDIDATES
-from clew.steps.theme_descriptions import (
-    choose_sentences,
-    describe_coverage,
-    describe_themes,
-    find_sentences,
-)
+from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
 from clew.steps.themes import THEME_NEEDS, Themes, themes
-from clew.text import tokens
 from clew.text.questions import asks_of_whole, find_topic
 from clew.types import Evidence, Limits, Path, Step, Table, Theme
 
@@ -53,9 +46,6 @@ class ThemeSearch:
     themes: int = 12  # of a question about the whole, at most; 0: all of a level
     sentences: int = 3  # that represent each of these
     level: int = -1  # of the themes, 0 for the widest; -1: the deepest that is allowed
-    extracts: int = 4  # themes whose sentences near the question stand before the chunks
-    extract_tokens: int = 300  # of each
-    smoothing: float = 0.3  # weight of its theme's best chunks beside a chunk's own score
     report_tokens: int = 40_000  # of all prompts for reports that an LLM writes; 0: none
     passage_tokens: int = 3_000  # of the passages that one report is of
     scored: bool = False  # let the LLM score points of the reports by how much they help
@@ -165,29 +155,20 @@ class ThemeSearch:
         return list(parts.items())
 
     def _search(self, asked: steps.Query, snapshot: Snapshot, found: Themes) -> Evidence:
-        """Return chunks by their hybrid scores, and by those of the best chunks of their themes."""
+        """Return the chunks of the best hybrid scores, with the theme of each on the way."""
         ranking = steps.hybrid_ranking(snapshot, asked)
-        rows = ranking.best(CANDIDATES)
-        scores = ranking.of(rows)
-        leaves = found.leaves[rows]
-        near = found.mean_of_best(rows, scores)
-        scores = scores + self.smoothing * np.where(leaves >= 0, near[leaves], 0.0)
-        best = top_k(scores, self.chunks)
-        extracts = self._extract(asked, found, near) if self.extracts else ()
-        hits = steps.hits(snapshot, rows[best], scores[best])
-        of_hits = leaves[best].tolist()
+        rows = ranking.best(self.chunks)
+        hits = steps.hits(snapshot, rows, ranking.of(rows))
+        of_hits = found.leaves[rows].tolist()
         own = sorted(set(of_hits) - {-1})  # a chunk that came later may be in none
         stops = dict(zip(own, map(_build_step, describe_themes(snapshot, own)), strict=True))
         start = Step(layer="query", id="", text=asked.text)
         ends = steps.read_steps(
-            snapshot,
-            [steps.UnreadStep("chunk", row, "in the theme") for row in rows[best].tolist()],
+            snapshot, [steps.UnreadStep("chunk", row, "in the theme") for row in rows.tolist()]
         )
         return Evidence(
             query=asked.text,
             method=self.name,
-            tables=(Table(name="Themes", columns=("theme", "says"), rows=extracts),)
-            * bool(extracts),
             hits=hits,
             paths=tuple(
                 Path((start, *filter(None, [stops.get(theme)]), end), hit.score)
@@ -195,36 +176,6 @@ class ThemeSearch:
             ),
             seeds=tuple(stops.values()),
         )
-
-    def _extract(
-        self, asked: steps.Query, found: Themes, near: NDArray[np.float64]
-    ) -> tuple[tuple[str, str], ...]:
-        """Return themes with those of their sentences that are nearest to a question, in order.
-
-        `near` are the (m,) means of the scores of their best chunks. A sentence counts by its
-        cosine, and by the rarity of the question's terms in it.
-        """
-        snapshot, layer = found.snapshot, found.snapshot.layer("sentence")
-        rows = np.array(found.of_level(_LEVELS), dtype=np.intp)
-        cosines = np.asarray(found.vectors[rows] @ asked.vector, dtype=np.float64)
-        best = rows[top_k(min_max(near[rows]) + min_max(cosines), self.extracts)].tolist()
-        terms = np.array(
-            [t for t in steps.term_rows(snapshot, asked.text) if t >= 0], dtype=np.intp
-        )
-        df = np.maximum(steps.term_chunks(snapshot, terms), 1)
-        rarity = np.log1p(steps.n_chunks(snapshot) / df)
-        said: list[str] = []
-        for theme in best:
-            sentences = find_sentences(snapshot, found.chunks(theme))
-            has = snapshot.linked("sentence", "term").rows(sentences)[:, terms].toarray() > 0
-            scores = min_max(steps.cosines_of(snapshot, "sentence", asked, sentences))
-            order = sentences[top_k(scores + min_max(has @ rarity), len(sentences))].tolist()
-            kept = take_fitting(
-                order, lambda row: tokens.count(layer.texts([row])[0]), self.extract_tokens
-            )
-            said.append(" ".join(layer.texts(sorted(kept))))
-        names = (theme.name for theme in describe_themes(snapshot, best))
-        return tuple(pair for pair in zip(names, said, strict=True) if pair[1])
 
 
 def _score_themes(found: Themes, asked: steps.Query) -> NDArray[np.float64]:

@@ -76,18 +76,18 @@ class Walk:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if self.select != "none":
             return select_hits(self, query, snapshot, models)
-        asked = steps.read_query(models, query)
+        question = steps.read_query(models, query)
         links = Links(title_weight=self.title_weight, names=self.names)
         graph = entity_graph(snapshot, links)
-        dense = steps.dense_ranking(snapshot, asked)
-        seeds, named, notes = seed_entities(snapshot, models, asked, self.anchored_units, dense)
-        hybrid = steps.hybrid_ranking(snapshot, asked, dense=dense)
+        dense = steps.dense_ranking(snapshot, question)
+        seeds, named, notes = seed_entities(snapshot, models, question, self.anchored_units, dense)
+        hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)
         restart = build_restart(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
-            return steps.nearest_chunks(snapshot, asked, "walk", self.chunks, notes)
+            return steps.nearest_chunks(snapshot, question, "walk", self.chunks, notes)
         words = self.hybrid * snapshot.get(_SAMENESS)
-        coverage = steps.Coverage(snapshot, asked)
+        coverage = steps.Coverage(snapshot, question)
         shares = ChoiceWeights(gain=self.gain, residual=self.residual, named=self.named)
 
         def choose(influence: LocalScores, most: int) -> ChosenChunks:
@@ -98,13 +98,13 @@ class Walk:
                 prior += words * hybrid.of(chunks)
             return choose_chunks(snapshot, coverage, rows, prior, named, shares, most=most)
 
-        spread, chosen = self._walk_legs(graph, restart, seeds, choose)
-        more = graph.best_chunks(spread.influence, self.chunks + len(chosen.rows), hybrid)
-        rows = list(dict.fromkeys([*chosen.rows, *more]))[: self.chunks]
+        spread, choice = self._walk_legs(graph, restart, seeds, choose)
+        more = graph.best_chunks(spread.influence, self.chunks + len(choice.rows), hybrid)
+        rows = list(dict.fromkeys([*choice.rows, *more]))[: self.chunks]
         return Evidence(
             query=query,
             method="walk",
-            hits=_build_hits(snapshot, rows, chosen.also),
+            hits=_build_hits(snapshot, rows, choice.also),
             paths=strongest_paths(snapshot, query, graph, spread, rows),
             seeds=seed_steps(snapshot, seeds),
             notes=notes,
@@ -120,16 +120,16 @@ class Walk:
         """Return how weight came to the nodes after all legs, and the chunks chosen then."""
         first = graph.spread_near(restart, self.damping)
         spread = Spread(influence=first, seeds=seeds, before=first)
-        chosen = choose(first, max(self.chunks, self.followed))
+        choice = choose(first, max(self.chunks, self.followed))
         for _ in range(self.legs):
-            onward, origins = self._entity_weights(graph, chosen.rows[: self.followed], seeds)
+            onward, origins = self._entity_weights(graph, choice.rows[: self.followed], seeds)
             if not any(onward.values()):
                 break
             share = _mix_restarts(onward, restart, self.onward)
             new = graph.spread_near(share, self.damping).mix(first, self.onward)
             spread = replace(spread, influence=new, origins=origins)
-            chosen = choose(new, max(self.chunks, self.followed))
-        return spread, chosen
+            choice = choose(new, max(self.chunks, self.followed))
+        return spread, choice
 
     def _entity_weights(
         self, graph: EntityGraph, chunks: Sequence[int], seeds: Seeds
@@ -171,9 +171,9 @@ def _build_hits(
     snapshot: Snapshot, rows: Sequence[int], also: Mapping[int, tuple[int, ...]]
 ) -> tuple[Hit, ...]:
     """Return chunks as hits, the score of each 1 / its place, with those that repeat it."""
-    found = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
+    hits = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
     ids = snapshot.layer("chunk").ids
-    pairs = zip(found, rows, strict=True)
+    pairs = zip(hits, rows, strict=True)
     return tuple(replace(hit, also=tuple(ids(also.get(row, ())))) for hit, row in pairs)
 
 

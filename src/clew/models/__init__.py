@@ -200,8 +200,8 @@ class Wording(Protocol):
 
 def find_wording(llm: LLM | None) -> Wording | None:
     """Return the words in which an LLM is asked, None for Clew's own."""
-    found: Wording | None = getattr(llm, "wording", None)
-    return found
+    wording: Wording | None = getattr(llm, "wording", None)
+    return wording
 
 
 def word(prompt: Prompt, wording: Wording | None) -> Prompt:

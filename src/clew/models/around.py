@@ -40,15 +40,15 @@ def add_memory(models: Models) -> Models:
 
 @dataclass(frozen=True, slots=True)
 class _RememberingEmbedder(AroundEmbedder):
-    _known: dict[tuple[str, Kind], NDArray[np.float32]] = field(default_factory=dict)
+    _vectors: dict[tuple[str, Kind], NDArray[np.float32]] = field(default_factory=dict)
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if len(texts) != 1:
             return self.inner.embed(texts, kind=kind)
         key = texts[0], kind
-        if key not in self._known:
-            self._known[key] = self.inner.embed(texts, kind=kind)
-        return self._known[key]
+        if key not in self._vectors:
+            self._vectors[key] = self.inner.embed(texts, kind=kind)
+        return self._vectors[key]
 
 
 @dataclass(frozen=True, slots=True)

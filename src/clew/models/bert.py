@@ -74,15 +74,15 @@ class Bert:
             batches = [[place] for place in range(len(texts))]
         given = ([texts[place] for place in batch] for batch in batches)
         if self._threads == 1 or len(batches) == 1:
-            for batch, found in zip(batches, map(self._states, given), strict=True):
-                yield from zip(batch, found, strict=True)
+            for batch, states in zip(batches, map(self._states, given), strict=True):
+                yield from zip(batch, states, strict=True)
             return
         waiting = zip(batches, given, strict=True)
         with ThreadPoolExecutor(self._threads) as pool:
             while some := list(islice(waiting, _AHEAD * self._threads)):
                 places, those = zip(*some, strict=True)
-                for batch, found in zip(places, pool.map(self._states, those), strict=True):
-                    yield from zip(batch, found, strict=True)
+                for batch, states in zip(places, pool.map(self._states, those), strict=True):
+                    yield from zip(batch, states, strict=True)
 
     @cached_property
     def _gives_same_bits(self) -> bool:

@@ -162,12 +162,12 @@ class Budget:
             (self._unanswered, "requests without a usable answer"),
             (self._unstated, "replies for which the endpoint stated no usage"),
         )
-        said = (f", {bill} of them as the worst case of {why}" for bill, why in lost if bill.tokens)
+        text = (f", {bill} of them as the worst case of {why}" for bill, why in lost if bill.tokens)
         bounds = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
         bounds += [] if self.usd is None else [f"${self.usd:,.4f}"]
         return (
             f"the budget of {' and '.join(bounds)} leaves no room: {self._spent} are spent"
-            f"{''.join(said)}, and the next request may take up to {worst}."
+            f"{''.join(text)}, and the next request may take up to {worst}."
             f" Hint: every reply is kept, so the same command goes on from here with a further"
             f" budget that has room for it"
         )
@@ -189,9 +189,9 @@ class Purchase:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Give back what is set aside, or count it where nobody knows whether it was billed."""
         held = self._take()
-        known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
+        is_known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
         if held is not None:
-            (self._budget.release if known else self._budget.lose)(held)
+            (self._budget.release if is_known else self._budget.lose)(held)
 
     def set_aside_again(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
         """Count an attempt that brought no reply, and set aside what another one may cost."""

@@ -57,8 +57,8 @@ class CachedEmbedder:
     @mending
     def dimension(self) -> int:
         """The dimension of what is stored, so that a full cache needs no model."""
-        known = self._known_dimension()
-        return self._embedder.dimension if known is None else known
+        stored = self._known_dimension()
+        return self._embedder.dimension if stored is None else stored
 
     def _known_dimension(self) -> int | None:
         with self._file.open() as database:
@@ -115,8 +115,8 @@ class CachedEmbedder:
 
         def keep(first: int, rows: NDArray[np.float32]) -> None:
             form = _FLOATS if kind == "query" or self._exact else _CODES
-            kept = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
-            received = (_append_checksum(row.tobytes(), form) for row in kept)
+            data = np.asarray(rows, dtype="<f4") if form == _FLOATS else coding.encode(rows, _BITS)
+            received = (_append_checksum(row.tobytes(), form) for row in data)
             of_rows = keys[first : first + len(rows)]
             self._save(dict(zip(of_rows, received, strict=True)), rows.shape[1])
             if is_paid(self._embedder):
@@ -138,27 +138,27 @@ class CachedEmbedder:
             return {}
         with self._file.open() as database:
             rows = rows_of_keys(database, "vectors", "vector", keys)
-            found = {key: _decode_row(kept) for key, kept in rows}
-            damaged = [(key,) for key, vector in found.items() if vector is None]
+            vectors = {key: _decode_row(row) for key, row in rows}
+            damaged = [(key,) for key, vector in vectors.items() if vector is None]
             if damaged:  # these are asked for again
                 database.executemany("DELETE FROM vectors WHERE key = ?", damaged)
-        return {key: vector for key, vector in found.items() if vector is not None}
+        return {key: vector for key, vector in vectors.items() if vector is not None}
 
     @mending
     def _save(self, vectors: Mapping[bytes, bytes], d: int) -> None:
         with self._file.writing() as database:
             rows = vectors.items()
             database.executemany("INSERT INTO vectors VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
-            known = "INSERT INTO dimensions VALUES (?, ?) ON CONFLICT DO NOTHING"
-            database.execute(known, [self.name, d])
+            statement = "INSERT INTO dimensions VALUES (?, ?) ON CONFLICT DO NOTHING"
+            database.execute(statement, [self.name, d])
 
 
 def faults(path: Path) -> list[str]:
     """Return what is damaged in a file of vectors, nothing where it is sound or not there."""
     file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
-    found = file.faults()
-    if found or file.is_blank():
-        return found
+    damages = file.faults()
+    if damages or file.is_blank():
+        return damages
     with file.open() as database:
         n = len(_find_damaged(database))
     return [f"{n} of its vectors are not what was written"] if n else []
@@ -194,26 +194,26 @@ def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
 
 def _find_damaged(database: Connection) -> list[bytes]:
     """Return the keys of the vectors whose checksum is not theirs."""
-    found = database.execute("SELECT key, vector FROM vectors")
-    return [key for key, kept in found if _decode_row(kept) is None]
+    rows = database.execute("SELECT key, vector FROM vectors")
+    return [key for key, row in rows if _decode_row(row) is None]
 
 
 def _append_checksum(vector: bytes, form: bytes) -> bytes:
     return vector + crc32(vector).to_bytes(4, "little") + form
 
 
-def _decode_row(kept: bytes) -> NDArray[np.float32] | None:
+def _decode_row(stored: bytes) -> NDArray[np.float32] | None:
     """Return a vector without its checksum, None where that is not the one of the vector."""
-    vector, form = kept[:-5], kept[-1:]
-    if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != kept:
+    vector, form = stored[:-5], stored[-1:]
+    if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != stored:
         return None
     if form == _FLOATS:
         return np.frombuffer(vector, dtype="<f4")
     row = np.frombuffer(vector, dtype=np.uint8)
-    found: NDArray[np.float32] = coding.decode(
+    vectors: NDArray[np.float32] = coding.decode(
         row[None], row.size - coding.code_width(0, _BITS), _BITS
     )[0]
-    return found
+    return vectors
 
 
 def _key(embedder: str, kind: str, text: str) -> bytes:

@@ -144,21 +144,21 @@ class Conversation:
 
         rest: list[int] = []
         for i, prompt in enumerate(prompts):
-            known = self._find_recorded(prompt)
-            if known is None:
+            reply = self._find_recorded(prompt)
+            if reply is None:
                 rest.append(i)
             else:
-                replies.add(i, known, taken=True)
+                replies.add(i, reply, taken=True)
         with self.ledger.room() if self.ledger is not None and rest else nullcontext():
             for rows in self._rounds(prompts, rest):
                 batch.run(hold, rows, self.chat.concurrency)
-        found = replies.in_order()
+        in_order = replies.in_order()
         heard = _heard.get()
         if heard is not None:
             heard.extend(
-                ModelExchange(self.name, *each) for each in zip(prompts, found, strict=True)
+                ModelExchange(self.name, *each) for each in zip(prompts, in_order, strict=True)
             )
-        return found
+        return in_order
 
     def unreported(self) -> Reply | None:
         """Return what was paid for in conversations that did not end, and forget it."""
@@ -233,21 +233,21 @@ class Conversation:
         self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
     ) -> Turn:
         """Return the reply that counts: what the ledger has, else what is paid for now."""
-        known = None if self.ledger is None else self.ledger.recall(request)
-        if known is not None:
-            return known
+        earlier = None if self.ledger is None else self.ledger.recall(request)
+        if earlier is not None:
+            return earlier
         if stop.is_set():
             raise Stopped
         if self.ledger is not None:
             self.ledger.check_room()
-        told = None if on_text is None else Kept(on_text)
-        turn = self._buy(request, stop, told)
+        listener = None if on_text is None else Kept(on_text)
+        turn = self._buy(request, stop, listener)
         billed = self._bill(turn)
         turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
         paid.append(turn)
         counts = turn if self.ledger is None else self.ledger.record(request, turn)
-        if told is not None:
-            told.check()
+        if listener is not None:
+            listener.check()
         return counts
 
     def _buy(self, request: Request, stop: threading.Event, on_text: OnPiece | None) -> Turn:
@@ -268,8 +268,8 @@ class Conversation:
         if billed is None:
             return None
         if given is None:
-            said = messages(request.prompt, request.turns, in_words=False)
-            given = sum(tokens.count_at_least(part["content"]) for part in said)
+            parts = messages(request.prompt, request.turns, in_words=False)
+            given = sum(tokens.count_at_least(part["content"]) for part in parts)
         own = bill(given, tokens.count_at_least(turn.text), self.price)
         return replace(billed, tokens=max(billed.tokens, own.tokens), usd=max(billed.usd, own.usd))
 
@@ -292,8 +292,8 @@ class Conversation:
         """Return the most that a request can cost, where its prompt has `given` tokens."""
         prompt = request.prompt
         if given is None:  # a token of a byte-level vocabulary stands for at least a byte of UTF-8
-            said = messages(prompt, request.turns, in_words=True)
-            given = sum(len(each["content"].encode("utf-8", "replace")) + _AROUND for each in said)
+            parts = messages(prompt, request.turns, in_words=True)
+            given = sum(len(each["content"].encode("utf-8", "replace")) + _AROUND for each in parts)
         taken = prompt.max_tokens
         if self.repairs == 0 and prompt.schema is not None:  # then the model asks again by itself
             given, taken = 3 * given + taken + _AROUND, 2 * taken

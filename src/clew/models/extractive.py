@@ -71,16 +71,16 @@ class ExtractiveReader:
 
     def read(self, question: str, texts: Sequence[str]) -> ReadSpan | None:
         tokenizer, logits = self._loaded
-        asked = tokenizer.encode(question, add_special_tokens=False)
-        if len(asked.ids) > _QUESTION:
-            question = question[: asked.offsets[_QUESTION - 1][1]]
-        found = [
+        encoding = tokenizer.encode(question, add_special_tokens=False)
+        if len(encoding.ids) > _QUESTION:
+            question = question[: encoding.offsets[_QUESTION - 1][1]]
+        spans = [
             span
             for place, text in enumerate(texts)
             for shift, window in _cut_windows(tokenizer, question, text)
             if (span := _find_best(place, shift, window, *logits(_as_inputs(window))))
         ]
-        return max(found, key=lambda each: (each.probability, -each.text), default=None)
+        return max(spans, key=lambda each: (each.probability, -each.text), default=None)
 
     @cached_property
     def _loaded(self) -> tuple[tokenizers.Tokenizer, _Logits]:
@@ -137,8 +137,8 @@ def _load_transformers(model: str) -> tuple[Any, _Logits]:
         inputs: dict[str, NDArray[np.int64]],
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         taken = {k: v for k, v in inputs.items() if k in tokenizer.model_input_names}
-        found = network(**transformers.BatchEncoding(taken, tensor_type="pt"))
-        return found.start_logits.detach().numpy(), found.end_logits.detach().numpy()
+        output = network(**transformers.BatchEncoding(taken, tensor_type="pt"))
+        return output.start_logits.detach().numpy(), output.end_logits.detach().numpy()
 
     return tokenizer.backend_tokenizer, run
 

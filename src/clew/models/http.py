@@ -305,12 +305,12 @@ class Endpoint:
     def _proxy(self) -> str:
         """What to do about the proxy that is asked in place of the server, empty where none is."""
         parts = urlsplit(self.base_url)
-        host, known = parts.hostname or "", getproxies()
-        proxy = known.get(parts.scheme) or known.get("all")
+        host, proxies = parts.hostname or "", getproxies()
+        proxy = proxies.get(parts.scheme) or proxies.get("all")
         if not proxy or _is_loopback(host) or proxy_bypass(host):
             return ""
         shown = proxy.rpartition("@")[2].removeprefix(f"{parts.scheme}://")
-        variable = f"{parts.scheme.upper() if parts.scheme in known else 'ALL'}_PROXY"
+        variable = f"{parts.scheme.upper() if parts.scheme in proxies else 'ALL'}_PROXY"
         return f"it is asked by way of the proxy {shown} ({variable}): check that, or set NO_PROXY"
 
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
@@ -345,15 +345,15 @@ class Endpoint:
             error = _find_error(reply)
             if error is None:
                 return reply
-        said = _message(error)
-        if self._takes_other_key(status, said):
+        message = _message(error)
+        if self._takes_other_key(status, message):
             return self._try(content, most_bytes, watch, hear)
-        fault = self._refuse(status, headers, said, error)
+        fault = self._refuse(status, headers, message, error)
         return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
 
-    def _takes_other_key(self, status: int, said: str) -> bool:
+    def _takes_other_key(self, status: int, message: str) -> bool:
         """Say whether a server that refuses the key may take it in the header of Azure."""
-        by_azure = re.search("api-key|subscription key", said, re.IGNORECASE)
+        by_azure = re.search("api-key|subscription key", message, re.IGNORECASE)
         if status != _NO_KEY or not by_azure or not self._key or self._is_azure.is_set():
             return False
         self._is_azure.set()
@@ -363,18 +363,18 @@ class Endpoint:
         self,
         status: int,
         headers: Mapping[str, str],
-        said: str,
+        message: str,
         error: Any,  # noqa: ANN401 -- parsed JSON
     ) -> _Fault:
         """Return why an attempt failed; raise Refused where another one cannot help."""
-        shown = self._short(said)
+        shown = self._short(message)
         reason = f"HTTP {status}"
         is_in_reply = 200 <= status < 300
         if is_in_reply:
             status, reason = _status_of(error), "an error in its reply"
         reason = f"{reason} ({shown})" if shown else reason
         body = error.decode("utf-8", "replace") if isinstance(error, bytes) else json.dumps(error)
-        words = f"{said[:_READ]}\n{body[:_READ]}"
+        words = f"{message[:_READ]}\n{body[:_READ]}"
         wait_s = _retry_after(headers.get("retry-after", ""))
         wait_s = _find_wait(words) if wait_s is None else wait_s
         if says_exhausted(words, wait_s):
@@ -417,8 +417,8 @@ class Endpoint:
                 pieces = _limit_bytes(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
-                    found = _events(pieces, watch, tell)
-                    return response.status_code, response.headers, found
+                    lines = _events(pieces, watch, tell)
+                    return response.status_code, response.headers, lines
                 return response.status_code, response.headers, b"".join(pieces)
 
         try:
@@ -578,26 +578,26 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
     starts anew with each byte, also among the headers, so a server that drips is only ended by a
     clock of our own.
     """
-    found: Future[Result] = Future()
-    told: SimpleQueue[Any] = SimpleQueue()
+    future: Future[Result] = Future()
+    queue: SimpleQueue[Any] = SimpleQueue()
 
     def run() -> None:
         try:
-            found.set_result(ask(told.put))
+            future.set_result(ask(queue.put))
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
-            found.set_exception(error)
+            future.set_exception(error)
         finally:
-            told.put(_ENDED)
+            queue.put(_ENDED)
 
     threading.Thread(target=run, name="clew-request", daemon=True).start()
     ends = time.monotonic() + seconds
     while True:
         try:
-            each = told.get(timeout=max(ends - time.monotonic(), 0))
+            each = queue.get(timeout=max(ends - time.monotonic(), 0))
         except Empty:
             raise _TooLate(f"no whole reply within {seconds:g} s") from None
         if each is _ENDED:
-            return found.result()
+            return future.result()
         hear(each)
         if _is_last(each):
             ends = min(ends, time.monotonic() + _USAGE_S)
@@ -681,11 +681,11 @@ def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
     return next((status for sign, status in _KINDS if sign.search(kind)), _FAILED)
 
 
-def _find_wait(said: str) -> float | None:
+def _find_wait(message: str) -> float | None:
     """Return how many seconds a server says to wait before another request, or None."""
-    found = _WAIT.search(said)
+    match = _WAIT.search(message)
     try:
-        return float(found[1]) * _SECONDS[(found[2] or "").casefold()] if found else None
+        return float(match[1]) * _SECONDS[(match[2] or "").casefold()] if match else None
     except ValueError:
         return None
 
@@ -720,8 +720,8 @@ def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
         more = body.get("metadata")  # what a provider behind OpenRouter says
         raw = str(more.get("raw") or "") if isinstance(more, dict) else raw
         body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
-    said = body if isinstance(body, str) else json.dumps(body)
-    return f"{said}: {raw}" if raw else said
+    message = body if isinstance(body, str) else json.dumps(body)
+    return f"{message}: {raw}" if raw else message
 
 
 def _retry_after(header: str) -> float | None:

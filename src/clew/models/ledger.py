@@ -66,9 +66,9 @@ class Request:
         """
         prompt = self.prompt
         schema = "" if prompt.schema is None else json.dumps(prompt.schema)
-        said = [turn.text for turn in self.turns]
-        asked = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
-        return digest_parts([self.model, *asked, *said])
+        replies = [turn.text for turn in self.turns]
+        parts = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
+        return digest_parts([self.model, *parts, *replies])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +122,9 @@ class Ledger:
 
     def faults(self) -> list[str]:
         """Return what is damaged in it, nothing where it is sound or not there."""
-        found = self._file.faults()
-        if found or self._file.is_blank():
-            return found
+        damages = self._file.faults()
+        if damages or self._file.is_blank():
+            return damages
         with self._file.open() as database:
             n = sum(len(keys) for keys in _find_damaged(database).values())
         return [f"{n} of its texts are not what was written"] if n else []
@@ -168,11 +168,11 @@ class Ledger:
         question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
             FROM call WHERE key = ?"""
         with self._file.open() as database:
-            found = [Turn(*row) for row in sqlite.rows(database, question, [request.key()])]
-            if found and _is_damaged(found[0].text):
+            turns = [Turn(*row) for row in sqlite.rows(database, question, [request.key()])]
+            if turns and _is_damaged(turns[0].text):
                 database.execute("DELETE FROM call WHERE key = ?", [request.key()])
-                found = []
-        return found[0] if found else None
+                turns = []
+        return turns[0] if turns else None
 
     @mending
     def record(self, request: Request, turn: Turn) -> Turn:
@@ -199,9 +199,9 @@ class Ledger:
             is_first = bool(database.changes())
             if self._keep_prompts:
                 self._file.make(database, _PROMPT)
-                asked = json.dumps(messages(request.prompt, request.turns, in_words=False))
-                kept = "INSERT INTO prompt VALUES (?, ?) ON CONFLICT DO NOTHING"
-                database.execute(kept, (row[0], asked))
+                content = json.dumps(messages(request.prompt, request.turns, in_words=False))
+                statement = "INSERT INTO prompt VALUES (?, ?) ON CONFLICT DO NOTHING"
+                database.execute(statement, (row[0], content))
         return turn if is_first else self.recall(request) or turn
 
     @mending
@@ -211,9 +211,9 @@ class Ledger:
             """SELECT version, messages, text FROM call JOIN prompt USING (key) ORDER BY key"""
         )
         with self._file.open() as database:
-            known = self._file.has(database, "prompt")
-            rows = list(sqlite.rows(database, question)) if known else []
-        return ((version, json.loads(asked), text) for version, asked, text in rows)
+            is_kept = self._file.has(database, "prompt")
+            rows = list(sqlite.rows(database, question)) if is_kept else []
+        return ((version, json.loads(content), text) for version, content, text in rows)
 
     @mending
     def knows(self, model: str, version: str) -> bool:
@@ -254,8 +254,8 @@ class Ledger:
         by_digest = {digest_parts(key): key for key in keys}
         with self._file.open() as database:
             rows = list(rows_of_keys(database, "piece", "data", list(by_digest)))
-        found = {by_digest[key]: data for key, data in rows if not _is_damaged(data)}
-        return {key: json.loads(data) for key, data in found.items()}
+        values = {by_digest[key]: data for key, data in rows if not _is_damaged(data)}
+        return {key: json.loads(data) for key, data in values.items()}
 
     @mending
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
@@ -307,9 +307,9 @@ class Ledger:
                 faults=int(faults),
                 prompt_tokens=int(given),
                 completion_tokens=int(taken),
-                cost_usd=cost if known else None,
+                cost_usd=cost if is_known else None,
             )
-            for model, version, calls, faults, given, taken, cost, known in rows
+            for model, version, calls, faults, given, taken, cost, is_known in rows
         }
 
     @mending

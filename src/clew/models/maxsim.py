@@ -30,10 +30,10 @@ class MaxSim:
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         if not texts:
             return np.zeros(0)
-        asked, *read = self.embedder.embed_tokens([query, *texts])
-        matches = best_matches(unit_rows(asked.vectors), [unit_rows(t.vectors) for t in read])
-        cosines = np.stack([t.pooled for t in read]) @ asked.pooled
-        return blend(weighted_mean(matches, np.ones(len(asked.ids))), cosines)
+        tokens, *read = self.embedder.embed_tokens([query, *texts])
+        matches = best_matches(unit_rows(tokens.vectors), [unit_rows(t.vectors) for t in read])
+        cosines = np.stack([t.pooled for t in read]) @ tokens.pooled
+        return blend(weighted_mean(matches, np.ones(len(tokens.ids))), cosines)
 
     def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         return best_matches(unit_rows(query.vectors), texts)
@@ -66,5 +66,5 @@ class Cosine:
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         if not texts:
             return np.zeros(0)
-        asked = self.embedder.embed([query], kind="query")[0]
-        return np.asarray(self.embedder.embed(texts, kind="document") @ asked, dtype=np.float64)
+        vector = self.embedder.embed([query], kind="query")[0]
+        return np.asarray(self.embedder.embed(texts, kind="document") @ vector, dtype=np.float64)

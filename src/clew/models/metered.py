@@ -104,8 +104,8 @@ class Meter:
 
     def _add_cost(self, usd: float | None) -> None:
         """Add to what is known, and know nothing any more where that is not."""
-        known = self.cost_usd is not None and usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (usd or 0.0) if known else None
+        is_known = self.cost_usd is not None and usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (usd or 0.0) if is_known else None
 
     def add(self, reply: Reply) -> None:
         """Count an LLM's reply."""
@@ -169,9 +169,9 @@ class _MeteredTokenEmbedder(_MeteredEmbedder):
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
         with self.meter.paying("embed"):
-            found = self.inner.embed_tokens(texts)
+            vectors = self.inner.embed_tokens(texts)
         self.meter.add_embedded(texts)
-        return found
+        return vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,25 +62,25 @@ class MiniLM:
         if not texts:
             return np.zeros((0, DIMENSION), dtype=np.float32)
         pooled = np.empty((len(texts), DIMENSION), dtype=np.float32)
-        known = [i for i, text in enumerate(texts) if not is_foreign(text)]
-        for n, encoding, hidden in self._passes([texts[i] for i in known]):
-            pooled[known[n]] = _pool(hidden, len(encoding.ids))
-        for i in sorted({*range(len(texts))} - {*known}):
+        places = [i for i, text in enumerate(texts) if not is_foreign(text)]
+        for n, encoding, hidden in self._passes([texts[i] for i in places]):
+            pooled[places[n]] = _pool(hidden, len(encoding.ids))
+        for i in sorted({*range(len(texts))} - {*places}):
             pooled[i] = read_subwords(texts[i], DIMENSION).pooled
         return pooled
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        found = {i: read_subwords(t, DIMENSION) for i, t in enumerate(texts) if is_foreign(t)}
-        known = [i for i in range(len(texts)) if i not in found]
-        for n, encoding, hidden in self._passes([texts[i] for i in known]):
+        vectors = {i: read_subwords(t, DIMENSION) for i, t in enumerate(texts) if is_foreign(t)}
+        places = [i for i in range(len(texts)) if i not in vectors]
+        for n, encoding, hidden in self._passes([texts[i] for i in places]):
             inner = np.concatenate([h[1:-1] for h in hidden])
-            found[known[n]] = TokenVectors(
+            vectors[places[n]] = TokenVectors(
                 inner,
                 np.asarray(encoding.ids, dtype=np.int32),
                 np.asarray(encoding.offsets, dtype=np.int32).reshape(-1, 2),
                 _pool(hidden, len(encoding.ids)),
             )
-        return [found[i] for i in range(len(texts))]
+        return [vectors[i] for i in range(len(texts))]
 
     def _passes(
         self, texts: Sequence[str]

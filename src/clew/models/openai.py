@@ -68,8 +68,8 @@ def name_sampled(
 ) -> str:
     """Return the name of a model whose replies are drawn so; by default it is its own."""
     drawn = {"temperature": temperature or None, "top_p": top_p, "seed": seed}
-    told = [f"{name} {value}" for name, value in drawn.items() if value is not None]
-    return f"{model} at {', '.join(told)}" if told else model
+    options = [f"{name} {value}" for name, value in drawn.items() if value is not None]
+    return f"{model} at {', '.join(options)}" if options else model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +155,8 @@ class OpenAIChat(Served):
             with in_part("step"):
                 body = self._body(prompt, turns, frozenset(), prompt.max_tokens)
                 filled = self._at_root("apply-template").post(body)
-                asked = {"content": filled["prompt"], "add_special": True, "parse_special": True}
-                return len(self._at_root("tokenize").post(asked)["tokens"])
+                request = {"content": filled["prompt"], "add_special": True, "parse_special": True}
+                return len(self._at_root("tokenize").post(request)["tokens"])
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
@@ -168,12 +168,12 @@ class OpenAIChat(Served):
         can_hold = self.json_schema and SCHEMA not in lacks
         held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
         # Some take a schema and do not keep to it: a repair has it in words, too.
-        said = messages(prompt, turns, in_words=not held or bool(turns))
-        if SYSTEM in lacks and said[0]["role"] == SYSTEM:
-            system, first, *rest = said
+        conversation = messages(prompt, turns, in_words=not held or bool(turns))
+        if SYSTEM in lacks and conversation[0]["role"] == SYSTEM:
+            system, first, *rest = conversation
             joined = f"{system['content']}\n\n{first['content']}"
-            said = [{"role": "user", "content": joined}, *rest]
-        body: dict[str, object] = {"model": self.model, "messages": said}
+            conversation = [{"role": "user", "content": joined}, *rest]
+        body: dict[str, object] = {"model": self.model, "messages": conversation}
         if NEW_LIMIT not in lacks:
             body[NEW_LIMIT if LIMIT in lacks else LIMIT] = limit
         if self.temperature is not None and TEMPERATURE not in lacks:
@@ -328,10 +328,10 @@ class OpenAIEmbeddings(Served):
         if vectors.ndim != 2 or not vectors.size:
             raise BadReply(f"{place}: the reply is no list of vectors of one length")
         d = vectors.shape[1]
-        known = self.expected_dimension or self._seen.setdefault("dimension", d)
-        if d != known:
+        expected = self.expected_dimension or self._seen.setdefault("dimension", d)
+        if d != expected:
             raise EndpointError(
-                f"{place}: vectors of dimension {d} came where {known} was expected."
+                f"{place}: vectors of dimension {d} came where {expected} was expected."
                 f" Hint: name the model that the other vectors are from"
             )
         with np.errstate(over="ignore"):
@@ -370,8 +370,8 @@ class _Watched:
         from clew.models.http import TooMuch
 
         delta = _delta(event)
-        said = (words for name, words in delta.items() if name != "role")  # a model's thoughts, too
-        self._text += "".join(words for words in said if isinstance(words, str))
+        text = (words for name, words in delta.items() if name != "role")  # a model's thoughts, too
+        self._text += "".join(words for words in text if isinstance(words, str))
         if len(self._text) < self._looked + self._most:  # so it is counted some times in all
             return
         self._looked = len(self._text)

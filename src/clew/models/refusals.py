@@ -71,17 +71,17 @@ _MOST = re.compile(
 class Refused(EndpointError):
     """The server understood the request and will not do it; asking again cannot help."""
 
-    def __init__(self, sentence: str, status: int, reason: str, said: str = "") -> None:
+    def __init__(self, sentence: str, status: int, reason: str, message: str = "") -> None:
         self.status = status
         self.reason = reason
-        self.said = said or reason  # all that the server said
+        self.message = message or reason  # all that the server said
         super().__init__(sentence)
 
     @property
     def is_too_long(self) -> bool:
         """Whether a text is longer than the model takes: as the server says, or all it says."""
         silent = self.status == _TOO_LARGE and not self.reason
-        return silent or says_too_long(self.status, self.said)
+        return silent or says_too_long(self.status, self.message)
 
     @property
     def is_of_prompt(self) -> bool:
@@ -89,23 +89,23 @@ class Refused(EndpointError):
         return self.status in _OF_THE_PROMPT or self.is_too_long
 
 
-def says_too_long(status: int, said: str) -> bool:
+def says_too_long(status: int, message: str) -> bool:
     """Say whether a server says that a text is too long, and not the reply that is asked for."""
-    is_long = status != _TOO_MANY and _TOO_LONG.search(said) is not None
-    return is_long and _MAX_TOKENS.search(said) is None
+    is_long = status != _TOO_MANY and _TOO_LONG.search(message) is not None
+    return is_long and _MAX_TOKENS.search(message) is None
 
 
-def says_exhausted(said: str, wait_s: float | None) -> bool:
+def says_exhausted(text: str, wait_s: float | None) -> bool:
     """Say whether an account has nothing left, whenever it is asked again."""
-    return _EXHAUSTED.search(said) is not None and (wait_s is None or "insufficient_quota" in said)
+    return _EXHAUSTED.search(text) is not None and (wait_s is None or "insufficient_quota" in text)
 
 
 def find_batch_size(refusal: Refused, n: int) -> int | None:
     """Return how many texts may be taken together where `n` were too many; None: it is not that."""
-    if _OF_BATCH.search(refusal.said):
-        numbers = [int(each) for each in _MOST.findall(refusal.said)]
+    if _OF_BATCH.search(refusal.message):
+        numbers = [int(each) for each in _MOST.findall(refusal.message)]
         return max((each for each in numbers if 0 < each < n), default=n // 2)
-    return None if says_too_long(refusal.status, refusal.said) else n // 2
+    return None if says_too_long(refusal.status, refusal.message) else n // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,32 +123,32 @@ def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy
 
     Where the server names no field, all are left out that the request can do without.
     """
-    said = refusal.said
+    message = refusal.message
     if refusal.status not in _OF_FIELDS:
         return None
     present = {name for name in _OPTIONAL if name in body}
     if len(body["messages"]) > 1 and body["messages"][0]["role"] == SYSTEM:
         present.add(SYSTEM)
-    matches = {name for name in present if _SIGNS[name].search(said)}
-    named = {name for name in matches if re.search(rf"\b{name}\b", said)}
+    matches = {name for name in present if _SIGNS[name].search(message)}
+    names = {name for name in matches if re.search(rf"\b{name}\b", message)}
     if matches:
-        return Remedy(named or matches, limit)
-    if _MAX_TOKENS.search(said) or refusal.is_too_long:
-        return _find_limit(said, body, limit)
-    if not present or refusal.status not in _UNNAMED or _OF_CONTENT.search(said):
+        return Remedy(names or matches, limit)
+    if _MAX_TOKENS.search(message) or refusal.is_too_long:
+        return _find_limit(message, body, limit)
+    if not present or refusal.status not in _UNNAMED or _OF_CONTENT.search(message):
         return None
     return Remedy(present, limit, is_named=False)
 
 
-def _find_limit(said: str, body: Mapping[str, Any], limit: int) -> Remedy | None:
+def _find_limit(message: str, body: Mapping[str, Any], limit: int) -> Remedy | None:
     """Return a limit that a server may take, or its other name; None where neither helps."""
-    is_limit = _MAX_TOKENS.search(said) is not None
-    if _TOO_LARGE_LIMIT.search(said) is None:
+    is_limit = _MAX_TOKENS.search(message) is not None
+    if _TOO_LARGE_LIMIT.search(message) is None:
         field = NEW_LIMIT if NEW_LIMIT in body else LIMIT
-        is_known = field in body and (field == LIMIT or field in said)
+        is_known = field in body and (field == LIMIT or field in message)
         return Remedy({field}, limit) if is_limit and is_known else None
-    difference, room, size = (sign.search(said) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
-    numbers = [int(each) for each in re.findall(r"\d+", said)]
+    difference, room, size = (sign.search(message) for sign in (_DIFFERENCE, _ROOM, _GIVEN))
+    numbers = [int(each) for each in re.findall(r"\d+", message)]
     own = max((each for each in numbers if _LEAST_TOKENS <= each < limit), default=0)
     is_lasting = is_limit and room is None and own > 0
     if difference is not None:

@@ -38,12 +38,12 @@ def messages(
     system = prompt.system
     if in_words and prompt.schema is not None:
         system = f"{system}\n\n{_PLAIN}{json.dumps(prompt.schema)}".lstrip()
-    said = [{"role": "system", "content": system}] if system else []
-    said.append({"role": "user", "content": prompt.user})
+    conversation = [{"role": "system", "content": system}] if system else []
+    conversation.append({"role": "user", "content": prompt.user})
     for turn in turns:
-        said.append({"role": "assistant", "content": turn.text})
-        said.append({"role": "user", "content": _REPAIR.format(fault=turn.fault)})
-    return said
+        conversation.append({"role": "assistant", "content": turn.text})
+        conversation.append({"role": "user", "content": _REPAIR.format(fault=turn.fault)})
+    return conversation
 
 
 def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
@@ -150,8 +150,8 @@ def repair_reply(text: str) -> Iterator[Any]:
 
 def _bare(text: str) -> str:
     """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
-    said = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
-    return _QUOTES.sub('"', _LOOSE.sub("", said)).casefold()
+    bare = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
+    return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()
 
 
 def _value_at(text: str, start: int) -> tuple[Any, int]:

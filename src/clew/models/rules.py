@@ -33,16 +33,16 @@ def _find_mentions(given: str) -> tuple[Mention, ...]:
     """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
     text, places = drop_and_place(given)
     dates = list(names.date_spans(text))
-    found = dict.fromkeys(dates, "DATE")
+    labels = dict.fromkeys(dates, "DATE")
     for span in names.quoted_spans(text):
-        found.setdefault(span, "TITLE")
+        labels.setdefault(span, "TITLE")
     for start, end in names.name_spans(text):
         before = bisect_right(dates, start, key=itemgetter(0)) - 1  # dates do not overlap
         if before < 0 or end > dates[before][1]:
-            found.setdefault((start, end), "NAME")
+            labels.setdefault((start, end), "NAME")
     for span in names.uncased_spans(text):
-        found.setdefault(span, "TERM")
+        labels.setdefault(span, "TERM")
     return tuple(
         Mention(places[start], places[end - 1] + 1, label)
-        for (start, end), label in sorted(found.items())
+        for (start, end), label in sorted(labels.items())
     )

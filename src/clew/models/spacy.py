@@ -43,11 +43,11 @@ class SpacyTagger:
         return f"spacy:{meta['lang']}_{meta['name']}-{meta['version']}"
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
-        found = []
+        mentions = []
         for doc in self._pipeline.pipe(texts):
             spans = {(e.start_char, e.end_char): e.label_ for e in doc.ents if e.label_ in LABELS}
-            found.append([Mention(*span, label) for span, label in sorted(spans.items())])
-        return found
+            mentions.append([Mention(*span, label) for span, label in sorted(spans.items())])
+        return mentions
 
     @cached_property
     def _pipeline(self) -> Language:

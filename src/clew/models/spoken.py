@@ -45,25 +45,25 @@ def find_spoken(text: str, *, ended: bool = True) -> tuple[str, bool]:
     >>> find_spoken("<think>Archer?</think> Archer."), find_spoken("Archer? Yes.</think>Archer.")
     (('Archer.', False), ('Archer.', False))
     """
-    said, place, is_thinking, is_data = "", 0, False, _DATA.match(text)
+    spoken, place, is_thinking, is_data = "", 0, False, _DATA.match(text)
     tags = iter(()) if is_data else _TAG.finditer(text)
     for tag in tags:
         before, kind = _MARKS.sub("", text[place : tag.start()]), str(tag.lastgroup)
         if tag.start() < place or _is_quoted(text, tag):
             continue
         if kind not in _CLOSES:  # all before it was thought
-            said, place = "", tag.end()
+            spoken, place = "", tag.end()
             continue
         closing = _CLOSES[kind].search(text, tag.end())
         if closing is not None:
-            said, place = said + before, closing.end()
+            spoken, place = spoken + before, closing.end()
         elif not (ended and before.rpartition("\n")[2].strip()):  # else the text is about tags
-            said, place, is_thinking = said + before, len(text), True
+            spoken, place, is_thinking = spoken + before, len(text), True
     rest = text[place:]
     if not (ended or is_data):
         rest = _BEGUN.sub("", rest)
-    said = (said + _MARKS.sub("", rest)).strip()
-    return said.encode("utf-8", "replace").decode(), is_thinking
+    spoken = (spoken + _MARKS.sub("", rest)).strip()
+    return spoken.encode("utf-8", "replace").decode(), is_thinking
 
 
 def begins_in_thoughts(text: str) -> bool:

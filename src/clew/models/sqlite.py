@@ -334,15 +334,15 @@ def copy_rows(
     for table, key in tables.items():
         behind, last = "", list[Any]()
         while True:
-            asked = f"SELECT * FROM {table} {behind} ORDER BY {key} LIMIT {_ROWS}"  # noqa: S608 -- names of ours
+            question = f"SELECT * FROM {table} {behind} ORDER BY {key} LIMIT {_ROWS}"  # noqa: S608 -- names of ours
             with source.open() as database:
-                rows = sqlite.rows(database, asked, last)
+                rows = sqlite.rows(database, question, last)
             if not rows:
                 break
             behind, last = f"WHERE {key} > ?", [rows[-1][0]]
             if table in keep:
-                kept = keep[table]([row[0] for row in rows])
-                rows = [row for row, is_kept in zip(rows, kept, strict=True) if is_kept]
+                keeps = keep[table]([row[0] for row in rows])
+                rows = [row for row, is_kept in zip(rows, keeps, strict=True) if is_kept]
             if rows:
                 places = ",".join("?" * len(rows[0]))
                 with target.writing() as database:
@@ -357,10 +357,10 @@ def rows_of_keys(
 ) -> Iterator[sqlite.Row]:
     """Yield key and column of those of the keys that a table has."""
     for i in range(0, len(keys), _ASKED):
-        asked = keys[i : i + _ASKED]
-        places = ",".join("?" * len(asked))
+        some = keys[i : i + _ASKED]
+        places = ",".join("?" * len(some))
         question = f"SELECT key, {column} FROM {table} WHERE key IN ({places})"  # noqa: S608 -- names of ours
-        yield from sqlite.rows(database, question, asked)
+        yield from sqlite.rows(database, question, some)
 
 
 def digest_parts(parts: Sequence[str]) -> bytes:
@@ -388,16 +388,16 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
     """
 
     @wraps(use)
-    def use_file(self: S, /, *arguments: P.args, **named: P.kwargs) -> R:
+    def use_file(self: S, /, *arguments: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return use(self, *arguments, **named)
+            return use(self, *arguments, **kwargs)
         except DamagedFile:
             self._file.mend()
         except StoreError as error:
             if not (isinstance(error.__cause__, apsw.Error) and sqlite.is_full(error.__cause__)):
                 raise
             self._file.give_room()  # or another thread has
-        return use(self, *arguments, **named)
+        return use(self, *arguments, **kwargs)
 
     return use_file
 

@@ -48,15 +48,15 @@ def is_foreign(text: str) -> bool:
 
 def read_subwords(text: str, dimension: int) -> TokenVectors:
     """Return the vectors of a text's terms, and their weighted mean, by their subwords."""
-    found = list(term_spans(text))
-    vectors = np.array([_embed_term(term, dimension) for term, _, _ in found], dtype=np.float32)
+    spans = list(term_spans(text))
+    vectors = np.array([_embed_term(term, dimension) for term, _, _ in spans], dtype=np.float32)
     vectors = vectors.reshape(-1, dimension)
-    weights = np.array([_weigh_term(term) for term, _, _ in found], dtype=np.float32)
-    total = weights @ vectors if found else np.ones(dimension, dtype=np.float32)
+    weights = np.array([_weigh_term(term) for term, _, _ in spans], dtype=np.float32)
+    total = weights @ vectors if spans else np.ones(dimension, dtype=np.float32)
     return TokenVectors(
         vectors,
-        np.full(len(found), -1, dtype=np.int32),
-        np.array([span for _, *span in found], dtype=np.int32).reshape(-1, 2),
+        np.full(len(spans), -1, dtype=np.int32),
+        np.array([span for _, *span in spans], dtype=np.int32).reshape(-1, 2),
         np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), dtype=np.float32),
     )
 

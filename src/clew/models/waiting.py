@@ -30,7 +30,7 @@ class _Asking:
     """What came of models while one question is asked."""
 
     gone: dict[str, EndpointError] = field(default_factory=dict)  # by their addresses
-    told: set[str] = field(default_factory=set)  # sentences that are in the log
+    logged: set[str] = field(default_factory=set)  # sentences that are in the log
 
 
 _asking: ContextVar[_Asking | None] = ContextVar("asking", default=None)
@@ -51,8 +51,8 @@ def hold_value(variable: ContextVar[T], value: T) -> Iterator[None]:
 @contextmanager
 def asking() -> Iterator[None]:
     """Ask a question in the block, which may be a part of one, unless models are measured."""
-    known = _asking.get()
-    with hold_value(_asking, _Asking() if known is None and not is_measured() else known):
+    current = _asking.get()
+    with hold_value(_asking, _Asking() if current is None and not is_measured() else current):
         yield
 
 
@@ -68,8 +68,8 @@ def is_measured() -> bool:
 
 def find_failures() -> dict[str, EndpointError] | None:
     """Return what came of each address that gave this question nothing; None: nobody waits."""
-    known = _asking.get()
-    return None if known is None else known.gone
+    current = _asking.get()
+    return None if current is None else current.gone
 
 
 def in_part(part: Part) -> AbstractContextManager[None]:
@@ -87,7 +87,7 @@ def part() -> Part | None:
 
 def tell(error: ModelError) -> None:
     """Write to the log what an LLM failed at, once for a question."""
-    known = _asking.get() or _Asking()
-    if str(error) not in known.told:
-        known.told.add(str(error))
+    current = _asking.get() or _Asking()
+    if str(error) not in current.logged:
+        current.logged.add(str(error))
         _log.warning("the LLM is done without: %s", error)

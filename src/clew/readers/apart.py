@@ -90,17 +90,17 @@ class Apart:
 
     def _next(self, file: File, wait: float) -> tuple[str, Any]:
         try:
-            found = self._received.get(timeout=wait)
+            reply = self._received.get(timeout=wait)
         except queue.Empty:
             reason = f"takes {file.limits.more_than('seconds')}"
             raise UnreadableSource(file.source, reason) from None
-        if found is None:
+        if reply is None:
             raise UnreadableSource(
                 file.source,
                 f"ended the process that read it, which may take {file.limits.memory_bytes >> 20:,}"
                 f" MB (--limit memory_bytes)",
             )
-        kind, value = found
+        kind, value = reply
         return kind, value
 
     def close(self) -> None:
@@ -121,8 +121,8 @@ class Apart:
 def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
     """Put what comes into a queue, None at the end; the one who asks may be gone."""
     try:
-        while (found := _read(pipe)) is not None:
-            received.put(found)
+        while (reply := _read(pipe)) is not None:
+            received.put(reply)
     except (OSError, ValueError, EOFError, pickle.UnpicklingError):
         pass
     with suppress(queue.Full):
@@ -132,27 +132,27 @@ def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
 def serve() -> None:
     """Read the files that standard input names, and write their documents to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks ends this process
-    asked, told = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    _answers.append(told)
+    requests, output = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    _answers.append(output)
     sys.stdout = sys.stderr  # what a parser prints is no document
-    memory_bytes = _read(asked)
+    memory_bytes = _read(requests)
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     from clew.readers.formats import items_of
 
-    while (file := _read(asked)) is not None:
+    while (file := _read(requests)) is not None:
         try:
             for item in items_of(file):
-                _write(told, ("item", item))
+                _write(output, ("item", item))
         except MemoryError:
             reason = f"takes {file.limits.more_than('memory_bytes', 'bytes of memory')}"
-            _write(told, ("error", UnreadableSource(file.source, reason)))
+            _write(output, ("error", UnreadableSource(file.source, reason)))
         except (ClewError, OSError) as error:
-            _write(told, ("error", error))
+            _write(output, ("error", error))
         else:
-            _write(told, ("done", None))
+            _write(output, ("done", None))
 
 
 def keep_waiting() -> None:

@@ -111,8 +111,8 @@ def text_of(file: File, stated: re.Pattern[bytes] | None = None) -> str:
 
 def find_stated(data: bytes, stated: re.Pattern[bytes]) -> str:
     """Return the encoding that a pattern finds in the beginning of a file, "" for none."""
-    found = stated.search(data[:_STATED_BYTES])
-    return found[found.lastindex or 0].decode("ascii", "replace") if found else ""
+    match = stated.search(data[:_STATED_BYTES])
+    return match[match.lastindex or 0].decode("ascii", "replace") if match else ""
 
 
 def decode_part(data: bytes, file: File, stated: str = "") -> str:
@@ -130,14 +130,14 @@ def find_codec(name: str) -> str:
     >>> find_codec("cp-850"), find_codec("ISO-8859-8-I"), find_codec("unknown-8bit")
     ('cp850', 'cp1255', '')
     """
-    known = _ALIASES.get(name.strip().casefold(), name.strip())
-    for each in (known, _JOINT.sub("", known), known.casefold().removeprefix("x-")):
+    alias = _ALIASES.get(name.strip().casefold(), name.strip())
+    for each in (alias, _JOINT.sub("", alias), alias.casefold().removeprefix("x-")):
         try:
-            found = codecs.lookup(each)
+            codec = codecs.lookup(each)
         except (LookupError, ValueError):
             continue
         # What turns bytes into bytes is an entry of its own, and no encoding of text.
-        return _WIDER.get(found.name, found.name) if getattr(found, "_is_text_encoding", 1) else ""
+        return _WIDER.get(codec.name, codec.name) if getattr(codec, "_is_text_encoding", 1) else ""
     return ""
 
 
@@ -221,9 +221,9 @@ def _marked_encoding(data: bytes) -> str:
 
 
 def _find_encoding(data: bytes, file: File, *, whole: bool = True, stated: str = "") -> str:
-    marked, known = _marked_encoding(data), find_codec(stated)
-    if marked or known in _SEVEN_BITS:
-        return marked or known
+    marked, codec = _marked_encoding(data), find_codec(stated)
+    if marked or codec in _SEVEN_BITS:
+        return marked or codec
     if not (data.isascii() or data.translate(None, _ASCII + _NO_LETTERS)):
         return "utf-8"
     try:
@@ -234,7 +234,7 @@ def _find_encoding(data: bytes, file: File, *, whole: bool = True, stated: str =
     else:
         if _SHIFTS.search(data) is None:
             return "utf-8"
-    return known if known and _fits(data, known) else _guess(data, file)
+    return codec if codec and _fits(data, codec) else _guess(data, file)
 
 
 def _fits(data: bytes, encoding: str) -> bool:
@@ -346,17 +346,17 @@ def _guess(data: bytes, file: File) -> str:
     lines = data.splitlines(keepends=True)
     telling = b"".join(line for line in lines if not line.isascii() or b"\x1b" in line)
     sample = (telling or data)[:_GUESSED_BYTES]
-    found = _rank_encodings(sample)
-    if found[0][1] < _LOW and len(lines) > 1:  # one bad byte rules one of several bytes out
+    ranking = _rank_encodings(sample)
+    if ranking[0][1] < _LOW and len(lines) > 1:  # one bad byte rules one of several bytes out
         by_line = _rank_lines(sample)
-        found = by_line if by_line[0][1] > _LOW else found
-    best, score = found[0]
+        ranking = by_line if by_line[0][1] > _LOW else ranking
+    best, score = ranking[0]
     n_telling = _count_above(sample)
     if n_telling >= _ENOUGH and score * len(sample) < _LEAST * n_telling:
         reason = "is in an encoding that cannot be recognised; save it as UTF-8"
         raise UnreadableSource(file.source, reason)
     text = sample.decode(best, "replace")
-    other = next((e for e, s in found[1:] if s > _NEAR * score and _differs(sample, e, text)), "")
+    other = next((e for e, s in ranking[1:] if s > _NEAR * score and _differs(sample, e, text)), "")
     if other:
         file.partly.append(f"read as {best.upper()}, which is a guess: it may be {other.upper()}")
     return best
@@ -369,10 +369,10 @@ def _rank_encodings(sample: bytes) -> list[tuple[str, float]]:
     """
     import chardet  # 0.07 s
 
-    found = chardet.detect_all(
+    guesses = chardet.detect_all(
         sample, ignore_threshold=True, include_encodings=_GUESSED, compat_names=False
     )
-    ranked = [(_WIDER.get(e, e), each["confidence"]) for each in found if (e := each["encoding"])]
+    ranked = [(_WIDER.get(e, e), each["confidence"]) for each in guesses if (e := each["encoding"])]
     ranked = [(e, 0.0 if _is_mixed(sample.decode(e, "replace")) else score) for e, score in ranked]
     return sorted(ranked, key=lambda pair: -pair[1]) or [(_USUAL, 0.0)]
 

@@ -22,7 +22,7 @@ def join_divided_words(texts: Sequence[str]) -> list[str]:
     A hyphen stays where the text has it in the same word elsewhere, or where a capital or a digit
     follows: "built-in", "Mordell-Weil".
     """
-    known = {
+    words = {
         word.casefold().replace("\u2010", "-")
         for text in texts
         if _HYPHEN in text
@@ -31,9 +31,9 @@ def join_divided_words(texts: Sequence[str]) -> list[str]:
 
     def join_word(left: str, right: str) -> str:
         joined, compound = f"{left}{right}", f"{left}-{right}"
-        if joined.casefold() in known or not (left and right):
+        if joined.casefold() in words or not (left and right):
             return joined if left and right else compound
-        return joined if right[0].islower() and compound.casefold() not in known else compound
+        return joined if right[0].islower() and compound.casefold() not in words else compound
 
     return [_CONTROLS.sub("", _join_at_hyphens(text, join_word)) for text in texts]
 

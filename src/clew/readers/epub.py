@@ -20,7 +20,7 @@ def read(file: File) -> Iterator[Document]:
     """Yield the one document of a book."""
     with parts_of(file, "EPUB file") as parts:
         package, pages = _package(parts)
-        title = next((" ".join(found.itertext()) for found in package.iter("title")), "")
+        title = next((" ".join(element.itertext()) for element in package.iter("title")), "")
         contents = map(parts.data, pages)
         texts = (decode_part(data, file, find_stated(data, xml_page.STATED)) for data in contents)
         read = (html_page.paragraphs(text, file.limits) for text in texts)
@@ -34,7 +34,7 @@ def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:
     Raises ValueError.
     """
     container = parts.xml("META-INF/container.xml")
-    name = next((found.get("full-path", "") for found in container.iter("rootfile")), "")
+    name = next((element.get("full-path", "") for element in container.iter("rootfile")), "")
     package = parts.xml(name)
     hrefs = {
         item.get("id"): item.get("href", "")

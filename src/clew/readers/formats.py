@@ -116,24 +116,24 @@ def read(  # noqa: PLR0913 -- one argument for each option
         check_engine()
     if isinstance(paths, str | Path):
         raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
-    found = [inputs.locate_input(path) for path in paths]
-    for each in found:
+    places = [inputs.locate_input(path) for path in paths]
+    for each in places:
         if isinstance(each, Path) and not os.path.lexists(each):
             raise InputError(f"there is no file or folder {str(each)!r}")
         if isinstance(each, Page) and not web:
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
-    named = [stdin or each if isinstance(each, StandardInput) else each for each in found]
+    sources = [stdin or each if isinstance(each, StandardInput) else each for each in places]
     progress = progress or Progress()
-    said = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
-    all_files = _files(named, roots, selection, progress, limits, part)
+    fill = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
+    all_files = _files(sources, roots, selection, progress, limits, part)
     read_in = (
-        _add_known(said(each), find_known) if isinstance(each, File) else each for each in all_files
+        _add_known(fill(each), find_known) if isinstance(each, File) else each for each in all_files
     )
     return _distinct(read_in, progress, times=times)
 
 
 def _files(
-    named: Sequence[Path | Page | StandardInput],
+    places: Sequence[Path | Page | StandardInput],
     roots: Roots | None,
     selection: Selection | None,
     progress: Progress,
@@ -141,13 +141,13 @@ def _files(
     part: ShardPart | None,
 ) -> Iterator[File | Skipped]:
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
-    found = list(files([each for each in named if isinstance(each, Path)], roots, selection))
+    members = list(files([each for each in places if isinstance(each, Path)], roots, selection))
     if part is not None:
-        found = [e for e in found if isinstance(e, Skipped) or _may_have(part, e)]
-    found = [packed.add_size(each) if isinstance(each, File) else each for each in found]
-    progress.total = sum(each.size for each in found if isinstance(each, File))
-    yield from found
-    for each in named:
+        members = [e for e in members if isinstance(e, Skipped) or _may_have(part, e)]
+    members = [packed.add_size(each) if isinstance(each, File) else each for each in members]
+    progress.total = sum(each.size for each in members if isinstance(each, File))
+    yield from members
+    for each in places:
         if isinstance(each, Page):
             from clew.readers.web import fetch_page
 
@@ -177,11 +177,11 @@ def _may_have(part: ShardPart, file: File) -> bool:
 
 
 def _distinct(
-    found: Iterable[File | Skipped], progress: Progress, *, times: bool
+    members: Iterable[File | Skipped], progress: Progress, *, times: bool
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     with closing(Apart()) as apart:
-        for file in found:
+        for file in members:
             if isinstance(file, Skipped):
                 yield file
                 continue

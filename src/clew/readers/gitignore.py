@@ -78,10 +78,10 @@ class Patterns:
     def says(self, path: Path, *, is_folder: bool) -> bool | None:
         """Say whether a file or folder is ignored, None where no line names it."""
         below = os.path.relpath(path, self.folder).replace(os.sep, "/")
-        named = (below, f"/{below.rpartition('/')[2]}")
-        keys = [(name, only) for name in named for only in (False, is_folder)]
-        found = (self.plain[key] for key in keys if key in self.plain)
-        line, ignored = max(found, default=(-1, None))
+        names = (below, f"/{below.rpartition('/')[2]}")
+        keys = [(name, only) for name in names for only in (False, is_folder)]
+        lines = (self.plain[key] for key in keys if key in self.plain)
+        line, ignored = max(lines, default=(-1, None))
         for other, pattern in self.others:
             if other < line:
                 break
@@ -109,12 +109,12 @@ class Ignored:
                 break
         else:
             return cls()
-        found = cls()
+        ignored = cls()
         for parent, child in zip(chain, [*chain[1:], folder], strict=True):
-            found = found.enter(parent)
-            if found.names(child, is_folder=True):
+            ignored = ignored.enter(parent)
+            if ignored.names(child, is_folder=True):
                 return cls()
-        return found
+        return ignored
 
     def enter(self, folder: Path) -> Ignored:
         """Return what counts in a folder, where this counts in the one above."""
@@ -125,8 +125,8 @@ class Ignored:
 
     def names(self, path: Path, *, is_folder: bool) -> bool:
         """Say whether a file or folder is ignored; the one that it stands in is not."""
-        said = (file.says(path, is_folder=is_folder) for file in reversed(self.files))
-        return next((each for each in said if each is not None), False)
+        answers = (file.says(path, is_folder=is_folder) for file in reversed(self.files))
+        return next((each for each in answers if each is not None), False)
 
 
 def _patterns(folder: Path, path: Path) -> Iterator[Patterns]:
@@ -136,14 +136,14 @@ def _patterns(folder: Path, path: Path) -> Iterator[Patterns]:
     except OSError:
         return
     last = {line: number for number, line in enumerate(lines)}
-    found = [
+    pairs = [
         (n, each)
         for n, line in enumerate(lines)
         if last[line] == n and (each := Pattern.parse(line))
     ]
-    plain = {(each.plain, each.folders_only): (n, each.ignores) for n, each in found if each.plain}
-    if found:
-        yield Patterns(folder, plain, [each for each in reversed(found) if not each[1].plain])
+    plain = {(each.plain, each.folders_only): (n, each.ignores) for n, each in pairs if each.plain}
+    if pairs:
+        yield Patterns(folder, plain, [each for each in reversed(pairs) if not each[1].plain])
 
 
 def _regex(glob: str) -> str:

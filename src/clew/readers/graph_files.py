@@ -118,16 +118,16 @@ def _read(
 def _state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
     """Yield what a line is found to say, after its problems."""
     problems: list[str] = []
-    document, found = "", Extraction()
+    document, extracted = "", Extraction()
     try:
-        document, found = parse(problems)
+        document, extracted = parse(problems)
     except InputError as error:
         problems.append(str(error))
     for reason in problems:
         yield Skipped(source=file.source, reason=reason, line=line)
-    for described in found.entities:
+    for described in extracted.entities:
         yield Stated(described=described, document_id=document, line=line)
-    for stated in found.triples:
+    for stated in extracted.triples:
         if "_" in stated.relation:
             words = collapse(stated.relation.replace("_", " "))
             stated = replace(stated, relation=words or stated.relation)  # noqa: PLW2901
@@ -145,33 +145,33 @@ def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
     value = json_value(line)
     if isinstance(value, list):
         return "", _one_triple(value, problems)
-    found = fields(value)
-    if {"triples", "entities"} & found.keys():
-        document = document_id(found) if set(IDS) & found.keys() else ""
-        return document, extraction(found, explain_refusal, problems)
-    whole = _first(found, _TRIPLES)
+    record = fields(value)
+    if {"triples", "entities"} & record.keys():
+        document = document_id(record) if set(IDS) & record.keys() else ""
+        return document, extraction(record, explain_refusal, problems)
+    whole = _first(record, _TRIPLES)
     if isinstance(whole, list | dict):
-        more = {name: found[name] for name in _COLUMNS["document"] if name in found}
+        more = {name: record[name] for name in _COLUMNS["document"] if name in record}
         item = {"document": _first(more, _COLUMNS["document"])}
         stated = _map_columns(fields(whole)) if isinstance(whole, dict) else whole
         return _document(item), _one_triple(stated, problems)
-    item = _map_columns(found)
+    item = _map_columns(record)
     if any(item[end] is not None for end in ("subject", "object")):
         return _document(item), _one_triple(item, problems)
-    name = _first(found, _ENTITIES)
+    name = _first(record, _ENTITIES)
     if name is None:
         raise InputError(_NEITHER)
-    described = entity({**found, "name": name}, None, "its entity", explain_refusal, problems)
+    described = entity({**record, "name": name}, None, "its entity", explain_refusal, problems)
     return _document(item), Extraction(entities=(described,) if described else ())
 
 
-def _map_columns(found: Mapping[str, object]) -> dict[str, object]:
+def _map_columns(record: Mapping[str, object]) -> dict[str, object]:
     """Return what a line says of a triple by the names of `_COLUMNS`, None where nothing."""
-    return {column: _first(found, names) for column, names in _COLUMNS.items()}
+    return {column: _first(record, names) for column, names in _COLUMNS.items()}
 
 
-def _first(found: Mapping[str, T], names: Sequence[str]) -> T | None:
-    return next((found[name] for name in names if name in found), None)
+def _first(values: Mapping[str, T], names: Sequence[str]) -> T | None:
+    return next((values[name] for name in names if name in values), None)
 
 
 def _document(item: Mapping[str, object]) -> str:
@@ -179,8 +179,8 @@ def _document(item: Mapping[str, object]) -> str:
 
 
 def _one_triple(item: object, problems: list[str]) -> Extraction:
-    found = triple(item, "its triple", explain_refusal, problems)
-    return Extraction(triples=(found,) if found else ())
+    statement = triple(item, "its triple", explain_refusal, problems)
+    return Extraction(triples=(statement,) if statement else ())
 
 
 def _read_table(file: File) -> Iterator[Stated | Skipped]:
@@ -212,10 +212,10 @@ def _header(line: str, delimiter: str) -> tuple[Sequence[str], list[str]]:
         cells = [cell.strip() for cell in _cells(line, delimiter)]
     except InputError:
         return (), []
-    named = {cell.casefold(): place for place, cell in reversed(list(enumerate(cells)))}
+    places = {cell.casefold(): place for place, cell in reversed(list(enumerate(cells)))}
     columns = [""] * len(cells)
     for column, names in _COLUMNS.items():
-        place = _first(named, names)
+        place = _first(places, names)
         if place is not None:
             columns[place] = column
     if not set(_NEEDED) <= set(columns):

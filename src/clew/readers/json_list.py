@@ -39,12 +39,12 @@ def read(file: File) -> Iterator[Document | Skipped]:
             yield Skipped(source=file.source, reason="is not a JSON object", line=number)
 
 
-def _records(value: dict[str, object], said: Columns) -> list[object] | None:
+def _records(value: dict[str, object], columns: Columns) -> list[object] | None:
     """Return the records that an object is or holds, None where it does neither."""
-    if record.has_text(value, said):
+    if record.has_text(value, columns):
         return [value]
     if value and all(
-        isinstance(each, dict) and record.has_text(each, said) for each in value.values()
+        isinstance(each, dict) and record.has_text(each, columns) for each in value.values()
     ):
         return [{"id": name, **each} for name, each in value.items() if isinstance(each, dict)]
     lists = [
@@ -52,4 +52,4 @@ def _records(value: dict[str, object], said: Columns) -> list[object] | None:
         for inner in value.values()
         if isinstance(inner, list) and inner and all(isinstance(each, dict) for each in inner)
     ]
-    return lists[0] if len(lists) == 1 and record.has_text(lists[0][0], said) else None
+    return lists[0] if len(lists) == 1 and record.has_text(lists[0][0], columns) else None

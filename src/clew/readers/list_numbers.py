@@ -49,14 +49,14 @@ class ListNumbers:
 
         Its own `properties` may name `numId` and `ilvl`; else those of its style count.
         """
-        named, level = self._place(properties, style)
-        instance = self._instances.get(named)
-        levels = self._read_levels(named)
+        num_id, level = self._place(properties, style)
+        instance = self._instances.get(num_id)
+        levels = self._read_levels(num_id)
         if instance is None or level not in levels:
             return ""
         counts = self._counts.setdefault(_value(instance, "abstractNumId"), {})
-        if named not in self._begun:
-            self._begun.add(named)
+        if num_id not in self._begun:
+            self._begun.add(num_id)
             for override in instance.iter("lvlOverride"):
                 if override.find("startOverride") is not None:
                     counts.pop(_parse_whole(override.get("ilvl")), None)
@@ -77,45 +77,45 @@ class ListNumbers:
 
     def _place(self, properties: Mapping[str, str], style: str) -> tuple[str, int]:
         """Return the instance of a list and the level that a paragraph has."""
-        found = dict(properties)
+        values = dict(properties)
         seen: set[str] = set()
-        while style in self._styles and style not in seen and "numId" not in found:
+        while style in self._styles and style not in seen and "numId" not in values:
             seen.add(style)
             own = self._styles[style].find("pPr/numPr")
             if own is not None:
-                found = {each.tag: each.get("val", "") for each in own} | found
-                if "ilvl" not in found and "numId" in found:
-                    return found["numId"], self._level_of_style(found["numId"], style)
+                values = {each.tag: each.get("val", "") for each in own} | values
+                if "ilvl" not in values and "numId" in values:
+                    return values["numId"], self._level_of_style(values["numId"], style)
             based = self._styles[style].find("basedOn")
             style = "" if based is None else based.get("val", "")
-        return found.get("numId", ""), _parse_whole(found.get("ilvl"))
+        return values.get("numId", ""), _parse_whole(values.get("ilvl"))
 
-    def _level_of_style(self, named: str, style: str) -> int:
-        for level in self._find_list(named) or ():
+    def _level_of_style(self, num_id: str, style: str) -> int:
+        for level in self._find_list(num_id) or ():
             if level.tag == "lvl" and _value(level, "pStyle") == style:
                 return _parse_whole(level.get("ilvl"))
         return 0
 
-    def _find_list(self, named: str) -> Element | None:
+    def _find_list(self, num_id: str) -> Element | None:
         """Return the list of an instance, which may be that of a style."""
         for _ in range(2):
-            instance = self._instances.get(named)
-            found = None if instance is None else self._lists.get(_value(instance, "abstractNumId"))
-            linked = "" if found is None else _value(found, "numStyleLink")
+            instance = self._instances.get(num_id)
+            entry = None if instance is None else self._lists.get(_value(instance, "abstractNumId"))
+            linked = "" if entry is None else _value(entry, "numStyleLink")
             style = self._styles.get(linked)
             if style is None:
-                return found
+                return entry
             number = style.find("pPr/numPr/numId")
-            named = "" if number is None else number.get("val", "")
+            num_id = "" if number is None else number.get("val", "")
         return None
 
-    def _read_levels(self, named: str) -> dict[int, _Level]:
-        if named not in self._levels:
+    def _read_levels(self, num_id: str) -> dict[int, _Level]:
+        if num_id not in self._levels:
             levels: dict[int, _Level] = {}
-            for each in self._find_list(named) or ():
+            for each in self._find_list(num_id) or ():
                 if each.tag == "lvl":
                     levels[_parse_whole(each.get("ilvl"))] = _read_level(each)
-            instance = self._instances.get(named)
+            instance = self._instances.get(num_id)
             for override in () if instance is None else instance.iter("lvlOverride"):
                 place, own = _parse_whole(override.get("ilvl")), override.find("lvl")
                 if own is not None:
@@ -123,8 +123,8 @@ class ListNumbers:
                 start = _value(override, "startOverride")
                 if start and place in levels:
                     levels[place] = levels[place]._replace(start=_parse_whole(start))
-            self._levels[named] = levels
-        return self._levels[named]
+            self._levels[num_id] = levels
+        return self._levels[num_id]
 
 
 def _read_level(level: Element) -> _Level:
@@ -139,8 +139,8 @@ def _read_level(level: Element) -> _Level:
 
 
 def _value(element: Element, child: str) -> str:
-    found = element.find(child)
-    return "" if found is None else found.get("val", "")
+    own = element.find(child)
+    return "" if own is None else own.get("val", "")
 
 
 def _parse_whole(written: str | None) -> int:

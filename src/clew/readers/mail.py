@@ -164,8 +164,8 @@ def _parts(message: EmailMessage, file: File) -> tuple[str, str, dict[str, Value
     body = _read_part(message, file, unread)
     file.partly.extend(_describe_unread(unread))
     text = f"{_head(message, _SHOWN)}\n\n{body}".lstrip("\n") if body else ""
-    kept = properties((name.lower(), _header(message, name)) for name in _KEPT)
-    return _header(message, "Subject"), text, kept
+    headers = properties((name.lower(), _header(message, name)) for name in _KEPT)
+    return _header(message, "Subject"), text, headers
 
 
 def _head(message: EmailMessage, names: Sequence[str]) -> str:

@@ -50,13 +50,13 @@ def read(file: File) -> Iterator[Document]:
     if start == len(text):
         raise UnreadableSource(file.source, "is empty behind its front matter")
     title = _key_title(matter[1]) if matter else ""
-    found = list(_headings(text, start))
+    pairs = list(_headings(text, start))
     metadata: Mapping[str, Value] = {}
     if matter:
         from clew.readers import front_matter  # with the parsers of YAML and TOML
 
         metadata = front_matter.values(matter[1], is_toml=text.startswith("+"))
-    first, first_end = found[0] if found else (Heading(len(text), 1, ""), start)
+    first, first_end = pairs[0] if pairs else (Heading(len(text), 1, ""), start)
     body = _skip_blank(text, first_end)
     is_above = not text[start : first.start].strip()
     is_title_line = is_above and title in ("", first.title) and body < len(text)
@@ -68,7 +68,7 @@ def read(file: File) -> Iterator[Document]:
         source=file.source,
         body_start=body if is_title_line else start,
         metadata=metadata,
-        headings=tuple(without_title([heading for heading, _ in found], title)),
+        headings=tuple(without_title([heading for heading, _ in pairs], title)),
     )
 
 

@@ -69,19 +69,19 @@ def _find_counted_headings(
     heading: re.Pattern[str], code: re.Pattern[str], ending: re.Pattern[str], text: str
 ) -> Iterator[Heading]:
     """Yield headings whose marks are counted; a last word like `ending` is no part of the title."""
-    for found in _match_outside(heading, code, text):
-        title = found[2].rstrip(" \t")
+    for match in _match_outside(heading, code, text):
+        title = match[2].rstrip(" \t")
         space = max(title.rfind(" "), title.rfind("\t"))
         if space >= 0 and ending.fullmatch(title, space + 1):
             title = title[:space]
-        yield Heading(found.start(), len(found[1]), collapse(title))
+        yield Heading(match.start(), len(match[1]), collapse(title))
 
 
 def _latex(text: str) -> Iterator[Heading]:
-    for found in _match_outside(_LATEX, _LATEX_CODE, text):
-        title = without_commands(found[3])
+    for match in _match_outside(_LATEX, _LATEX_CODE, text):
+        title = without_commands(match[3])
         if title:
-            yield Heading(found.start(1), _COMMANDS.index(found[2]) + 1, title)
+            yield Heading(match.start(1), _COMMANDS.index(match[2]) + 1, title)
 
 
 def without_commands(title: str) -> str:

@@ -32,14 +32,14 @@ def read(file: File) -> Iterator[Document]:
     texts = [(cell.get("cell_type"), _source(cell)) for cell in cells if isinstance(cell, dict)]
     texts = [(kind, text) for kind, text in texts if text.strip()]
     starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
-    found = [
+    titles = [
         Heading(start + heading.start, heading.level, heading.title)
         for (kind, text), start in zip(texts, starts, strict=False)
         if kind == "markdown"
         for heading in headings(text)
     ]
-    title = found[0].title if found else ""
-    yield make_document(file, [text for _, text in texts], title, _about(about), headings=found)
+    title = titles[0].title if titles else ""
+    yield make_document(file, [text for _, text in texts], title, _about(about), headings=titles)
 
 
 def _about(given: object) -> dict[str, Value]:

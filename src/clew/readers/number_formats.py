@@ -140,8 +140,8 @@ def _format_digits(value: Decimal, pattern: str) -> str:
     rounded = value.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP)
     left, _, right = f"{rounded:{',' if ',' in whole else ''}f}".partition(".")
     left = left.zfill(whole.count("0"))
-    kept = fraction.rfind("0") + 1
-    right = right[:kept] + right[kept:].rstrip("0")
+    digits = fraction.rfind("0") + 1
+    right = right[:digits] + right[digits:].rstrip("0")
     return f"{left}.{right}" if right else left
 
 
@@ -150,14 +150,14 @@ def _format_date(value: date | time, code: str) -> str:
     parts = _sections(code)[0]
     plain = "".join(part if len(part) == 1 else "\0" for part in parts)
     literals = iter([_literal(part) for part in parts if len(part) > 1])
-    named = list(_DATE.finditer(plain))
-    if not named or _ELAPSED.search(code):
+    matches = list(_DATE.finditer(plain))
+    if not matches or _ELAPSED.search(code):
         return ""
-    is_half = any(each[0].upper() in ("AM/PM", "A/P") for each in named)
+    is_half = any(each[0].upper() in ("AM/PM", "A/P") for each in matches)
     shown, end, previous = "", 0, ""
-    for i, each in enumerate(named):
+    for i, each in enumerate(matches):
         letters = each[0].lower()
-        following = named[i + 1][0].lower() if i + 1 < len(named) else ""
+        following = matches[i + 1][0].lower() if i + 1 < len(matches) else ""
         if letters[0] == "m" and (previous[:1] == "h" or following[:1] == "s"):
             letters = letters.replace("m", "n")
         elif letters[0] == "h" and is_half:

@@ -83,11 +83,11 @@ def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
     The pixels have the shape (height, width, 3), their colours the order blue, green, red.
     Raises MissingExtra without RapidOCR.
     """
-    found = _load_engine()(pixels)
-    boxes = () if found.boxes is None else found.boxes.tolist()
-    text = arrange_lines(boxes, found.txts or (), found.scores or ())
-    sizes = [len(each) for each in found.txts or ()]
-    scores = zip(sizes, found.scores or (), strict=True)
+    page = _load_engine()(pixels)
+    boxes = () if page.boxes is None else page.boxes.tolist()
+    text = arrange_lines(boxes, page.txts or (), page.scores or ())
+    sizes = [len(each) for each in page.txts or ()]
+    scores = zip(sizes, page.scores or (), strict=True)
     confidence = sum(n * score for n, score in scores) / max(sum(sizes), 1)
     apart.keep_waiting()
     return RecognizedPage(text, float(confidence))
@@ -202,9 +202,9 @@ def describe_pages(pages: Mapping[int, RecognizedPage], n: int) -> Iterator[str]
         done = f"{len(read):,} of {of} {was} read by OCR" if n > 1 else "read by OCR"
         low = sorted(number for number, page in read.items() if page.confidence < _LOW)
         where = f" on page{'s' * (len(low) > 1)} {join_numbers(low)}" if n > 1 else ""
-        named = f", low{where}" if low else ""
+        below = f", low{where}" if low else ""
         shown = f"{mean:.2f}".removeprefix("0")
-        yield f"{done}, confidence {shown}{named}"
+        yield f"{done}, confidence {shown}{below}"
     if bare := sorted(pages.keys() - read.keys()):
         holds = "holds" if len(bare) == 1 else "hold"
         yield f"{len(bare):,} of {of} {holds} no text that OCR reads ({join_numbers(bare)})"

@@ -106,7 +106,7 @@ def read_open_document(file: File) -> Iterator[Document]:
     """Yield the one document of a text or of slides (.odt, .odp)."""
     with parts_of(file, "OpenDocument file") as parts:
         content = parts.xml("content.xml")
-        heading = next((_words(found) for found in content.iter("h")), "")
+        heading = next((_words(element) for element in content.iter("h")), "")
         title, about = _about(parts, "meta.xml")
         held = [{part.tag for part in frame} for frame in content.iter("frame")]
         counts = {
@@ -139,7 +139,7 @@ def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
     if name not in parts.names:
         return "", {}
     root = parts.xml(name)
-    title = next((" ".join(found.itertext()) for found in root.iter("title")), "")
+    title = next((" ".join(element.itertext()) for element in root.iter("title")), "")
     return stated_title(title), of_xml(root)
 
 

@@ -54,8 +54,8 @@ def read(file: File) -> Iterator[Document]:
         from pypdfium2.raw import FPDF_ERR_PASSWORD
 
     data = file.path.read_bytes()
-    if kept := ocr.keep_unchanged(file, data):
-        yield kept
+    if document := ocr.keep_unchanged(file, data):
+        yield document
         return
     scans = dict[int, ocr.RecognizedPage]()  # by number of page, from 1
     try:
@@ -64,14 +64,14 @@ def read(file: File) -> Iterator[Document]:
             texts, fields, bare = [], [], []
             for number in range(len(pdf)):
                 with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
-                    said = mark_cells(text_page.get_text_bounded(errors="replace"), text_page)
+                    text = mark_cells(text_page.get_text_bounded(errors="replace"), text_page)
                     fields.append(read_fields(pdf, page))
-                    if not said.strip() and next(page.get_objects(max_depth=1), None):
+                    if not text.strip() and next(page.get_objects(max_depth=1), None):
                         bare.append(number + 1)
                         if file.ocr:
                             scans[number + 1] = page_scan = _read_scan(page)
-                            said = mark_divided_words(page_scan.text)
-                texts.append(replace_surrogates(said))
+                            text = mark_divided_words(page_scan.text)
+                texts.append(replace_surrogates(text))
             file.partly.extend(describe_form(pdf))
             title = stated_title(SURROGATE.sub("", pdf.get_metadata_value("Title")))
             about = properties((own, pdf.get_metadata_value(name)) for name, own in _ABOUT.items())
@@ -130,9 +130,9 @@ def _headings(
             rf"^[ \t]*(?:\w+[ \t]+)?(?:[\dA-Z.]+[ \t]+)?{words}", re.MULTILINE | re.IGNORECASE
         )
         first = max(least - starts[page], 0)
-        found = line.search(pages[page], first) if budget > 0 else None
-        budget -= max((found.start() if found else len(pages[page])) - first, 0)
-        start = starts[page] + (found.start() if found else 0)
+        match = line.search(pages[page], first) if budget > 0 else None
+        budget -= max((match.start() if match else len(pages[page])) - first, 0)
+        start = starts[page] + (match.start() if match else 0)
         if start >= least:
             yield Heading(start, level, title)
             least = start

@@ -33,14 +33,14 @@ def read_fields(pdf: PdfDocument, page: PdfPage) -> list[str]:
     """
     from pypdfium2 import raw
 
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for number in range(raw.FPDFPage_GetAnnotCount(page)):
         annotation = raw.FPDFPage_GetAnnot(page, number)
         if annotation:
             if not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
-                found[_describe_annotation(pdf, annotation)] = None
+                lines[_describe_annotation(pdf, annotation)] = None
             raw.FPDFPage_CloseAnnot(annotation)
-    return [line for line in found if line]
+    return [line for line in lines if line]
 
 
 def _describe_annotation(pdf: PdfDocument, annotation: Any) -> str:  # noqa: ANN401 -- a C pointer

@@ -30,15 +30,15 @@ _FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of a picture, with the notes of OCR."""
     data = file.path.read_bytes()
-    if kept := ocr.keep_unchanged(file, data):
-        yield kept
+    if document := ocr.keep_unchanged(file, data):
+        yield document
         return
-    found = [ocr.recognize(pixels) for pixels in _frames(file, data)]
-    if not any(page.text for page in found):
+    pages = [ocr.recognize(pixels) for pixels in _frames(file, data)]
+    if not any(page.text for page in pages):
         raise UnreadableSource(file.source, "is a picture without text that OCR reads")
-    n = len(found)
-    texts = join_divided_words([mark_divided_words(page.text) for page in found])
-    file.partly.extend(ocr.describe_pages(dict(enumerate(found, 1)), n))
+    n = len(pages)
+    texts = join_divided_words([mark_divided_words(page.text) for page in pages])
+    file.partly.extend(ocr.describe_pages(dict(enumerate(pages, 1)), n))
     starts = list(accumulate((len(text) + 2 for text in texts[:-1]), initial=0))
     about = {OCR: ocr.hash_file(data)}
     yield make_document(file, texts, "", about, pages=starts if n > 1 else ())

@@ -43,8 +43,8 @@ def read(file: File) -> Iterator[Document]:
     suffix = file.path.suffix.lower()
     if suffix in _MAY_BE_MINIFIED and is_minified(text):
         raise UnreadableSource(file.source, "is minified code; index what it was made of")
-    found = headings(text, suffix)
-    title = _title(text, suffix, found) or stem_title(file)
+    titles = headings(text, suffix)
+    title = _title(text, suffix, titles) or stem_title(file)
     preamble = _PREAMBLE.search(text) if suffix == ".tex" else None
     yield Document(
         id=file.id,
@@ -52,13 +52,13 @@ def read(file: File) -> Iterator[Document]:
         title=title,
         source=file.source,
         body_start=preamble.end() if preamble and text[preamble.end() :].strip() else 0,
-        headings=tuple(without_title(found, title) or definitions(text, suffix)),
+        headings=tuple(without_title(titles, title) or definitions(text, suffix)),
     )
 
 
-def _title(text: str, suffix: str, found: Sequence[Heading]) -> str:
+def _title(text: str, suffix: str, titles: Sequence[Heading]) -> str:
     if suffix == ".rst":
-        return found[0].title if found else ""
+        return titles[0].title if titles else ""
     pattern = _TITLES.get(suffix)
     stated = pattern.search(text) if pattern else None
     if stated is None:

@@ -41,21 +41,21 @@ _OF_XML = {  # by element: Dublin Core, and what Office and OpenDocument have be
 
 def properties(pairs: Iterable[tuple[str, object]]) -> dict[str, Value]:
     """Return metadata of names and values: empty ones left out, several of a name as a list."""
-    found: dict[str, list[Scalar]] = {}
+    values_of: dict[str, list[Scalar]] = {}
     for name, given in pairs:
-        values = found.setdefault(name, [])
+        values = values_of.setdefault(name, [])
         values += [value for value in _values(name, given) if value not in values]
     return {
         name: tuple(values) if len(values) > 1 or name in _LISTS else values[0]
-        for name, values in found.items()
+        for name, values in values_of.items()
         if values
     }
 
 
 def of_xml(root: Element) -> dict[str, Value]:
     """Return the properties that the elements of a tree are named for."""
-    known = ((_OF_XML[e.tag], "".join(e.itertext())) for e in root.iter() if e.tag in _OF_XML)
-    return properties(known)
+    pairs = ((_OF_XML[e.tag], "".join(e.itertext())) for e in root.iter() if e.tag in _OF_XML)
+    return properties(pairs)
 
 
 def _values(name: str, given: object) -> Iterator[Scalar]:

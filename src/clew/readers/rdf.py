@@ -135,15 +135,15 @@ def read(file: File) -> Iterator[Stated | Skipped]:
         reason = f"triples left out, since an end is a blank node or a triple: {n_nameless}"
         yield Skipped(source=file.source, reason=reason)
     if n_foreign:
-        kept = names.language or "en"
-        reason = f"literals left out, since their language is not {kept!r}: {n_foreign}"
+        language = names.language or "en"
+        reason = f"literals left out, since their language is not {language!r}: {n_foreign}"
         yield Skipped(source=file.source, reason=reason)
 
 
 def _state(
-    file: File, line: int, found: Iterable[Triple | Described | str]
+    file: File, line: int, items: Iterable[Triple | Described | str]
 ) -> Iterator[Stated | Skipped]:
-    for item in found:
+    for item in items:
         if isinstance(item, Triple):
             yield Stated(triple=item, line=line)
         elif isinstance(item, Described):

@@ -31,14 +31,14 @@ _TOO_DEEP = "is nested too deeply"
 
 def document(file: File, record: Mapping[str, object], line: int) -> Document | Skipped:
     """Return the document of a record, or why it gives none."""
-    said = file.columns
-    missing = lacking(record, said)
+    columns = file.columns
+    missing = lacking(record, columns)
     if missing:
         return Skipped(source=file.source, reason=missing, line=line)
-    id_, title = _column(record, said.id, IDS), _column(record, said.title, TITLES)
-    text = _text_column(record, said)
+    id_, title = _column(record, columns.id, IDS), _column(record, columns.title, TITLES)
+    text = _text_column(record, columns)
     body = record[text]
-    if said.text and isinstance(body, int | float):
+    if columns.text and isinstance(body, int | float):
         body = str(body)
     if body is not None and not isinstance(body, str):
         reason = f"its {text!r} is of type {type(body).__name__}, not a string"
@@ -59,7 +59,7 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
     )
 
 
-def is_in_rows(columns: Iterable[str], said: Columns) -> bool:
+def is_in_rows(columns: Iterable[str], wanted: Columns) -> bool:
     """Return whether all cells of a table's rows are its text, as no column is.
 
     A column of remarks on what other columns say is none. It is not so where the text was said to
@@ -69,9 +69,9 @@ def is_in_rows(columns: Iterable[str], said: Columns) -> bool:
     names = {column.strip().casefold() for column in columns}
     texts = names & {*TEXTS, *GUESSED} - _REMARKS
     only_remarks = not names - {*IDS, *TITLES} - _REMARKS
-    if said.text or texts or _are_triples(columns) or (only_remarks and names & _REMARKS):
+    if wanted.text or texts or _are_triples(columns) or (only_remarks and names & _REMARKS):
         return False
-    return all(_column(columns, name, ()) for name in (said.title, said.id) if name)
+    return all(_column(columns, name, ()) for name in (wanted.title, wanted.id) if name)
 
 
 def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Document:
@@ -80,7 +80,7 @@ def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Doc
     Its title is in a column of titles, else the file's.
     """
     row = {name: value for name, value in cells if name}
-    id_, title = (_column(row, said, ()) for said in (file.columns.id, file.columns.title))
+    id_, title = (_column(row, name, ()) for name in (file.columns.id, file.columns.title))
     title = title or _column(row, "", TITLES)
     pairs = ((collapse(name), collapse(value)) for name, value in cells)
     text = "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
@@ -93,20 +93,20 @@ def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Doc
     )
 
 
-def has_text(columns: Iterable[str], said: Columns) -> bool:
+def has_text(columns: Iterable[str], wanted: Columns) -> bool:
     """Return whether records of these columns have a text."""
-    return bool(_text_column(columns, said))
+    return bool(_text_column(columns, wanted))
 
 
-def lacking(columns: Iterable[str], said: Columns) -> str:
+def lacking(columns: Iterable[str], wanted: Columns) -> str:
     """Return why records of these columns cannot be read, nothing where they can."""
     columns = list(columns)
     listed = replace_surrogates(", ".join(columns))
     have = shorten(listed, 200, placeholder=" ...") or "none at all"
-    for name in (said.text, said.title, said.id):
+    for name in (wanted.text, wanted.title, wanted.id):
         if name and not _column(columns, name, ()):
             return f"has no column {name!r}, only: {have}"
-    if has_text(columns, said):
+    if has_text(columns, wanted):
         return ""
     reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have}"
     if _are_triples(columns):
@@ -132,20 +132,20 @@ def _are_triples(columns: Sequence[str]) -> bool:
     return any(_column(columns, a, ()) and _column(columns, b, ()) for a, b in _ENDS)
 
 
-def _text_column(columns: Iterable[str], said: Columns) -> str:
+def _text_column(columns: Iterable[str], wanted: Columns) -> str:
     columns = list(columns)
     guessed = [column for column in columns if column.strip().casefold() in GUESSED]
-    found = _column(columns, said.text, TEXTS)
-    return found or (guessed[0] if len(guessed) == 1 and not said.text else "")
+    column = _column(columns, wanted.text, TEXTS)
+    return column or (guessed[0] if len(guessed) == 1 and not wanted.text else "")
 
 
-def _column(columns: Iterable[str], said: str, names: tuple[str, ...]) -> str:
-    """Return the column that was said, else the first of those with such a name."""
+def _column(columns: Iterable[str], name: str, names: tuple[str, ...]) -> str:
+    """Return the column of this name, else the first of those with such a name."""
     columns = list(columns)
-    if said and said in columns:
-        return said
+    if name and name in columns:
+        return name
     have = {column.strip().casefold(): column for column in columns}
-    wanted = (said.strip().casefold(),) if said else names
+    wanted = (name.strip().casefold(),) if name else names
     return next((have[name] for name in wanted if name in have), "")
 
 
@@ -155,7 +155,7 @@ def _words(record: Mapping[str, object], column: str) -> str:
 
 
 def _value(given: object) -> Value:
-    found = metadata.value(given)
-    if isinstance(found, tuple):
-        return tuple(replace_surrogates(each) if isinstance(each, str) else each for each in found)
-    return replace_surrogates(found) if isinstance(found, str) else found
+    value = metadata.value(given)
+    if isinstance(value, tuple):
+        return tuple(replace_surrogates(each) if isinstance(each, str) else each for each in value)
+    return replace_surrogates(value) if isinstance(value, str) else value

@@ -47,8 +47,8 @@ class Roots:
 
     def _root_of(self, place: Path) -> str | None:
         """Return the name of the innermost root that is a place or has it below."""
-        found = [name for name, root in self.places.items() if place.is_relative_to(root)]
-        return max(found, key=lambda name: (len(self.places[name].parts), name), default=None)
+        names = [name for name, root in self.places.items() if place.is_relative_to(root)]
+        return max(names, key=lambda name: (len(self.places[name].parts), name), default=None)
 
     def _name(self, place: Path, name: str) -> None:
         inside = self._root_of(place)

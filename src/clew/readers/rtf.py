@@ -66,8 +66,8 @@ def read(file: File) -> Iterator[Document]:
         lines = list(map(_format_line, text(source).split("\n")))
         groups = _NOTE.findall(source)
         notes = list(_mark_notes(groups, parts([words for _, words in groups])))
-        said = _ABOUT.findall(source)
-        about = [*zip((name for name, _ in said), parts([words for _, words in said]), strict=True)]
+        info = _ABOUT.findall(source)
+        about = [*zip((name for name, _ in info), parts([words for _, words in info]), strict=True)]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise UnreadableSource(file.source, "is a broken RTF file") from None
     title = next((words for name, words in about if name == "title"), "")

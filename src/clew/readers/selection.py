@@ -51,11 +51,11 @@ class Selection:
         self._changed = None if changed is None else _places(changed)
         self._above_changed = {above for each in self._changed or () for above in each.parents}
         self._left_out: dict[str, str] = {}  # by the id of a file or folder, and why
-        self._named: set[str] = set()
+        self._file_ids: set[str] = set()
 
     def name(self, file_id: str) -> None:
         """Take a file that the caller named itself."""
-        self._named.add(file_id)
+        self._file_ids.add(file_id)
 
     def ignored_above(self, root: Path) -> Ignored | None:
         """Return what `.gitignore` files say where a folder stands, None where none count."""
@@ -91,15 +91,15 @@ class Selection:
 
     def excludes(self, file_id: str) -> bool:
         """Say whether a file was left out, or a folder that it is in."""
-        if file_id in self._named:
+        if file_id in self._file_ids:
             return False
         parts = file_id.split("/")
         return any("/".join(parts[:n]) in self._left_out for n in range(1, len(parts) + 1))
 
     def counts(self) -> dict[str, int]:
         """Return how many files and folders were left out by patterns, and how many ignored."""
-        found = Counter(why for why in self._left_out.values() if why != "default")
-        return dict(sorted(found.items()))
+        counts = Counter(why for why in self._left_out.values() if why != "default")
+        return dict(sorted(counts.items()))
 
     def _names(self, *ways: str) -> bool:
         return any(way == p or fnmatchcase(way, p) for p in self._patterns for way in ways)

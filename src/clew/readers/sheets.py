@@ -186,7 +186,7 @@ def _sheet_parts(parts: ArchiveParts) -> dict[str, SheetParts]:
     """Return the formats of numbers and dates, the comments and the text boxes of each sheet."""
     styles = _style_codes(parts)
     related = parts.read_relations("xl/workbook.xml")
-    found: dict[str, SheetParts] = {}
+    by_name: dict[str, SheetParts] = {}
     for sheet in parts.xml("xl/workbook.xml").iter("sheet"):
         name = related.get(sheet.get("id", ""), "")
         if name not in parts.names:
@@ -196,8 +196,8 @@ def _sheet_parts(parts: ArchiveParts) -> dict[str, SheetParts]:
         roots = [parts.xml(each) for each in own if each.startswith(("xl/comments", "xl/threaded"))]
         boxes = [parts.xml(each) for each in own if each.startswith("xl/drawings/d")]
         shapes = [line for root in boxes for line in read_diagram(root)]
-        found[sheet.get("name", "")] = SheetParts(formats, _comments(roots), shapes)
-    return found
+        by_name[sheet.get("name", "")] = SheetParts(formats, _comments(roots), shapes)
+    return by_name
 
 
 def _comments(roots: Sequence[Element]) -> ByCell:

@@ -33,8 +33,8 @@ def paths_of(source: Source) -> list[Path]:
     several = [source] if isinstance(source, str | Path | Document) else source
     if not isinstance(several, list | tuple):
         return []
-    found = [locate_input(each) for each in several if isinstance(each, str | Path)]
-    return [each for each in found if isinstance(each, Path)]
+    places = [locate_input(each) for each in several if isinstance(each, str | Path)]
+    return [each for each in places if isinstance(each, Path)]
 
 
 def describe_source(source: object) -> str:
@@ -44,10 +44,10 @@ def describe_source(source: object) -> str:
     return repr(str(source)) if isinstance(source, str | Path) else "what was given"
 
 
-def no_file(named: str, left_out: Mapping[str, int]) -> InputError:
+def no_file(names: str, left_out: Mapping[str, int]) -> InputError:
     """Return the error for input without a file to index, where so many were left out."""
     why = " but what is excluded or in a .gitignore file; see --no-gitignore" if left_out else ""
-    return InputError(f"there is no file to index in {named}{why}")
+    return InputError(f"there is no file to index in {names}{why}")
 
 
 def _check_document(item: object) -> Document:

@@ -71,5 +71,5 @@ def _read_row(file: File, columns: list[str], line: int, row: list[str]) -> Docu
     pairs = list(zip(columns, row, strict=False))
     if record.is_in_rows(columns, file.columns):
         return record.row_document(file, pairs, line)
-    named = {name: value for name, value in pairs if name}
-    return record.document(file, named, line)
+    values = {name: value for name, value in pairs if name}
+    return record.document(file, values, line)

@@ -85,19 +85,19 @@ def make_document(
     Headings are those among the paragraphs, or those that are given. Raises UnreadableSource if
     there is no text.
     """
-    known = [
+    marked = [
         each if isinstance(each, MarkedParagraph) else MarkedParagraph(each) for each in paragraphs
     ]
-    known = [
+    marked = [
         each._replace(text=f"{each.text}\n") if 0 < each.table != after.table > 0 else each
-        for each, after in zip(known, [*known[1:], MarkedParagraph("")], strict=False)
+        for each, after in zip(marked, [*marked[1:], MarkedParagraph("")], strict=False)
     ]  # a further line between two tables
-    text = "\n\n".join(each.text for each in known)
+    text = "\n\n".join(each.text for each in marked)
     if not text.strip():
         raise UnreadableSource(file.source, "; ".join(["holds no text", *file.partly]))
     title = " ".join(title.split()) or stem_title(file)
-    titled = len(known) > 1 and collapse(known[0].text) == title
-    starts = list(accumulate((len(each.text) + 2 for each in known), initial=0))
+    titled = len(marked) > 1 and collapse(marked[0].text) == title
+    starts = list(accumulate((len(each.text) + 2 for each in marked), initial=0))
     return Document(
         id=file.id,
         text=text,
@@ -106,8 +106,8 @@ def make_document(
         body_start=starts[1] if titled else 0,
         metadata=metadata or {},
         pages=tuple(pages),
-        headings=tuple(without_title(headings or _headings(known, starts), title)),
-        apparatus=tuple(_apparatus(known, starts)),
+        headings=tuple(without_title(headings or _headings(marked, starts), title)),
+        apparatus=tuple(_apparatus(marked, starts)),
     )
 
 

@@ -122,9 +122,9 @@ def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skippe
     problems: list[str] = []
     recorded = None
     try:
-        found = fields(json_value(line))
-        id_ = document_id(found)
-        extracted = extraction(found, _explain_nameless, problems)
+        values = fields(json_value(line))
+        id_ = document_id(values)
+        extracted = extraction(values, _explain_nameless, problems)
         if extracted != Extraction():
             recorded = Recorded(document_id=id_, extraction=extracted, line=number)
     except InputError as error:
@@ -157,16 +157,16 @@ def fields(value: object) -> dict[str, object]:
 
 
 def extraction(
-    found: Mapping[str, object], refused: Callable[[str], str], problems: list[str]
+    values: Mapping[str, object], refused: Callable[[str], str], problems: list[str]
 ) -> Extraction:
     """Return the triples and entities of a line, and add to `problems` what cannot be used.
 
     `refused` says of a name why it cannot be an entity's, or nothing. Raises InputError with the
     reason if the line has no lists, or empty ones.
     """
-    if not {"triples", "entities"} & found.keys():
+    if not {"triples", "entities"} & values.keys():
         raise InputError("has neither 'triples' nor 'entities'")
-    triples, entities, types = (_list(found, n) for n in ("triples", "entities", "entity_types"))
+    triples, entities, types = (_list(values, n) for n in ("triples", "entities", "entity_types"))
     if not (triples or entities):
         raise InputError("has no triples")
     if types and len(types) != len(entities):
@@ -183,19 +183,19 @@ def extraction(
     return Extraction(entities=tuple(filter(None, described)), triples=tuple(filter(None, stated)))
 
 
-def _list(found: Mapping[str, object], name: str) -> list[object]:
-    items = found.get(name, [])
+def _list(values: Mapping[str, object], name: str) -> list[object]:
+    items = values.get(name, [])
     if not isinstance(items, list):
         raise InputError(f"its {name!r} is of type {type(items).__name__}, not a list")
     return items
 
 
-def document_id(found: Mapping[str, object], names: Sequence[str] = IDS) -> str:
+def document_id(values: Mapping[str, object], names: Sequence[str] = IDS) -> str:
     """Return the document that a line is about. Raises InputError if it names none."""
-    name = next((name for name in names if name in found), None)
+    name = next((name for name in names if name in values), None)
     if name is None:
         raise InputError(f"has no {', '.join(names[:-1])} or {names[-1]}")
-    value = found[name]
+    value = values[name]
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InputError(f"its {name!r} is of type {type(value).__name__}, not a string")
     if not str(value).strip():
@@ -267,9 +267,9 @@ def entity(
     if reason:
         problems.append(f"{whose} has a name {reason}")
         return None
-    said = _description(more, whose, problems)
+    description = _description(more, whose, problems)
     return Described(
-        name=_clean(name), type=entity_type(more.get("type") or kind), description=said
+        name=_clean(name), type=entity_type(more.get("type") or kind), description=description
     )
 
 

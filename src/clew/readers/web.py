@@ -119,10 +119,10 @@ def _suffix(address: str, headers: Message) -> str:
     path = Path(unquote(urlsplit(address).path))
     if kind in _UNTOLD and path.suffix:
         return path.suffix
-    found = _SUFFIXES.get(kind)
-    if found is None:
+    suffix = _SUFFIXES.get(kind)
+    if suffix is None:
         raise UnreadableSource(address, f"is of the type {kind}, which no reader takes")
-    return found
+    return suffix
 
 
 class _Redirects(HTTPRedirectHandler):
@@ -148,7 +148,7 @@ def is_public(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_global
     try:
-        found = socket.getaddrinfo(host, None)
+        addresses = socket.getaddrinfo(host, None)
     except (OSError, UnicodeError):
         return True  # it leads nowhere, and connecting will say so
-    return all(ipaddress.ip_address(each[4][0]).is_global for each in found)
+    return all(ipaddress.ip_address(each[4][0]).is_global for each in addresses)

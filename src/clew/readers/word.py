@@ -266,8 +266,8 @@ def _rows(table: BaseOxmlElement) -> Iterator[str]:
 
 def _number(element: BaseOxmlElement, properties: str, name: str) -> int:
     """Return a whole number among the properties of a row or cell, 0 for none."""
-    found = element.find(f"{{*}}{properties}/{{*}}{name}")
-    value = "" if found is None else _attribute(found, "val")
+    child = element.find(f"{{*}}{properties}/{{*}}{name}")
+    value = "" if child is None else _attribute(child, "val")
     return int(value) if value.isdecimal() else 0
 
 
@@ -310,8 +310,8 @@ def _tag(element: BaseOxmlElement) -> str:
 
 
 def _attribute(element: BaseOxmlElement, name: str) -> str:
-    found = (value for key, value in element.attrib.items() if key.rpartition("}")[2] == name)
-    return next(found, "")
+    values = (value for key, value in element.attrib.items() if key.rpartition("}")[2] == name)
+    return next(values, "")
 
 
 def _about(word: WordDocument) -> dict[str, Value]:

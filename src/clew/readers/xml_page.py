@@ -28,7 +28,7 @@ def read(file: File) -> Iterator[Document]:
         root = _parse_decoded(data, file)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
-    title = next((" ".join(found.itertext()) for found in root.iter("title")), "")
+    title = next((" ".join(element.itertext()) for element in root.iter("title")), "")
     yield make_document(file, list(_paragraphs(root)), title)
 
 

@@ -24,7 +24,7 @@ class Kind:
     """What an argument may be, and how that is said."""
 
     holds: Callable[[object], bool]
-    said: str
+    words: str
 
 
 def _is_text(value: object) -> bool:
@@ -53,8 +53,8 @@ def _is_whole(value: object) -> bool:
 
 def whole_numbers(least: int) -> Kind:
     """Return the kind of whole numbers that are not below `least`."""
-    said = f"a whole number, at least {least}"
-    return Kind(lambda value: _is_whole(value) and value >= least, said)  # type: ignore[operator]
+    words = f"a whole number, at least {least}"
+    return Kind(lambda value: _is_whole(value) and value >= least, words)  # type: ignore[operator]
 
 
 def number(least: float, most: float = math.inf) -> Kind:
@@ -68,9 +68,9 @@ def number(least: float, most: float = math.inf) -> Kind:
     return Kind(holds, f"a number, {bounds}")
 
 
-def instance(said: str, *kinds: type) -> Kind:
+def instance(words: str, *kinds: type) -> Kind:
     """Return the kind of what is of one of these classes."""
-    return Kind(lambda value: isinstance(value, kinds), said)
+    return Kind(lambda value: isinstance(value, kinds), words)
 
 
 WHOLE = Kind(_is_whole, "a whole number")
@@ -93,18 +93,18 @@ def check_values(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callab
         signature = inspect.signature(function)
 
         @wraps(function)
-        def checking(*given: P.args, **named: P.kwargs) -> T:
+        def checking(*given: P.args, **kwargs: P.kwargs) -> T:
             try:
-                bound = signature.bind(*given, **named)
+                bound = signature.bind(*given, **kwargs)
             except TypeError:
-                return function(*given, **named)  # where Python says what is wrong, by its name
+                return function(*given, **kwargs)  # where Python says what is wrong, by its name
             for name, value in bound.arguments.items():
                 parameter = signature.parameters[name]
                 several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
                 for each in value if several else (value,):
                     if each is not parameter.default and name in kinds:
                         _check(name, each, kinds[name])
-            return function(*given, **named)
+            return function(*given, **kwargs)
 
         return checking
 
@@ -121,4 +121,4 @@ def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> N
 
 def _check(name: str, value: object, kind: Kind) -> None:
     if not kind.holds(value):
-        raise InputError(f"the argument {name!r} is {kind.said}, not {value!r:.60}")
+        raise InputError(f"the argument {name!r} is {kind.words}, not {value!r:.60}")

@@ -12,10 +12,10 @@ def awaitable(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Return a method as one that is awaited while a thread does it; its name begins with an a."""
 
     @wraps(call)
-    async def run_in_thread(*given: P.args, **named: P.kwargs) -> T:
+    async def run_in_thread(*given: P.args, **kwargs: P.kwargs) -> T:
         import asyncio  # which a program without an event loop does not load
 
-        return await asyncio.to_thread(call, *given, **named)
+        return await asyncio.to_thread(call, *given, **kwargs)
 
     name = call.__name__
     run_in_thread.__name__ = f"a{name}"

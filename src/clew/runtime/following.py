@@ -18,12 +18,12 @@ def follow(target: T, look: Callable[[T], object], every_s: float) -> Callable[[
 
     It ends with the object, too. What goes wrong is told once, and is tried again.
     """
-    over, found = threading.Event(), weakref.ref(target)
+    over, reference = threading.Event(), weakref.ref(target)
 
     def look_again() -> None:
         is_told = False
         while not over.wait(every_s):
-            target = found()
+            target = reference()
             if target is None:
                 return
             try:

@@ -64,9 +64,9 @@ class LazyPattern:
         return re.compile(self.pattern, self._flags)
 
     def __getattr__(self, name: str) -> object:
-        found = getattr(self.compiled, name)
-        setattr(self, name, found)  # it is looked up once
-        return found
+        value = getattr(self.compiled, name)
+        setattr(self, name, value)  # it is looked up once
+        return value
 
 
 def compile_re(pattern: str, flags: int = 0) -> re.Pattern[str]:

@@ -34,8 +34,8 @@ class Once(Generic[K]):
         with own:
             with self._lock:
                 if name in self._values:  # another thread was first
-                    known: T = self._values[name]
-                    return known
+                    stored: T = self._values[name]
+                    return stored
             try:
                 value = compute()
             except BaseException:
@@ -56,13 +56,13 @@ class Once(Generic[K]):
 
         Threads that ask for the same ones at the same time may each compute them.
         """
-        found: dict[K, T] = {}
+        values: dict[K, T] = {}
         new = []
         with self._lock:
             for name in dict.fromkeys(names):
                 if name in self._values:
                     self._values.move_to_end(name)
-                    found[name] = self._values[name]
+                    values[name] = self._values[name]
                 else:
                     new.append(name)
         if new:
@@ -71,8 +71,8 @@ class Once(Generic[K]):
                 self._values |= made
                 while len(self._values) > self._most:
                     self._values.popitem(last=False)
-            found |= made
-        return found
+            values |= made
+        return values
 
     def names(self) -> list[K]:
         """Return the names of the values that are kept, those asked for last behind the others."""

@@ -234,10 +234,10 @@ def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> l
 
 def faults(connection: Connection) -> list[str]:
     """Return what SQLite finds wrong in a file, of which it reads every page that is in use."""
-    found = [str(row[0]) for row in rows(connection, "PRAGMA integrity_check(20)")]
-    if found == ["ok"]:
+    lines = [str(row[0]) for row in rows(connection, "PRAGMA integrity_check(20)")]
+    if lines == ["ok"]:
         return []
-    return [line for each in found for line in each.splitlines() if not line.startswith("***")]
+    return [line for each in lines for line in each.splitlines() if not line.startswith("***")]
 
 
 def read_damaged(connection: Connection) -> bool:
@@ -313,14 +313,14 @@ def _read_until_damage(
 ) -> tuple[list[Row], bool]:
     """Return the rows of a range up to the first that cannot be read, and whether all could be."""
     question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key} {order}"  # noqa: S608 -- names of ours
-    found: list[Row] = []
+    sound: list[Row] = []
     try:
-        found.extend(connection.execute(question, within))
+        sound.extend(connection.execute(question, within))
     except Error as error:
         if not is_damage(error):
             raise
-        return found, False
-    return found, True
+        return sound, False
+    return sound, True
 
 
 def _middle(first: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values

@@ -35,16 +35,16 @@ class MergedHit:
 
 def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[Scoped]:
     """Return the names of the indexes with at least one document for the caller."""
-    found = []
+    indexes = []
     for name in names:
         scoped = seat.open_any(name)
         try:
             if scoped.count_documents()[1]:
-                found.append(scoped)
+                indexes.append(scoped)
         except Refusal as error:  # a key that sees none of its documents
             if error.status != 404:
                 raise
-    return found
+    return indexes
 
 
 def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> list[MergedHit]:
@@ -53,24 +53,24 @@ def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> l
     Equal ones stand in the order of their indexes. Raises a refusal, 404, where there is no
     document to search in.
     """
-    chosen = _choose_indexes(seat, [index] if index else seat.list_names())
+    indexes = _choose_indexes(seat, [index] if index else seat.list_names())
     question = Question(text=query, parameters=build_parameters(most, None))
-    found = [each.search(question) for each in chosen]
-    return _merge_hits(chosen, found)[:most]
+    of_each = [each.search(question) for each in indexes]
+    return _merge_hits(indexes, of_each)[:most]
 
 
 def _choose_indexes(seat: Access, names: Sequence[str]) -> list[Scoped]:
-    chosen = find_indexes_with_documents(seat, names)
-    if not chosen:
+    indexes = find_indexes_with_documents(seat, names)
+    if not indexes:
         raise no_such_resource("there is no document here that you may search")
-    return chosen
+    return indexes
 
 
-def _merge_hits(chosen: Sequence[Scoped], found: Sequence[Evidence]) -> list[MergedHit]:
+def _merge_hits(indexes: Sequence[Scoped], of_each: Sequence[Evidence]) -> list[MergedHit]:
     """Merge the hits of several indexes, the most relevant first."""
     rows = [
         (-relevance, place, rank, MergedHit(each.name, hit))
-        for place, (each, evidence) in enumerate(zip(chosen, found, strict=True))
+        for place, (each, evidence) in enumerate(zip(indexes, of_each, strict=True))
         for rank, (relevance, hit) in enumerate(_highest_ahead(evidence))
     ]
     rows.sort(key=lambda row: row[:3])
@@ -88,28 +88,28 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     """
     context_tokens = question.context_tokens or CONTEXT_TOKENS
     question = replace(question, context_tokens=context_tokens)
-    chosen, found, refused = [], [], None
+    indexes, of_each, refused = [], [], None
     for each in _choose_indexes(seat, seat.list_names()):
         try:
-            found.append(each.search(question))
-            chosen.append(each)
+            of_each.append(each.search(question))
+            indexes.append(each)
         except InputError as error:
             refused = refused or error
-    if refused is not None and not chosen:
+    if refused is not None and not indexes:
         raise refused
-    hits = _merge_hits(chosen, found)[: max(len(each.hits) for each in found)]
-    first = hits[0].index if hits else chosen[0].name
-    by_name = {each.name: (each, evidence) for each, evidence in zip(chosen, found, strict=True)}
+    hits = _merge_hits(indexes, of_each)[: max(len(each.hits) for each in of_each)]
+    first = hits[0].index if hits else indexes[0].name
+    by_name = {each.name: (each, evidence) for each, evidence in zip(indexes, of_each, strict=True)}
     lead, evidence = by_name[first]
     evidence = Evidence(
         query=evidence.query,
         method=evidence.method,
         where=evidence.where,
         hits=tuple(map(_name_by_index, hits)),
-        notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
+        notes=tuple(dict.fromkeys(note for each in of_each for note in each.notes)),
         prompt=evidence.prompt,
-        support=max((s for each in found if (s := each.support) is not None), default=None),
-        usage=reduce(add, (each.usage for each in found)),
+        support=max((s for each in of_each if (s := each.support) is not None), default=None),
+        usage=reduce(add, (each.usage for each in of_each)),
     )
     if listeners.on_evidence is not None:
         listeners.on_evidence(evidence)
@@ -130,8 +130,8 @@ def _name_by_index(merged: MergedHit) -> Hit:
 
 def _place_citation(by_name: Mapping[str, tuple[Scoped, Evidence]], citation: Citation) -> Citation:
     index, document = split_document("", citation.document_id)
-    found = by_name[index][0].find_document(document)
-    return citation if found is None else locate_citation(found, citation)
+    source = by_name[index][0].find_document(document)
+    return citation if source is None else locate_citation(source, citation)
 
 
 def split_document(index: str, document: str) -> tuple[str, str]:

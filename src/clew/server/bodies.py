@@ -79,10 +79,10 @@ def _integral(number: object) -> object:
 
 
 def _flag(text: object) -> object:
-    found = {"true": True, "false": False}.get(text) if isinstance(text, str) else text
-    if not isinstance(found, bool):
+    value = {"true": True, "false": False}.get(text) if isinstance(text, str) else text
+    if not isinstance(value, bool):
         raise PydanticCustomError("bool_parsing", "it is true or false")
-    return found
+    return value
 
 
 def _with_names(schema: dict[str, Any]) -> None:
@@ -102,15 +102,15 @@ Whole = Annotated[int, BeforeValidator(_check_whole_number)]  # behind the quest
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
-def one_of(known: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an annotation
+def one_of(values: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an annotation
     """Return the annotation of a text that is one of some."""
 
     def check(text: str) -> str:
-        if text not in known:
-            raise PydanticCustomError("enum", "take one of {known}", {"known": ", ".join(known)})
+        if text not in values:
+            raise PydanticCustomError("enum", "take one of {known}", {"known": ", ".join(values)})
         return text
 
-    return Annotated[str, Field(json_schema_extra={"enum": list(known)}), AfterValidator(check)]
+    return Annotated[str, Field(json_schema_extra={"enum": list(values)}), AfterValidator(check)]
 
 
 INTEGRAL = BeforeValidator(_integral)  # stands behind the bounds of a number in JSON
@@ -156,9 +156,9 @@ class AskedBody(Body):
 
         Raises InputError where one cannot be met.
         """
-        known = type(self).model_fields
+        names = type(self).model_fields
         plain = {
-            name: getattr(self, name) for name in list_plain_options("answer") if name in known
+            name: getattr(self, name) for name in list_plain_options("answer") if name in names
         }
         options = {"method": self.method, "parameters": self.parameters, "where": self.where}
         return Question(text=text, **{**options, **plain, **others})

@@ -57,14 +57,14 @@ class Caller:
 
 def authenticate(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> Caller:
     """Return the caller of a request. Raises Refusal 401 without a key, 429 over the rate."""
-    found = _identify(request, settings, keys)
-    rate = None if found.key is None else found.key.options.requests_per_minute
-    if found.key is not None and rate is not None:
-        wait_s = keys.take_request(found.key.id, rate)
+    caller = _identify(request, settings, keys)
+    rate = None if caller.key is None else caller.key.options.requests_per_minute
+    if caller.key is not None and rate is not None:
+        wait_s = keys.take_request(caller.key.id, rate)
         if wait_s:
             sentence = f"this key may send {rate} requests a minute"
             raise too_many(sentence, max(1, round(wait_s + 0.5)))
-    return found
+    return caller
 
 
 def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> Caller:

@@ -27,10 +27,10 @@ def serve_handed(settings: ServerSettings, channel: socket.socket) -> None:
         sys.exit(1)
 
 
-def _tell(channel: socket.socket, found: Sequence[str] | ClewError) -> None:
+def _tell(channel: socket.socket, message: Sequence[str] | ClewError) -> None:
     """Tell the supervisor the names of the indexes, or why none can be served."""
     channel.setblocking(True)
-    channel.sendall(pickle.dumps(found).hex().encode() + b"\n")
+    channel.sendall(pickle.dumps(message).hex().encode() + b"\n")
     channel.setblocking(False)
 
 
@@ -56,12 +56,12 @@ class _Child(Server):
         """Serve the connection that was handed over."""
         loop = asyncio.get_running_loop()
         try:
-            said, [*files], _, _ = socket.recv_fds(self._channel, 1, 1)
+            message, [*files], _, _ = socket.recv_fds(self._channel, 1, 1)
         except BlockingIOError:
             return
         except ConnectionResetError:
-            said, files = b"", []
-        if not said:
+            message, files = b"", []
+        if not message:
             loop.remove_reader(self._channel)
             self.should_exit = True
         elif not files:  # this process may open no more, and the system has closed it

@@ -82,13 +82,13 @@ def _make_records(
         return []
     most = min(body.retrieval_setting.top_k, _MOST)
     where, parameters = None if wanted is None else str(wanted), build_parameters(most, method)
-    found = index.search(
+    evidence = index.search(
         Question(text=body.query, method=method, where=where, parameters=parameters)
     )
     least = body.retrieval_setting.score_threshold or 0.0
     records = [
         _make_record(index.name, hit, score, base)
-        for hit, score in zip(found.hits, compute_relevances(found), strict=True)
+        for hit, score in zip(evidence.hits, compute_relevances(evidence), strict=True)
         if score >= least
     ]
     return records[:most]

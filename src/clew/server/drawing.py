@@ -50,8 +50,8 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
     weights = coo_array(together + _make_graph(pairs[:, 0], pairs[:, 1], counts, len(rows)))
     upper = weights.row < weights.col
     a, b, weight = (each[upper] for each in (weights.row, weights.col, weights.data))
-    kept = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
-    a, b, weight = a[kept], b[kept], weight[kept]
+    best = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
+    a, b, weight = a[best], b[best], weight[best]
     places = force_layout(_make_graph(a, b, weight, len(rows))).tolist()
     layer, n_texts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
     keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
@@ -83,10 +83,10 @@ def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_arra
     ones = csr_array(
         (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
     )
-    found = csr_array(ones @ ones.T)
-    found.setdiag(0)
-    found.eliminate_zeros()
-    return found
+    counts = csr_array(ones @ ones.T)
+    counts.setdiag(0)
+    counts.eliminate_zeros()
+    return counts
 
 
 def _find_relations(
@@ -98,13 +98,13 @@ def _find_relations(
     place[rows] = np.arange(len(rows))
     subjects, objects = (place[layer.columns[end]] for end in ("subject", "object"))
     triples = np.flatnonzero((subjects >= 0) & (objects >= 0) & (subjects != objects))
-    found: dict[tuple[int, int], list[str]] = {}
+    relations: dict[tuple[int, int], list[str]] = {}
     ends = np.sort(np.stack([subjects[triples], objects[triples]], axis=1), axis=1).tolist()
     for (a, b), relation in zip(ends, layer.relations(triples.tolist()), strict=True):
-        known = found.setdefault((a, b), [])
-        if relation not in known:
-            known.append(relation)
-    return found
+        names = relations.setdefault((a, b), [])
+        if relation not in names:
+            names.append(relation)
+    return relations
 
 
 def _make_graph(a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], n: int) -> csr_array:
@@ -186,11 +186,11 @@ def _find_stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
             yield _make_edge(subject, f"chunk:{chunk}", "contains")
 
 
-def _find_subgraph_edges(found: Subgraph) -> Iterator[ThreadEdge]:
-    keys = {each.id: _make_key(each) for each in found.nodes}
-    for terminal in found.terminals:
+def _find_subgraph_edges(graph: Subgraph) -> Iterator[ThreadEdge]:
+    keys = {each.id: _make_key(each) for each in graph.nodes}
+    for terminal in graph.terminals:
         yield _make_edge(_QUERY, _make_key(terminal))
-    for each in found.edges:
+    for each in graph.edges:
         yield _make_edge(keys[each.a], keys[each.b], each.kind)
 
 

@@ -96,20 +96,20 @@ class Access:
 
     def make_refusal(self, error: ClewError) -> refusals.Refusal:
         """Return the refusal for an error; paths and addresses are for admins only."""
-        found = refusals.make_refusal(error)
+        refusal = refusals.make_refusal(error)
         if isinstance(error, ModelError):
             _log.warning("%s", error)
         if isinstance(error, refusals.Refusal) or self.caller.may("admin"):
-            return found
+            return refusal
         if isinstance(error, ModelError):
-            return refusals.Refusal(found.status, found.code, refusals.describe_briefly(error))
+            return refusals.Refusal(refusal.status, refusal.code, refusals.describe_briefly(error))
         return refusals.Refusal(
-            found.status, found.code, self.server.indexes.hide_paths(str(found))
+            refusal.status, refusal.code, self.server.indexes.hide_paths(str(refusal))
         )
 
-    async def run(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work` in one of the server's threads, and return its result."""
-        return await run_in_thread(partial(work, *args, **named), self.server.threads)
+        return await run_in_thread(partial(work, *args, **kwargs), self.server.threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +136,8 @@ class Call(Access):
     def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
         """Return one page of a list, as the query parameters say."""
         part = self.read_query(query)
-        chosen = items[part.offset : part.offset + part.limit]
-        return Listed(items=tuple(chosen), total=len(items))
+        page = items[part.offset : part.offset + part.limit]
+        return Listed(items=tuple(page), total=len(items))
 
     def open_named_index(
         self, scope: Scope = "read", bounds: AskedBody | None = None
@@ -168,16 +168,16 @@ class Call(Access):
 
     def check_kind(self, *kinds: str) -> str:
         """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
-        told = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
-        if told and told not in kinds:
-            raise refusals.no_such_kind(told, kinds)
-        return told
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+        if kind and kind not in kinds:
+            raise refusals.no_such_kind(kind, kinds)
+        return kind
 
     async def read_bytes(self, most: int | None = None) -> bytes:
         """Return the body. Raises Refusal 413 where it is too long."""
         most, parts, size = most or self.server.settings.body_bytes, [], 0
-        told = self.request.headers.get("content-length", "")
-        if told.isascii() and told.isdigit() and int(told[:20]) > most:
+        length = self.request.headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length[:20]) > most:
             raise refusals.too_large(f"a request has at most {most:,} bytes")
         async for part in self.request.stream():
             size += len(part)
@@ -302,13 +302,13 @@ class EndpointGroup:
         return add
 
 
-def make_reply(found: object, status: int = 200) -> Response:
+def make_reply(value: object, status: int = 200) -> Response:
     """Return the response for the result of a handler."""
-    if isinstance(found, Response):
-        return found
-    if found is None:
+    if isinstance(value, Response):
+        return value
+    if value is None:
         return Response(status_code=204)
-    return JSONResponse(plain(found), status_code=status)
+    return JSONResponse(plain(value), status_code=status)
 
 
 def dump_json(value: object) -> str:

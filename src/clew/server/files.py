@@ -128,11 +128,11 @@ def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) 
     missing = next((i for i, row in zip(document_ids, rows, strict=True) if row < 0), None)
     if missing is not None:
         raise InputError(f"there is no document {missing!r:.200} in this index")
-    found = [(d.id, find_origin(d, folder)) for d in snapshot.documents(rows)] if rows else []
-    named = {document_id: file for document_id, file in found if file is not None}
-    if any(may_have_others for _, may_have_others in named.values()):
-        _check_whole(snapshot, folder, named)
-    paths = sorted({path for path, _ in named.values()})
+    pairs = [(d.id, find_origin(d, folder)) for d in snapshot.documents(rows)] if rows else []
+    origins = {document_id: file for document_id, file in pairs if file is not None}
+    if any(may_have_others for _, may_have_others in origins.values()):
+        _check_whole(snapshot, folder, origins)
+    paths = sorted({path for path, _ in origins.values()})
     names = [PurePosixPath(path.relative_to(folder)).as_posix() for path in paths]
     return Removal(documents=list(document_ids), files=names)
 
@@ -142,8 +142,8 @@ def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
 
     Raises IndexLocked, and removes nothing, while another process writes.
     """
-    known = set(index.documents())
-    if left := [each for each in removal.documents if each in known]:
+    present = set(index.documents())
+    if left := [each for each in removal.documents if each in present]:
         index.remove(left)
     for name in removal.files:
         path = folder / name
@@ -155,13 +155,13 @@ def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
                 break
 
 
-def _check_whole(snapshot: Snapshot, folder: Path, named: dict[str, tuple[Path, bool]]) -> None:
+def _check_whole(snapshot: Snapshot, folder: Path, origins: dict[str, tuple[Path, bool]]) -> None:
     """Raise InputError where only some documents of a file are named."""
     headers = snapshot.document_layer.headers()
-    all_of = Counter(found[0] for each in headers if (found := find_origin(each, folder)))
-    chosen = Counter(path for path, _ in named.values())
-    for document_id, (path, _) in named.items():
-        if chosen[path] < all_of[path]:
+    all_of = Counter(origin[0] for each in headers if (origin := find_origin(each, folder)))
+    counts = Counter(path for path, _ in origins.values())
+    for document_id, (path, _) in origins.items():
+        if counts[path] < all_of[path]:
             name = path.relative_to(folder).as_posix()
             raise InputError(
                 f"{document_id!r:.200} is one of {all_of[path]:,} documents of the uploaded file"

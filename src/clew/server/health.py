@@ -47,8 +47,8 @@ async def _report_measures(call: Call) -> Response:
 def _write_measures(server: ServerState, key: Key | None) -> bytes:
     """Write all metrics in Prometheus' text format; the spending of one key, if given."""
     registry = CollectorRegistry()
-    known = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
-    registry.register(Known(known))
+    metrics = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
+    registry.register(Known(metrics))
     return server.measures.write() + generate_latest(registry)
 
 
@@ -86,12 +86,12 @@ def _measure_processes() -> Iterable[Metric]:
     summed: dict[str, Metric] = {}
     for pid in _list_processes():
         for each in ProcessCollector(pid=partial(str, pid), registry=None).collect():
-            known = summed.setdefault(each.name, each)
-            if known is each:
+            total = summed.setdefault(each.name, each)
+            if total is each:
                 continue
-            [sample], [more] = known.samples, each.samples
+            [sample], [more] = total.samples, each.samples
             combine = min if each.name == "process_start_time_seconds" else operator.add
-            known.samples = [sample._replace(value=combine(sample.value, more.value))]
+            total.samples = [sample._replace(value=combine(sample.value, more.value))]
     return summed.values()
 
 

@@ -34,16 +34,16 @@ class Indexes:
         self._database = database
         self._open: dict[str, Index | Shards] = {}
         self._files: dict[str, int | None] = {}  # what is open of them
-        self._known: dict[str, Path] = dict(settings.indexes)
+        self._folders: dict[str, Path] = dict(settings.indexes)
         self._lock = threading.Lock()
 
     def list_folders(self) -> dict[str, Path]:
         """Return the folder of each index by name, those named at the start first."""
         own = self._database.read_rows("SELECT name, folder FROM own_index ORDER BY name")
         made = {name: self._find_folder(folder) for name, folder in own}
-        named = self._settings.indexes
-        self._known = {**named, **{n: at for n, at in made.items() if n not in named}}
-        return self._known
+        given = self._settings.indexes
+        self._folders = {**given, **{n: at for n, at in made.items() if n not in given}}
+        return self._folders
 
     def _find_folder(self, written: str) -> Path:
         """Return the folder of an index that was made here, from its row."""
@@ -61,10 +61,10 @@ class Indexes:
 
     def find_folder(self, name: str) -> Path:
         """Return the folder of an index. Raises Refusal 404 where there is none."""
-        found = self.list_folders().get(name)
-        if found is None:
+        folder = self.list_folders().get(name)
+        if folder is None:
             raise no_such_resource(f"there is no index {name!r:.80} here")
-        return found
+        return folder
 
     def get(self, name: str) -> Index | Shards:
         """Return the index of a name, open for all requests. Raises Refusal 404 if none has it."""
@@ -75,13 +75,13 @@ class Indexes:
             if name in self._open and (folder is None or file != self._files[name]):
                 self._open.pop(name).close()
             folder = self.find_folder(name)
-            found = self._open.get(name)
-            if found is None or found.folder != folder:
+            index = self._open.get(name)
+            if index is None or index.folder != folder:
                 self._files[name] = file
-                found = self._open[name] = self._open_index(folder)
-                if isinstance(found, Index) and opening.address_of(folder) is not None:
-                    found.follow()
-            return found
+                index = self._open[name] = self._open_index(folder)
+                if isinstance(index, Index) and opening.address_of(folder) is not None:
+                    index.follow()
+            return index
 
     @contextmanager
     def open_writer(self, name: str) -> Iterator[Index]:
@@ -179,7 +179,7 @@ class Indexes:
         """Replace paths in a text by the names of indexes, for callers without `admin`."""
         with suppress(StoreUnavailable):  # which may be what the text tells of
             self.list_folders()
-        for name, folder in self._known.items():
+        for name, folder in self._folders.items():
             for path in {opening.describe_place(folder), str(folder), str(folder.resolve())}:
                 text = text.replace(path, name)
         home = self._settings.home

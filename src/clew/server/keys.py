@@ -44,8 +44,8 @@ class KeyOptions:
         if self.scope not in SCOPES:
             raise InputError(f"a key's scope is one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
         if self.citations not in CITATIONS:
-            known = ", ".join(CITATIONS)
-            raise InputError(f"citations are one of {known}, not {self.citations!r:.40}")
+            names = ", ".join(CITATIONS)
+            raise InputError(f"citations are one of {names}, not {self.citations!r:.40}")
         for name in self.indexes:
             check_name(name)
         if to_filter(self.where) is not None and self.scope != "read":
@@ -58,10 +58,10 @@ class KeyOptions:
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Self:
         """Return options from JSON. Raises InputError for an unknown option."""
-        known = {each.name for each in fields(cls)}
+        names = {each.name for each in fields(cls)}
         for name in values:
-            if name not in known:
-                raise InputError(f"a key has no option {name!r:.40}: take of {', '.join(known)}")
+            if name not in names:
+                raise InputError(f"a key has no option {name!r:.40}: take of {', '.join(names)}")
         return cls(**{**values, "indexes": tuple(values.get("indexes", ()))})
 
 
@@ -111,17 +111,17 @@ class Keys:
 
     def revoke(self, key_id: str) -> Key:
         """End a key. Raises InputError where there is none of that id or name."""
-        found = [k for k in self.list_keys() if key_id in (k.id, k.name) and k.revoked is None]
-        if not found:
+        matches = [k for k in self.list_keys() if key_id in (k.id, k.name) and k.revoked is None]
+        if not matches:
             raise InputError(f"there is no key {key_id!r:.60}: see 'clew keys list'")
-        if len(found) > 1:
+        if len(matches) > 1:
             raise InputError(f"several keys are called {key_id!r:.60}: name one by its id")
         with self._database.writing() as connection:
             connection.execute(
-                "UPDATE key SET revoked = ? WHERE id = ?", (time.time(), found[0].id)
+                "UPDATE key SET revoked = ? WHERE id = ?", (time.time(), matches[0].id)
             )
-            connection.execute("DELETE FROM session WHERE key = ?", (found[0].id,))
-        return found[0]
+            connection.execute("DELETE FROM session WHERE key = ?", (matches[0].id,))
+        return matches[0]
 
     def find(self, text: str) -> Key | None:
         """Return the valid key of a text, or None."""
@@ -135,10 +135,10 @@ class Keys:
 
     def find_by_id(self, key_id: str) -> Key | None:
         """Return the valid key of an id, or None."""
-        found = self._database.read_rows(
+        matches = self._database.read_rows(
             "SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,)
         )
-        return _make_key(found[0]) if found else None
+        return _make_key(matches[0]) if matches else None
 
     def take_request(self, key_id: str, per_minute: int) -> float:
         """Take a request from what a key may send, which refills within a minute.
@@ -176,8 +176,8 @@ class Keys:
     def find_by_session(self, text: str) -> Key | None:
         """Return the valid key of a session's cookie, or None."""
         question = "SELECT key FROM session WHERE digest = ? AND ends > ?"
-        found = self._database.read_rows(question, (_digest(text), time.time()))
-        return self.find_by_id(found[0][0]) if found else None
+        matches = self._database.read_rows(question, (_digest(text), time.time()))
+        return self.find_by_id(matches[0][0]) if matches else None
 
     def end_session(self, text: str) -> None:
         with self._database.writing() as connection:

@@ -38,7 +38,7 @@ class AsJson(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        found = {
+        line = {
             "time": format_time(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -46,8 +46,8 @@ class AsJson(logging.Formatter):
             **getattr(record, _DETAILS, {}),
         }
         if record.exc_info:
-            found["exception"] = self.formatException(record.exc_info)
-        return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
 
 
 class AsText(logging.Formatter):

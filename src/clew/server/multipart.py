@@ -58,8 +58,8 @@ async def receive_upload(
     Raises a refusal for more than the settings allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
     """
-    told, most = request.headers.get("content-length", ""), settings.upload_bytes
-    if told.isascii() and told.isdigit() and int(told[:20]) > most:
+    length, most = request.headers.get("content-length", ""), settings.upload_bytes
+    if length.isascii() and length.isdigit() and int(length[:20]) > most:
         raise too_large(f"a request of this kind has at most {most:,} bytes")
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")

@@ -26,7 +26,7 @@ async def handle_search(call: Call) -> Response:
     body = await call.read_body(WebSearchBody)
     index = call.request.path_params.get("index") or call.request.query_params.get("index", "")
     most = min(body.count, _MOST)
-    found = await call.run(partial(across.search_indexes, call, body.query, most=most, index=index))
+    hits = await call.run(partial(across.search_indexes, call, body.query, most=most, index=index))
     base = find_base(call.request, call.server.settings)
     return respond(
         [
@@ -35,7 +35,7 @@ async def handle_search(call: Call) -> Response:
                 "title": hit.head or hit.document_id,
                 "snippet": hit.text,
             }
-            for name, hit in ((each.index, each.hit) for each in found)
+            for name, hit in ((each.index, each.hit) for each in hits)
         ]
     )
 

@@ -79,7 +79,7 @@ def describe_endpoints(endpoints: Sequence[RestEndpoint]) -> Schema:
 def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
     # A job that was waited for has another status.
     statuses = (endpoint.status, *((200,) if "wait" in endpoint.query.model_fields else ()))
-    told: Schema = {
+    item: Schema = {
         "operationId": f"{endpoint.group}_{endpoint.call.__name__}",
         "summary": endpoint.summary,
         "tags": [endpoint.group],
@@ -96,15 +96,15 @@ def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
         "security": [{"key": []}, {"session": []}, {}] if endpoint.scope else [{}],
     }
     if endpoint.scope:
-        told["description"] = f"Needs a key of the scope '{endpoint.scope}', where keys are needed."
+        item["description"] = f"Needs a key of the scope '{endpoint.scope}', where keys are needed."
     if endpoint.body is not None:
         content = _wrap_json(_make_schema(endpoint.body, schemas, "validation"))
         if endpoint.upload:
             content[FORM] = _describe_form(endpoint, schemas)
-        told["requestBody"] = {"required": True, "content": content}
+        item["requestBody"] = {"required": True, "content": content}
     if endpoint.bytes_of:
-        told["requestBody"] = {"required": True, "content": {endpoint.bytes_of: {}}}
-    return told
+        item["requestBody"] = {"required": True, "content": {endpoint.bytes_of: {}}}
+    return item
 
 
 def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
@@ -144,14 +144,14 @@ def _list_refusals(endpoint: RestEndpoint) -> Iterator[int]:
 
 
 def _describe_refusal(why: str, *, waits: bool = False) -> Schema:
-    found: Schema = {
+    response: Schema = {
         "description": why,
         "content": _wrap_json({"$ref": _REF.format(model="Refused")}),
     }
     if waits:
         about = "seconds until another attempt"
-        found["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer"}}}
-    return found
+        response["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer"}}}
+    return response
 
 
 def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
@@ -166,15 +166,15 @@ def _list_parameters(endpoint: RestEndpoint) -> Iterator[Schema]:
     query = TypeAdapter(endpoint.query).json_schema()
     for name, schema in query.get("properties", {}).items():
         about = schema.pop("description")
-        kept = {key: value for key, value in schema.items() if key != "title"}
-        if kept.get("default") == "":
-            del kept["default"]  # nothing is asked for
+        fields = {key: value for key, value in schema.items() if key != "title"}
+        if fields.get("default") == "":
+            del fields["default"]  # nothing is asked for
         yield {
             "name": name,
             "in": "query",
             "required": name in query.get("required", ()),
             "description": about,
-            "schema": kept,
+            "schema": fields,
         }
     headers = dict(endpoint.headers)
     if "{index}" in endpoint.path:
@@ -231,13 +231,13 @@ def _wrap_json(schema: Schema) -> dict[str, Schema]:
 
 def _make_schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN401 -- any type, and pydantic's literal
     """Return the schema of a type; those of the types in it go to `schemas`."""
-    found = TypeAdapter(kind).json_schema(mode=mode, ref_template=_REF)
-    for name, one in found.pop("$defs", {}).items():
+    schema = TypeAdapter(kind).json_schema(mode=mode, ref_template=_REF)
+    for name, one in schema.pop("$defs", {}).items():
         _keep_schema(schemas, name, one)
-    if not {"properties", "oneOf"} & set(found):
-        return found
+    if not {"properties", "oneOf"} & set(schema):
+        return schema
     name = "_".join(each.__name__ for each in (get_origin(kind) or kind, *get_args(kind)))
-    _keep_schema(schemas, name, found)
+    _keep_schema(schemas, name, schema)
     return {"$ref": _REF.format(model=name)}
 
 

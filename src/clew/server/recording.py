@@ -29,7 +29,7 @@ class Recorder:
             return
         server: ServerState = scope["app"].state.server
         headers = Headers(scope=scope)
-        known = scope["clew.request"] = request_records.begin_record(
+        record = scope["clew.request"] = request_records.begin_record(
             headers.get(ID_HEADER, ""), headers.get(GENERATION_HEADER, "")
         )
         began, status, size = time.perf_counter(), 0, 0
@@ -38,10 +38,10 @@ class Recorder:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = MutableHeaders(scope=message)
-                told[ID_HEADER] = known.id
-                if known.read is not None and known.read.is_open:
-                    told[GENERATION_HEADER] = str(known.read.generation)
+                reply = MutableHeaders(scope=message)
+                reply[ID_HEADER] = record.id
+                if record.read is not None and record.read.is_open:
+                    reply[GENERATION_HEADER] = str(record.read.generation)
             elif message["type"] == "http.response.body":
                 size += len(message.get("body", b""))
             await send(message)
@@ -50,7 +50,7 @@ class Recorder:
         server.measures.under_way.inc()
         failed = _FAILED
         try:
-            with tracing.open_span(method, {"clew.request": known.id}, headers=headers) as span:
+            with tracing.open_span(method, {"clew.request": record.id}, headers=headers) as span:
                 try:
                     await self._app(scope, receive, send_and_count)
                     failed = GONE
@@ -77,17 +77,17 @@ def _record_end(
     scope: Scope, method: str, route: str, status: int, seconds: float, size: int
 ) -> None:
     server: ServerState = scope["app"].state.server
-    known: request_records.RequestRecord = scope["clew.request"]
+    record: request_records.RequestRecord = scope["clew.request"]
     server.measures.requests.labels(method, route, str(status)).inc()
     server.measures.request_seconds.labels(method, route).observe(seconds)
-    for *labels, asked_seconds in known.questions:
+    for *labels, asked_seconds in record.questions:
         server.measures.question_seconds.labels(*labels).observe(asked_seconds)
     if route in health.PATHS:
         return
-    caller = known.caller
-    index = known.index or str(scope.get("path_params", {}).get("index", ""))
+    caller = record.caller
+    index = record.index or str(scope.get("path_params", {}).get("index", ""))
     details = {
-        "request": known.id,
+        "request": record.id,
         "caller": caller.name if caller else "",
         "key": caller.key.id if caller and caller.key else "",
         "user": caller.user if caller else "",
@@ -95,7 +95,7 @@ def _record_end(
         "route": route,
         "index": index if is_name(index) else "",
         "status": status,
-        "tokens": known.tokens,
+        "tokens": record.tokens,
     }
     peer = scope["client"][0] if scope.get("client") else ""
     server.audit.add({**details, "peer": peer})

@@ -55,32 +55,32 @@ class ScopedIndex(Scoped):
 
     # -- what may be seen ---------------------------------------------------------------------
 
-    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
+    def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
         """Combine the filter of a request with the caller's own.
 
         What is asked for is tried on the caller's documents first, so that no error tells of
         fields or values of others.
         """
-        own, wanted = to_filter(self.caller.where), self._read_filter(asked)
+        own, wanted = to_filter(self.caller.where), self._read_filter(where)
         if wanted is None or own is None:
             return own if wanted is None else wanted
         if not len(match.find_rows(self.snapshot(), wanted)):
             raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
         return own & wanted
 
-    def _read_filter(self, asked: str | Filter | None) -> Filter | None:
+    def _read_filter(self, where: str | Filter | None) -> Filter | None:
         """Return the filter of a request, with its fields as the caller's documents call them."""
-        wanted = to_filter(asked)
+        wanted = to_filter(where)
         if wanted is None:
             return None
         wanted = match.resolve_fields(self.snapshot(), wanted)
         self.check_fields(match.collect_fields(wanted))
         return wanted
 
-    def snapshot(self, asked: str | Filter | None = None) -> Snapshot:
+    def snapshot(self, where: str | Filter | None = None) -> Snapshot:
         """Return the newest generation of the documents that the caller may see."""
         own = to_filter(self.caller.where)
-        if asked is None or not str(asked).strip():
+        if where is None or not str(where).strip():
             if own is None:
                 return self.index.snapshot()
             try:
@@ -89,7 +89,7 @@ class ScopedIndex(Scoped):
                 # The sentence would name the filter, which is not the caller's to know.
                 raise no_such_resource("this index has no document that your key may see") from None
         with self._refuse_if_changed():
-            return self.index.snapshot(self.narrow_filter(asked))
+            return self.index.snapshot(self.narrow_filter(where))
 
     @contextmanager
     def _refuse_if_changed(self) -> Iterator[None]:
@@ -104,8 +104,8 @@ class ScopedIndex(Scoped):
                 ) from None
             raise
 
-    def check_where(self, asked: str | None) -> None:
-        self.snapshot(asked)
+    def check_where(self, where: str | None) -> None:
+        self.snapshot(where)
 
     def has_match(self, wanted: Filter) -> bool:
         return bool(len(match.find_rows(self.snapshot(), wanted)))
@@ -117,18 +117,18 @@ class ScopedIndex(Scoped):
     # -- questions ----------------------------------------------------------------------------
 
     def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
-        with self.record_question("classify") as asked, self._refuse_if_changed():
-            found = self.index.classify(self.narrow(question), label=label, name_weight=name_weight)
-            asked.method = found.evidence.method
-        return replace(found, evidence=self.hide_server(found.evidence, question.where))
+        with self.record_question("classify") as record, self._refuse_if_changed():
+            reply = self.index.classify(self.narrow(question), label=label, name_weight=name_weight)
+            record.method = reply.evidence.method
+        return replace(reply, evidence=self.hide_server(reply.evidence, question.where))
 
     def hop(self, start: str, *, query: str, chunks: int, where: str | None = None) -> Evidence:
         """Do as `Index.hop` does."""
-        with self.record_question("hop") as asked, self._refuse_if_changed():
-            asked.method = "hop"
+        with self.record_question("hop") as record, self._refuse_if_changed():
+            record.method = "hop"
             wanted = self.narrow_filter(where)
-            found = self.index.hop(start, query=query, chunks=chunks, where=wanted)
-        return self.hide_server(found, where)
+            evidence = self.index.hop(start, query=query, chunks=chunks, where=wanted)
+        return self.hide_server(evidence, where)
 
     def plan(self, documents: Sequence[Document] | None, **given: Any) -> Plan:  # noqa: ANN401 -- as `Index.plan` takes them
         """Do as `Index.plan` does, for some documents or those of the index."""
@@ -147,9 +147,9 @@ class ScopedIndex(Scoped):
         seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.find_rows(seen, wanted)
-        chosen = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
-        lines = snapshot_views.view_document_lines(seen, chosen[offset : offset + limit])
-        return Listed(items=lines, total=len(chosen))
+        matches = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
+        lines = snapshot_views.view_document_lines(seen, matches[offset : offset + limit])
+        return Listed(items=lines, total=len(matches))
 
     def list_snapshots(self) -> tuple[Snapshot]:
         return (self.snapshot(),)
@@ -160,10 +160,10 @@ class ScopedIndex(Scoped):
     def row(self, name: str) -> dict[str, Any]:
         """Describe a row as `Index.show` does. Raises a refusal, 404, where there is none."""
         try:
-            found = describe.describe_row(self.snapshot(), name)
+            view = describe.describe_row(self.snapshot(), name)
         except InputError:
             raise no_such_resource(f"this index has nothing called {name!r:.200}") from None
-        return found if self.caller.may("admin") else describe.without_sources(found)
+        return view if self.caller.may("admin") else describe.without_sources(view)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
         """Delete a document, and the file that it came from below the folder of uploaded ones.
@@ -205,11 +205,11 @@ class ScopedIndex(Scoped):
         """
         with self._compute():
             seen = self.snapshot(where)
-            found = themes(seen)
-            row = found.find(parent) if parent else -1
+            levels = themes(seen)
+            row = levels.find(parent) if parent else -1
             if parent and row < 0:
                 raise no_such_resource(f"this index has no theme {parent!r:.200}")
-            rows = found.children(row) if parent else found.of_level(level)
+            rows = levels.children(row) if parent else levels.of_level(level)
             described = describe_themes(seen, rows[offset : offset + limit])
         if not self.caller.may("admin"):
             described = [
@@ -254,7 +254,7 @@ class ScopedIndex(Scoped):
     def describe(self) -> IndexView:
         """Describe the index; size and cost only to callers who see all of it."""
         seen = self.snapshot()
-        found = IndexView(
+        view = IndexView(
             name=self.name,
             n_documents=len(seen.layer("document")),
             n_chunks=len(seen.layer("chunk")),
@@ -264,12 +264,12 @@ class ScopedIndex(Scoped):
             fields=seen.get(snapshot_views.FIELDS),
         )
         if self.is_bound:
-            return found
+            return view
         whole = self.index.show()
-        kept = {name: whole[name] for name in ("generation", "size_bytes", "wasted", "extraction")}
+        rest = {name: whole[name] for name in ("generation", "size_bytes", "wasted", "extraction")}
         return replace(
-            found,
-            **kept,
+            view,
+            **rest,
             cost=None if isinstance(whole["cost"], str) else whole["cost"],
             folder=str(self.index.folder) if self.caller.may("admin") else None,
         )

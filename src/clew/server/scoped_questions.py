@@ -55,11 +55,11 @@ class Scoped:
         """What is searched and asked."""
 
     @abstractmethod
-    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
+    def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
         """Combine the filter of a request with the caller's own."""
 
     @abstractmethod
-    def check_where(self, asked: str | None) -> None:
+    def check_where(self, where: str | None) -> None:
         """Raise a refusal or InputError for a filter by which nothing may be asked."""
 
     @abstractmethod
@@ -111,47 +111,47 @@ class Scoped:
 
     def search(self, question: Question) -> Evidence:
         """Do as `Index.search` does."""
-        with self.record_question("search") as asked, self._refuse_if_changed():
-            found = self.askable.search(self.narrow(question))
-            asked.method = found.method
-        return self.hide_server(found, question.where)
+        with self.record_question("search") as record, self._refuse_if_changed():
+            evidence = self.askable.search(self.narrow(question))
+            record.method = evidence.method
+        return self.hide_server(evidence, question.where)
 
     def ask(self, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
         """Do as `Index.ask` does."""
 
-        def tell(found: Evidence) -> None:
+        def tell(evidence: Evidence) -> None:
             if listeners.on_evidence is not None:
-                listeners.on_evidence(self.hide_server(found, question.where))
+                listeners.on_evidence(self.hide_server(evidence, question.where))
 
-        with self.record_question("ask") as asked, self._refuse_if_changed():
-            found = self.askable.ask(
+        with self.record_question("ask") as record, self._refuse_if_changed():
+            answer = self.askable.ask(
                 self.narrow(question),
                 on_evidence=tell,
                 on_text=listeners.on_text,
                 on_citation=listeners.on_citation,
             )
-            asked.method = found.evidence.method
-        found = replace(found, evidence=self.hide_server(found.evidence, question.where))
+            record.method = answer.evidence.method
+        answer = replace(answer, evidence=self.hide_server(answer.evidence, question.where))
         if self.caller.may("admin"):
-            return found
-        passages = hide_sources(found.context.passages)
+            return answer
+        passages = hide_sources(answer.context.passages)
         return replace(
-            found,
-            context=replace(found.context, passages=passages),
-            citations=hide_sources(found.citations),
+            answer,
+            context=replace(answer.context, passages=passages),
+            citations=hide_sources(answer.citations),
         )
 
     def prove(self, question: Question) -> Proof:
         """Ask a question, and return the proof of its answer."""
-        found = build_proof(self.ask(question), self.list_snapshots())
-        return replace(found, generation=0) if self.is_bound else found  # it counts all writes
+        proof = build_proof(self.ask(question), self.list_snapshots())
+        return replace(proof, generation=0) if self.is_bound else proof  # it counts all writes
 
     def verify(self, proof: Proof) -> Verified:
         """Return what is left of a proof in the documents that the caller sees."""
-        found = verify_proof(proof, self.list_snapshots())
+        verified = verify_proof(proof, self.list_snapshots())
         if self.caller.may("admin"):
-            return found
-        return replace(found, quotes=hide_sources(found.quotes))
+            return verified
+        return replace(verified, quotes=hide_sources(verified.quotes))
 
     def narrow(self, question: Question) -> Question:
         """Return a question of the documents that the caller sees, within the caller's budget."""
@@ -160,30 +160,30 @@ class Scoped:
     @contextmanager
     def record_question(self, kind: str) -> Iterator[_MethodUsed]:
         """Record the block as a question, in a span and for the metrics."""
-        asked, began = _MethodUsed(), time.perf_counter()
+        record, began = _MethodUsed(), time.perf_counter()
         with tracing.open_span(kind, {"clew.index": self.name}) as span, self._compute():
-            yield asked
-            span.set_attribute("clew.method", asked.method)
+            yield record
+            span.set_attribute("clew.method", record.method)
         seconds = time.perf_counter() - began
-        request_records.find_record().questions.append((self.name, kind, asked.method, seconds))
+        request_records.find_record().questions.append((self.name, kind, record.method, seconds))
 
-    def hide_server(self, found: Evidence, where: str | Filter | None) -> Evidence:
+    def hide_server(self, evidence: Evidence, where: str | Filter | None) -> Evidence:
         """Return evidence without what is not the caller's to know.
 
         It names the filter of the request, not the caller's own, and no paths of the server.
         """
         if self.is_bound:
-            found = replace(found, where=str(where or ""))
+            evidence = replace(evidence, where=str(where or ""))
         if not self.caller.may("admin"):
-            paths = (replace(each, steps=hide_sources(each.steps)) for each in found.paths)
-            hits = hide_sources(found.hits)
-            found = replace(found, hits=hits, paths=tuple(paths))
-        return found
+            paths = (replace(each, steps=hide_sources(each.steps)) for each in evidence.paths)
+            hits = hide_sources(evidence.hits)
+            evidence = replace(evidence, hits=hits, paths=tuple(paths))
+        return evidence
 
     def document(self, document_id: str) -> DocumentView:
         """Return a document. Raises a refusal, 404, where there is none."""
-        found = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
-        return found if self.caller.may("admin") else replace(found, source=found.id)
+        view = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
+        return view if self.caller.may("admin") else replace(view, source=view.id)
 
     def hide_models(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
         """Return the recipe; addresses of models only to admins."""
@@ -197,9 +197,9 @@ class Scoped:
         }
 
 
-def hide_sources(found: Iterable[Any]) -> tuple[Any, ...]:
+def hide_sources(items: Iterable[Any]) -> tuple[Any, ...]:
     """Replace the paths of hits, steps, passages or citations by document ids."""
-    return tuple(replace(each, source=each.document_id) for each in found)
+    return tuple(replace(each, source=each.document_id) for each in items)
 
 
 def make_shards_refusal(name: str) -> Refusal:
@@ -226,17 +226,17 @@ class ScopedShards(Scoped):
         """Wait in the block for the shards, which compute."""
         return nullcontext()
 
-    def narrow_filter(self, asked: str | Filter | None = None) -> Filter | None:
+    def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
         """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
         if self.is_bound:
             raise make_shards_refusal(self.name)
-        wanted = to_filter(asked)
+        wanted = to_filter(where)
         if wanted is not None:
             self.check_fields({each.casefold() for each in collect_fields(wanted)})
         return wanted
 
-    def check_where(self, asked: str | None) -> None:
-        self.askable.sizes(self.narrow_filter(asked))
+    def check_where(self, where: str | None) -> None:
+        self.askable.sizes(self.narrow_filter(where))
 
     def has_match(self, wanted: Filter) -> bool:
         try:
@@ -252,10 +252,10 @@ class ScopedShards(Scoped):
     def find_snapshot(self, document_id: str) -> Snapshot:
         """Return the snapshot of the shard in which a document is. Raises a refusal, 404."""
         self.narrow_filter()
-        found = self.askable.holding(document_id)
-        if found is None:
+        snapshot = self.askable.holding(document_id)
+        if snapshot is None:
             raise snapshot_views.make_missing_document(document_id)
-        return found
+        return snapshot
 
     def list_snapshots(self) -> list[Snapshot]:
         self.narrow_filter()

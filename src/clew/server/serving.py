@@ -123,9 +123,9 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
             self,
             *args: Any,  # noqa: ANN401 -- uvicorn's
             on_closed: Callable[[], None] = lambda: None,
-            **named: Any,  # noqa: ANN401
+            **kwargs: Any,  # noqa: ANN401
         ) -> None:
-            super().__init__(*args, **named)
+            super().__init__(*args, **kwargs)
             self._on_closed = on_closed
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -53,21 +53,21 @@ def select_documents(
     without that field come last, and equal ones in the order of their ids.
     """
     headers = snapshot.get(_HEADERS)
-    chosen: list[int] = rows.tolist()
+    selected: list[int] = rows.tolist()
     if pattern:
-        ids = [headers[row].id for row in chosen]
-        named = set(match_ids(pattern, ids))
-        chosen = [row for row, each in zip(chosen, ids, strict=True) if each in named]
+        ids = [headers[row].id for row in selected]
+        matching = set(match_ids(pattern, ids))
+        selected = [row for row, each in zip(selected, ids, strict=True) if each in matching]
     name = sort.removeprefix("-")
     if name in {"", "id"}:
-        return chosen[::-1] if sort.startswith("-") else chosen
+        return selected[::-1] if sort.startswith("-") else selected
     if name != "title" and not any(name in each.metadata for each in headers):
         raise InputError(f"no document has the field {name!r:.80} to sort by")
-    values = {row: _make_sort_key(headers[row], name) for row in chosen}
-    last = [row for row in chosen if values[row] is None]
-    kept = [row for row in chosen if values[row] is not None]
-    kept.sort(key=lambda row: cast("tuple[int, float, str]", values[row]), reverse=sort[:1] == "-")
-    return kept + last
+    values = {row: _make_sort_key(headers[row], name) for row in selected}
+    last = [row for row in selected if values[row] is None]
+    first = [row for row in selected if values[row] is not None]
+    first.sort(key=lambda row: cast("tuple[int, float, str]", values[row]), reverse=sort[:1] == "-")
+    return first + last
 
 
 def _make_sort_key(document: Document, name: str) -> tuple[int, float, str] | None:
@@ -96,8 +96,8 @@ def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
     [row] = snapshot.layer("document").rows([document_id])
     if row < 0:
         raise make_missing_document(document_id)
-    [found] = snapshot.documents([row])
-    return make_view(DocumentView, found, chunks=_view_chunks(snapshot, row, found))
+    [document] = snapshot.documents([row])
+    return make_view(DocumentView, document, chunks=_view_chunks(snapshot, row, document))
 
 
 def make_missing_document(document_id: str) -> Exception:
@@ -105,12 +105,12 @@ def make_missing_document(document_id: str) -> Exception:
     return no_such_resource(f"there is no document {document_id!r:.200} in this index")
 
 
-def _view_chunks(snapshot: Snapshot, row: int, found: Document) -> tuple[ChunkPlace, ...]:
+def _view_chunks(snapshot: Snapshot, row: int, document: Document) -> tuple[ChunkPlace, ...]:
     layer = snapshot.layer("chunk")
     rows = np.flatnonzero(layer.columns["document"] == row)
     columns = (layer.columns[name][rows].tolist() for name in ("start", "end", "n_tokens"))
     starts, ends, sizes = columns
-    sections, pages = found.sections_of(starts), map(found.pages_of, starts, ends)
+    sections, pages = document.sections_of(starts), map(document.pages_of, starts, ends)
     chunks = zip(layer.ids(rows.tolist()), starts, ends, sizes, sections, pages, strict=True)
     return tuple(
         ChunkPlace(id=i, start=a, end=b, n_tokens=n, section=within, page=page, last_page=last)
@@ -130,10 +130,10 @@ def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
             name=name,
             n_documents=n_documents[name],
             values=tuple(
-                sorted(found, key=lambda value: (-found[value], str(value)))[:_MOST_VALUES]
+                sorted(values, key=lambda value: (-values[value], str(value)))[:_MOST_VALUES]
             ),
         )
-        for name, found in sorted(counts.items())
+        for name, values in sorted(counts.items())
     )
 
 
@@ -199,7 +199,7 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
     layer, row = snapshot.layer("entity"), find_entity(snapshot, name)
     units = neighbours(snapshot.linked("entity", "unit"), row).tolist()
     descriptions = snapshot.layer("description")
-    said = np.flatnonzero(descriptions.columns["entity"] == row).tolist()
+    own = np.flatnonzero(descriptions.columns["entity"] == row).tolist()
     titled = neighbours(snapshot.linked("entity", "document"), row).tolist()
     return EntityView(
         id=layer.ids([row])[0],
@@ -207,7 +207,7 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
         type=ENTITY_TYPES[layer.columns["type"][row]],
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
-        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(said))))[:_MOST_NEAR],
+        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MOST_NEAR],
         triples=_find_triples(snapshot, row),
         neighbours=_find_neighbours(snapshot, row, units),
         texts=Listed(items=_view_texts(snapshot, units[offset : offset + limit]), total=len(units)),
@@ -218,7 +218,7 @@ def _view_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
     layer, chunks = snapshot.layer("unit"), snapshot.layer("chunk")
     owners = chunks.columns["document"][layer.columns["chunk"][units]].tolist()
     starts, ends = (layer.columns[edge][units].tolist() for edge in ("start", "end"))
-    found = zip(layer.ids(units), layer.texts(units), starts, ends, strict=True)
+    places = zip(layer.ids(units), layer.texts(units), starts, ends, strict=True)
     return tuple(
         EntityText(
             id=unit_id,
@@ -230,7 +230,7 @@ def _view_texts(snapshot: Snapshot, units: list[int]) -> tuple[EntityText, ...]:
             page=owner.pages_of(start, end)[0],
         )
         for (unit_id, text, start, end), owner in zip(
-            found, snapshot.documents(owners), strict=True
+            places, snapshot.documents(owners), strict=True
         )
     )
 
@@ -241,8 +241,8 @@ def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[Ne
     counts = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     counts[row] = 0
     rows = positive_top_k(counts, _MOST_NEAR).tolist()
-    found = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
-    return tuple(NearEntity(id=i, name=n, n_texts=int(counts[r])) for r, i, n in found)
+    near = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
+    return tuple(NearEntity(id=i, name=n, n_texts=int(counts[r])) for r, i, n in near)
 
 
 def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:

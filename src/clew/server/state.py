@@ -89,13 +89,13 @@ class Readiness:
     def __init__(self, home: Path, indexes: Indexes) -> None:
         self._home = home
         self._indexes = indexes
-        self._known: tuple[float, bool] | None = None
+        self._readiness: tuple[float, bool] | None = None
 
     def check(self) -> bool:
         """Say whether the server is ready; it is looked at unless that was just done."""
-        if self._known is None or time.monotonic() - self._known[0] > _FRESH_S:
-            self._known = (time.monotonic(), self._is_ready())
-        return self._known[1]
+        if self._readiness is None or time.monotonic() - self._readiness[0] > _FRESH_S:
+            self._readiness = (time.monotonic(), self._is_ready())
+        return self._readiness[1]
 
     def _is_ready(self) -> bool:
         try:

@@ -83,7 +83,7 @@ class _Serving:
     channel: socket.socket
     began: float
     pause_s: float  # before another one is started, if this one ends
-    said: bytes = b""  # that it begins with
+    buffer: bytes = b""  # that it begins with
     has_begun: bool = False
     takes: bool = False  # connections
     n_open: int = 0  # of them
@@ -231,29 +231,29 @@ class _Supervisor:
     def _hear(self, serving: _Serving) -> None:
         """Take in what a process says."""
         try:
-            said = serving.channel.recv(1 << 16)
+            data = serving.channel.recv(1 << 16)
         except ConnectionResetError:
-            said = b""
-        if not said:
+            data = b""
+        if not data:
             self._bury(serving)
             return
         if not serving.has_begun:
-            serving.said += said
-            line, end_of_line, said = serving.said.partition(b"\n")
+            serving.buffer += data
+            line, end_of_line, data = serving.buffer.partition(b"\n")
             if not end_of_line:
                 return
-            found = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 -- of our own process
-            if isinstance(found, Exception):
+            message = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301 -- of our own process
+            if isinstance(message, Exception):
                 if not self._has_begun:
-                    raise found
-                _log.error("a process of the server cannot serve: %s", found)
+                    raise message
+                _log.error("a process of the server cannot serve: %s", message)
                 return
-            self._names, serving.pause_s = found, _PAUSE_S
+            self._names, serving.pause_s = message, _PAUSE_S
             serving.has_begun = serving.takes = True
-        serving.n_open -= said.count(CLOSED)
-        for _ in range(said.count(TAKEN)):
+        serving.n_open -= data.count(CLOSED)
+        for _ in range(data.count(TAKEN)):
             serving.handed.popleft().close()
-        if STOPPING in said:
+        if STOPPING in data:
             serving.takes = False
 
     def _bury(self, serving: _Serving) -> None:

@@ -22,8 +22,8 @@ def open_span(
     if headers is not None:
         context, kind = propagate.extract(headers), trace.SpanKind.SERVER
     tracer = trace.get_tracer(_NAME)
-    with tracer.start_as_current_span(name, context, kind, dict(attributes)) as found:
-        yield found
+    with tracer.start_as_current_span(name, context, kind, dict(attributes)) as span:
+        yield span
 
 
 def find_context() -> Context:

@@ -54,8 +54,8 @@ def count_entities(snapshot: Snapshot) -> NDArray[np.int64]:
     ways, n = link.whole.data, link.shape[0]
     each = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
     owners = np.repeat(np.arange(n), link.counts)
-    found = np.array([np.bincount(owners[has], minlength=n) for has in each])
-    return found.reshape(3, n).astype(np.int64)
+    counts = np.array([np.bincount(owners[has], minlength=n) for has in each])
+    return counts.reshape(3, n).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -134,16 +134,16 @@ class _Gathering:
             for shard in range(self._n)
         }
         nearest = list(self._ask_some("near", requests, exchange.Nearest).values())
-        named: dict[str, int] = {}
+        hashes: dict[str, int] = {}
         for each in nearest:
             for hash_, key in zip(each.named.tolist(), each.named_keys.tolist(), strict=True):
-                named[keys[key]] = hash_
-        known = [span for span, key in spans.items() if key in named]
-        likely = [named[spans[span]] for span in steps.longest(known)]
+                hashes[keys[key]] = hash_
+        linked = [span for span, key in spans.items() if key in hashes]
+        likely = [hashes[spans[span]] for span in steps.longest(linked)]
         seeds = dict.fromkeys(likely, 1.0)
         with self.measure("pool"):
             places = self._choose_nearest(nearest, seeds)
-        likely += self._find_alike(set(named), seeds)
+        likely += self._find_alike(set(hashes), seeds)
         if likely and size.named:
             wanted = np.array(list(dict.fromkeys(likely)), dtype=np.uint64)
             places = np.union1d(places, self._find_entity_chunks(wanted, size.named))
@@ -157,7 +157,7 @@ class _Gathering:
         places = _join_places(enumerate(each.rows for each in nearest))
         dense = np.concatenate([each.dense for each in nearest])
         lexical = np.concatenate([each.lexical for each in nearest])
-        chosen = [
+        sets = [
             places[top_k(dense, size.chunks)],
             places[positive_top_k(lexical, size.chunks)],
             places[top_k(-dense, 1)],
@@ -169,17 +169,17 @@ class _Gathering:
         for parts, most, leading, weight in kinds:
             scores, entities = _join_seeds([part for part, _ in parts])
             best = top_k(scores, most)
-            chosen.append(_join_places(enumerate(chunks for _, chunks in parts))[best])
+            sets.append(_join_places(enumerate(chunks for _, chunks in parts))[best])
             for i in best[:leading].tolist():
                 for entity in entities[i] if scores[i] > 0 else ():
                     seeds[entity] = seeds.get(entity, 0.0) + weight * float(scores[i])
-        return np.unique(np.concatenate(chosen))
+        return np.unique(np.concatenate(sets))
 
-    def _find_alike(self, known: set[str], seeds: dict[int, float]) -> list[int]:
+    def _find_alike(self, keys: set[str], seeds: dict[int, float]) -> list[int]:
         """Return entities whose names are like one in the question that no shard has, as seeds."""
         [mentions] = self.models.tagger.tag([self.question])
         texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
-        names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in known]
+        names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in keys]
         if not names or not self.size.alike:
             return []
         vectors = self.models.embedder.embed(names, kind="document")
@@ -204,9 +204,9 @@ class _Gathering:
         return list(self._ask_some("tell", requests, exchange.ToldChunks).values())
 
     def find_around(
-        self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], known: Places
+        self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], places: Places
     ) -> Places:
-        """Return chunks that are not known, of the entities that most weight comes to.
+        """Return chunks that are not at `places`, of the entities that most weight comes to.
 
         Of each one those that are worth most, in all shards.
         """
@@ -219,8 +219,8 @@ class _Gathering:
             order = positive_top_k(gains, len(gains))
             order = order[np.cumsum(missing[order]) <= size.around]
         if not len(order):
-            return known[:0]
-        return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), known)
+            return places[:0]
+        return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), places)
 
     def _find_entity_chunks(self, wanted: Hashes, n: int) -> Places:
         """Return the `n` chunks of each of some entities that are worth most, of all shards."""
@@ -231,11 +231,11 @@ class _Gathering:
         }
         return self._find_best("around", requests, len(wanted), n)
 
-    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, known: Places) -> Places:
-        """Return chunks that are not known, in which a method looks for units of entities."""
+    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
+        """Return chunks not at `places`, in which a method looks for units of entities."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
-            return known[:0]
+            return places[:0]
         hashes = hash_texts(keys)
         order = np.argsort(hashes, kind="stable")
         requests = {
@@ -248,7 +248,7 @@ class _Gathering:
             )
             for i in range(self._n)
         }
-        return np.setdiff1d(self._find_best("towards", requests, len(keys), sought.units), known)
+        return np.setdiff1d(self._find_best("towards", requests, len(keys), sought.units), places)
 
     def _find_best(
         self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int
@@ -293,8 +293,8 @@ class _Gathering:
     def _ask_some(self, stage: str, requests: Mapping[int, Request], kind: type[R]) -> dict[int, R]:
         """Return what some shards reply, in the order of their numbers."""
         with self.measure(stage):
-            asked = [(self.together.shards[i], each) for i, each in requests.items()]
-            replies = zip(requests, self.ask(asked), strict=True)
+            pairs = [(self.together.shards[i], each) for i, each in requests.items()]
+            replies = zip(requests, self.ask(pairs), strict=True)
         return {i: reply for i, reply in replies if isinstance(reply, kind)}
 
 

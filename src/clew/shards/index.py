@@ -111,8 +111,8 @@ class Shards(Askable, Closing):
         """Return what the shards are now; where one was written to, all is counted anew."""
         with self._lock:
             requests = [(number, Describe()) for number in range(len(self._shards))]
-            found = ask_all(self._shards, requests)
-            described = tuple(each for each in found if isinstance(each, ShardDescription))
+            replies = ask_all(self._shards, requests)
+            described = tuple(each for each in replies if isinstance(each, ShardDescription))
             _check_alike(described, self._shards)
             if described != self._described:
                 self._described, self._together = described, Once(_MOST_FILTERED)
@@ -123,9 +123,9 @@ class Shards(Askable, Closing):
         return self._together.get(where, partial(self._count, where))
 
     def _count(self, where: str) -> CombinedShards:
-        known = self._get_descriptions()
-        aliases = {a: b for each in known for a, b in each.aliases.items()}
-        requests = [Count(generation=each.generation, where=where) for each in known]
+        shards = self._get_descriptions()
+        aliases = {a: b for each in shards for a, b in each.aliases.items()}
+        requests = [Count(generation=each.generation, where=where) for each in shards]
         replies = ask_all(self._shards, list(enumerate(requests)))
         counts = [each for each in replies if isinstance(each, Counts)]
         if where:
@@ -138,9 +138,9 @@ class Shards(Askable, Closing):
             raise InputError("these shards are empty: add documents first")
         return CombinedShards(
             shards=some,
-            generations=[known[number].generation for number in some],
+            generations=[shards[number].generation for number in some],
             whole=CorpusTotals.from_counts(counts, aliases),
-            recipe=known[0].recipe,
+            recipe=shards[0].recipe,
             aliases=aliases,
             where=where,
         )
@@ -161,13 +161,13 @@ class Shards(Askable, Closing):
 
         Raises InputError for a filter, as `Index.snapshot`.
         """
-        chosen = to_filter(where)
+        wanted = to_filter(where)
         for _ in range(_TRIES):
             with suppress(GenerationChanged), self._lock:
                 n_documents = sum(each.n_documents for each in self._describe_newest())
-                if not n_documents and chosen is None:
+                if not n_documents and wanted is None:
                     return 0, 0
-                one = self._combine("" if chosen is None else str(chosen))
+                one = self._combine("" if wanted is None else str(wanted))
                 return n_documents, one.whole.n_chunks
         raise StoreError(_TOO_FAST)
 
@@ -194,14 +194,14 @@ class Shards(Askable, Closing):
 
         Raises InputError where one is behind a server or in another process.
         """
-        found = []
+        snapshots = []
         for shard in self._shards:
             if not isinstance(shard, LocalShard):
                 raise InputError(
                     f"the documents of the shard {shard.name} cannot be read from here"
                 )
-            found.append(shard.snapshot())
-        return found
+            snapshots.append(shard.snapshot())
+        return snapshots
 
     def refresh(self) -> None:
         """Look at the newest generation of every shard from the next question on."""
@@ -225,12 +225,12 @@ class Shards(Askable, Closing):
 
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
-        chosen = to_filter(where)
+        wanted = to_filter(where)
         models = add_memory(self.models) if models is None else models
         with self._lock:
             for _ in range(_TRIES):
                 with suppress(GenerationChanged):
-                    one = self._combine("" if chosen is None else str(chosen))
+                    one = self._combine("" if wanted is None else str(wanted))
                     one = replace(one, exact=exact)
                     others = [n for n in range(len(self._shards)) if n not in one.shards]
                     now = ask_all(self._shards, [(number, Describe()) for number in others])
@@ -289,8 +289,8 @@ class Shards(Askable, Closing):
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
         """Return the ids of documents of all shards, as `Index.documents`."""
-        found = writing.list_documents(self._places, self._open_shard, patterns, where)
-        return sorted(chain.from_iterable(found))
+        ids = writing.list_documents(self._places, self._open_shard, patterns, where)
+        return sorted(chain.from_iterable(ids))
 
     @checked
     def remove(
@@ -321,11 +321,11 @@ class Shards(Askable, Closing):
     aremove = awaitable(remove)
 
 
-def _check_alike(known: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
+def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
     """Raise RecipeMismatch for a shard that was built in another way than the first."""
-    for shard, each in zip(shards, known, strict=True):
-        for name in sorted({*each.recipe, *known[0].recipe}):
-            own, first = each.recipe.get(name), known[0].recipe.get(name)
+    for shard, each in zip(shards, descriptions, strict=True):
+        for name in sorted({*each.recipe, *descriptions[0].recipe}):
+            own, first = each.recipe.get(name), descriptions[0].recipe.get(name)
             if own != first:
                 raise RecipeMismatch(
                     f"the shard {shard.name} was built with {name} {own!r}, and"

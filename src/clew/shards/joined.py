@@ -40,8 +40,8 @@ class _View:
         return sorted((document.id, row) for row, document in enumerate(self.stored))
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
-        found = [self.stored[row] for row in rows]
-        return found if texts else [replace(each, text="") for each in found]
+        documents = [self.stored[row] for row in rows]
+        return documents if texts else [replace(each, text="") for each in documents]
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
         keys = list(self.names[table])
@@ -127,20 +127,20 @@ def _build_view(
     places: dict[str, list[list[int]]] = {"entity": [], "term": []}
     for each in taken:
         keys = {"entity": each.batch.entities, "term": each.batch.terms}
-        for table, known in names.items():
-            places[table].append([known.setdefault(key, len(known)) for key in keys[table]])
+        for table, rows_of in names.items():
+            places[table].append([rows_of.setdefault(key, len(rows_of)) for key in keys[table]])
         own = {table: rows[-1] for table, rows in places.items()}
         arrays = schema.place_batch(each.batch, own, {"document": len(documents), **first}, recipe)
         for layer, n in schema.count_rows(arrays).items():
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
-    numbers = {table: np.zeros((3, len(known)), dtype=np.int64) for table, known in names.items()}
+    numbers = {table: np.zeros((3, len(names[table])), dtype=np.int64) for table in names}
     for at, each in enumerate(taken):
         entities, terms = whole.entities.find(each.entities), whole.terms.find(each.terms)
-        for table, found in (("entity", entities), ("term", terms)):
+        for table, counts in (("entity", entities), ("term", terms)):
             rows = np.asarray(places[table][at], dtype=np.int64)
-            numbers[table][:, rows] = np.maximum(numbers[table][:, rows], found)
+            numbers[table][:, rows] = np.maximum(numbers[table][:, rows], counts)
     return _View(recipe, segments, documents, names, aliases), numbers
 
 

@@ -75,10 +75,10 @@ class ChunkPool:
         hybrid = mean_of_min_max(self.dense, self.lexical)
         best = top_k(hybrid, SEED_CHUNKS)
         chunks[best] = CHUNK_WEIGHT * hybrid[best]
-        known = {int(hash_): i for i, hash_ in enumerate(self.entities.tolist())}
+        rows = {int(hash_): i for i, hash_ in enumerate(self.entities.tolist())}
         for hash_, weight in seeds.items():
-            if hash_ in known:
-                entities[known[hash_]] = weight
+            if hash_ in rows:
+                entities[rows[hash_]] = weight
         sums = chunks.copy(), entities.copy()
         turned = csr_array(link.T)
         for _ in range(_STEPS):

@@ -75,8 +75,8 @@ class ServedShard:
 def _build_error(status: int, body: bytes) -> StoreError:
     """Return the error that a server's reply tells of."""
     try:
-        told = json.loads(body)["error"]
-        code, message = str(told["code"]), str(told["message"])
+        refusal = json.loads(body)["error"]
+        code, message = str(refusal["code"]), str(refusal["message"])
     except (ValueError, KeyError, TypeError):
         return StoreError(
             f"its server answered HTTP {status}, not as one of Clew: check the address"

@@ -45,23 +45,23 @@ def reply_to_request(index: Index, request: Request) -> Reply:
     """
     if isinstance(request, exchange.Describe):
         return _describe_shard(index)
-    named = (
+    shared = (
         request.asked
         if isinstance(request, exchange.Near | exchange.Around | exchange.Towards | exchange.Tell)
         else request
     )
     snapshot = index.snapshot()
-    if snapshot.generation != named.generation:
+    if snapshot.generation != shared.generation:
         raise GenerationChanged(f"{index.shown} was written to while it was asked: ask again")
     fields: Sequence[str] = ()
-    if named.where:
+    if shared.where:
         fields = match.field_names(snapshot)
         try:
-            snapshot = index.snapshot(match.resolve_known_fields(snapshot, parse(named.where)))
+            snapshot = index.snapshot(match.resolve_known_fields(snapshot, parse(shared.where)))
         except InputError:  # nothing here fulfils it, which other shards may have
-            return _empty_reply(named.generation, fields)
+            return _empty_reply(shared.generation, fields)
     if not len(snapshot.layer("chunk")):
-        return _empty_reply(named.generation, fields)
+        return _empty_reply(shared.generation, fields)
     if isinstance(request, exchange.Near) and request.asked.exact:
         snapshot = snapshot.exactly()
     if isinstance(request, exchange.Take):
@@ -149,10 +149,10 @@ def _build_counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
 
 @_reply.register
 def _reply_near(request: exchange.Near, snapshot: Snapshot) -> exchange.Nearest:
-    asked = request.asked
-    query = _build_query(asked)
+    question = request.asked
+    query = _build_query(question)
     dense = steps.dense_ranking(snapshot, query)
-    words = _read_words(snapshot, asked)
+    words = _read_words(snapshot, question)
     lexical = steps.Ranking(*bm25_candidates(*words, request.chunks))
     near = [dense.best(request.chunks), lexical.best(request.chunks), _find_farthest(dense)]
     units_near = steps.units_near(snapshot, query, dense, request.units)
@@ -163,7 +163,7 @@ def _reply_near(request: exchange.Near, snapshot: Snapshot) -> exchange.Nearest:
     triple_chunks = np.asarray(snapshot.layer("triple").columns["chunk"])[triples]
     rows = np.array(list(dict.fromkeys(np.concatenate(near).tolist())), dtype=np.int64)
     ends = [snapshot.layer("triple").columns[end][triples] for end in ("subject", "object")]
-    named, keys = _find_named(snapshot, request.keys)
+    entities, keys = _find_named(snapshot, request.keys)
     return exchange.Nearest(
         rows=rows,
         dense=steps.cosines_of(snapshot, "chunk", query, rows),
@@ -172,13 +172,13 @@ def _reply_near(request: exchange.Near, snapshot: Snapshot) -> exchange.Nearest:
         triples=_build_seeds(snapshot, triple_scores, np.stack(ends, axis=1).tolist()),
         unit_chunks=unit_chunks.astype(np.int64),
         triple_chunks=triple_chunks.astype(np.int64),
-        named=named,
+        named=entities,
         named_keys=keys,
     )
 
 
-def _build_query(asked: exchange.SharedQuestion) -> steps.Query:
-    return steps.Query(" ".join(asked.terms), asked.vector, None)
+def _build_query(question: exchange.SharedQuestion) -> steps.Query:
+    return steps.Query(" ".join(question.terms), question.vector, None)
 
 
 def _find_known(
@@ -187,14 +187,14 @@ def _find_known(
     """Return the rows of those entities that are here, and which of them these are."""
     order, hashes = snapshot.get(_BY_HASH)
     at = np.minimum(np.searchsorted(hashes, entities), max(len(hashes) - 1, 0))
-    known = np.flatnonzero(hashes[at] == entities) if len(hashes) else at[:0]
-    return order[at[known]], known
+    places = np.flatnonzero(hashes[at] == entities) if len(hashes) else at[:0]
+    return order[at[places]], places
 
 
 @_reply.register
 def _reply_around(request: exchange.Around, snapshot: Snapshot) -> exchange.FoundAround:
     query = _build_query(request.asked)
-    rows, known = _find_known(snapshot, request.entities)
+    rows, places = _find_known(snapshot, request.entities)
     link = steps.entity_chunks(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     cosines = steps.cosines_of(snapshot, "chunk", query, distinct)
@@ -203,7 +203,7 @@ def _reply_around(request: exchange.Around, snapshot: Snapshot) -> exchange.Foun
     best = np.lexsort((link.indices, -np.round(worth, DECIMALS), owners))
     best = best[np.arange(len(best)) - link.indptr[owners[best]] < request.most]
     return exchange.FoundAround(
-        owners=known[owners[best]].astype(np.int32),
+        owners=places[owners[best]].astype(np.int32),
         rows=link.indices[best].astype(np.int64),
         worth=worth[best],
     )
@@ -225,11 +225,11 @@ def _reply_towards(request: exchange.Towards, snapshot: Snapshot) -> exchange.Fo
             best = top_k(scores, request.most)
             parts.append((np.full(len(best), owner), units[best], scores[best]))
     parts.append((np.zeros(0, int), np.zeros(0, int), np.zeros(0)))
-    found, units, worth = map(np.concatenate, zip(*parts, strict=True))
+    numbers, units, worth = map(np.concatenate, zip(*parts, strict=True))
     chunks = np.asarray(layer.columns["chunk"])[units]
-    order = np.argsort(found, kind="stable")
+    order = np.argsort(numbers, kind="stable")
     return exchange.FoundAround(
-        owners=found[order].astype(np.int32),
+        owners=numbers[order].astype(np.int32),
         rows=chunks[order].astype(np.int64),
         worth=worth[order].astype(np.float64),
     )
@@ -237,13 +237,13 @@ def _reply_towards(request: exchange.Towards, snapshot: Snapshot) -> exchange.Fo
 
 @_reply.register
 def _reply_tell(request: exchange.Tell, snapshot: Snapshot) -> exchange.ToldChunks:
-    asked, rows = request.asked, request.chunks
+    question, rows = request.asked, request.chunks
     link = steps.chunk_entities(snapshot).rows(rows)
     distinct, place = np.unique(link.indices, return_inverse=True)
     return exchange.ToldChunks(
         rows=rows,
-        dense=steps.cosines_of(snapshot, "chunk", _build_query(asked), rows),
-        lexical=bm25_chunk_scores(*_read_words(snapshot, asked), rows),
+        dense=steps.cosines_of(snapshot, "chunk", _build_query(question), rows),
+        lexical=bm25_chunk_scores(*_read_words(snapshot, question), rows),
         begins=link.indptr.astype(np.int64),
         entities=place.astype(np.int32),
         ways=link.data.astype(np.uint8),
@@ -270,15 +270,15 @@ def _take_chunks(
 
 
 def _read_words(
-    snapshot: Snapshot, asked: exchange.SharedQuestion
+    snapshot: Snapshot, question: exchange.SharedQuestion
 ) -> tuple[Any, Lengths, NDArray[np.intp], NDArray[np.int64]]:
     """Return what BM25 needs of a shard and the words of a question, as all shards weigh these."""
-    rows = np.array(snapshot.layer("term").rows(list(asked.terms)), dtype=np.intp)
-    known = np.flatnonzero(rows >= 0)
+    rows = np.array(snapshot.layer("term").rows(list(question.terms)), dtype=np.intp)
+    places = np.flatnonzero(rows >= 0)
     link = snapshot.linked("term", "chunk")
-    df = np.where(asked.df[known] >= 0, asked.df[known], link.counts_of(rows[known]))
+    df = np.where(question.df[places] >= 0, question.df[places], link.counts_of(rows[places]))
     of_chunks = steps.chunk_lengths(snapshot).of_chunks
-    return link, Lengths(of_chunks, asked.mean_length, asked.n_chunks), rows[known], df
+    return link, Lengths(of_chunks, question.mean_length, question.n_chunks), rows[places], df
 
 
 def _find_farthest(dense: steps.Ranking) -> Rows:
@@ -317,8 +317,8 @@ def _reply_alike(request: exchange.Alike, snapshot: Snapshot) -> Seeds:
     if not len(layer):
         return _build_seeds(snapshot, np.zeros(0), [])
     linkable = np.asarray(layer.columns["linkable"])
-    found = steps.near_rows(snapshot, "entity", request.names, request.most, only=linkable)
-    pairs = [pair for near in found for pair in near]
+    nearest = steps.near_rows(snapshot, "entity", request.names, request.most, only=linkable)
+    pairs = [pair for near in nearest for pair in near]
     scores = np.array([cosine for _, cosine in pairs])
     return _build_seeds(snapshot, scores, [[row] for row, _ in pairs])
 
@@ -327,6 +327,6 @@ def _find_named(snapshot: Snapshot, keys: Sequence[str]) -> tuple[Hashes, NDArra
     """Return the entities that have some of the keys, and which keys."""
     layer = snapshot.layer("entity")
     rows = np.array(layer.rows(list(keys)), dtype=np.int64)
-    known = np.flatnonzero(rows >= 0)
-    known = known[np.asarray(layer.columns["linkable"])[rows[known]]]
-    return np.asarray(snapshot.get(_HASHES)["entity"])[rows[known]], known
+    places = np.flatnonzero(rows >= 0)
+    places = places[np.asarray(layer.columns["linkable"])[rows[places]]]
+    return np.asarray(snapshot.get(_HASHES)["entity"])[rows[places]], places

@@ -205,16 +205,16 @@ def _read_digests(store: Store, folder: Path) -> Digests:
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     pieces = ledger.pieces_of() if ledger.exists() else []
     has_vectors = cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
-    found: list[Digests] = [np.zeros(0, dtype=np.uint64)]
+    digests: list[Digests] = [np.zeros(0, dtype=np.uint64)]
     if pieces or has_vectors:
         with closing(open_snapshot(store)) as snapshot:
             embedder = str(snapshot.recipe["embedder"])
             for name in ("chunk", "unit", "sentence", "entity") if has_vectors else ("chunk",):
                 for texts in _read_layer(snapshot, name):
-                    found.append(_shorten_keys(vector_keys(embedder, texts)))
+                    digests.append(_shorten_keys(vector_keys(embedder, texts)))
                     if name == "chunk":
-                        found += [_shorten_keys(piece_keys(*piece, texts)) for piece in pieces]
-    return np.unique(np.concatenate(found))
+                        digests += [_shorten_keys(piece_keys(*piece, texts)) for piece in pieces]
+    return np.unique(np.concatenate(digests))
 
 
 def _read_layer(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
@@ -238,8 +238,8 @@ def _filter_keys(own: Digests, all_: Sequence[Digests]) -> Keep:
 
     def keep(keys: Sequence[bytes]) -> list[bool]:
         digests = _shorten_keys(keys)
-        kept: list[bool] = (_contains(own, digests) | ~_contains(everybody, digests)).tolist()
-        return kept
+        keeps: list[bool] = (_contains(own, digests) | ~_contains(everybody, digests)).tolist()
+        return keeps
 
     return keep
 
@@ -248,8 +248,8 @@ def _contains(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
     if not len(ascending):
         return np.zeros(len(values), dtype=bool)
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[places] == values
-    return found
+    is_in: NDArray[np.bool_] = ascending[places] == values
+    return is_in
 
 
 def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
@@ -269,5 +269,5 @@ def _read_documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
     inside = np.isin(snapshot.layer("chunk").columns["document"], rows)
     cut = snapshot.cutter.cut(np.flatnonzero(inside), rows)
     whole = {each.id: each for each in snapshot.documents(rows.tolist())}
-    found = [whole[each.id] for each in cut.batch.documents]
-    return replace(cut.batch, documents=found)
+    documents = [whole[each.id] for each in cut.batch.documents]
+    return replace(cut.batch, documents=documents)

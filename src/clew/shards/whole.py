@@ -39,9 +39,9 @@ class SharedKeys:
         """Return the (3, n) numbers of some keys in all shards; those given of what one has."""
         numbers = counted.numbers.copy()
         at = np.searchsorted(self.hashes, counted.hashes)
-        known = np.flatnonzero(at < len(self.hashes))
-        known = known[self.hashes[at[known]] == counted.hashes[known]]
-        numbers[:, known] = self.numbers[:, at[known]]
+        places = np.flatnonzero(at < len(self.hashes))
+        places = places[self.hashes[at[places]] == counted.hashes[places]]
+        numbers[:, places] = self.numbers[:, at[places]]
         return numbers
 
 
@@ -81,9 +81,9 @@ class CorpusTotals:
 
 def _resolve_entities(parts: Sequence[Counted], pairs: Mapping[str, str]) -> list[Counted]:
     """Return parts in which entities are what they stand for, where shards have both."""
-    known = np.unique(np.concatenate([each.hashes for each in parts]))
+    every = np.unique(np.concatenate([each.hashes for each in parts]))
     own, target = hash_texts(pairs), hash_texts(pairs.values())
-    both = np.isin(own, known) & np.isin(target, known)
+    both = np.isin(own, every) & np.isin(target, every)
     resolved = []
     for part in parts:
         hashes = part.hashes.copy()

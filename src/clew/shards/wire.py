@@ -49,10 +49,10 @@ def _to_plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        found = {_ARRAY: [value.dtype.str, list(value.shape), len(arrays)]}
+        entry = {_ARRAY: [value.dtype.str, list(value.shape), len(arrays)]}
         arrays += value.tobytes()
         arrays += b"\0" * (-len(arrays) % _ALIGNED)
-        return found
+        return entry
     if isinstance(value, Mapping):
         return {_MAPPING: {key: _to_plain(each, arrays) for key, each in value.items()}}
     if isinstance(value, tuple | list):

@@ -41,7 +41,7 @@ def add_to_shards(
     again: Any = source  # each shard goes through it
     if not isinstance(source, str | Path | Document | Sequence):
         again = list(source)
-    progress, n, found = progress or Progress(), len(places), []
+    progress, n, reports = progress or Progress(), len(places), []
     _make_shards(places, open_one)
     for number, place in enumerate(places):
         progress.enter(f"shard {number} of {n}")
@@ -49,10 +49,10 @@ def add_to_shards(
             one = index.add(
                 again, part=ShardPart(number, n), progress=progress, stop=stop, **options
             )
-        found.append(one)
+        reports.append(one)
         if one.report.stopped:
             break
-    return _sum_reports(found)
+    return _sum_reports(reports)
 
 
 def _make_shards(places: Sequence[Place], open_one: Open) -> None:
@@ -74,10 +74,10 @@ def _make_shards(places: Sequence[Place], open_one: Open) -> None:
                 index.add([], changed=[], part=ShardPart(number, len(places)))
 
 
-def _sum_reports(found: Sequence[Added]) -> Added:
+def _sum_reports(reports: Sequence[Added]) -> Added:
     report, extracted = AddReport(), ExtractionReport()
     usage = Meter().usage()
-    for one in found:
+    for one in reports:
         for name in ("added", "changed", "restored", "restated", "gone"):
             getattr(report, name).extend(getattr(one.report, name))
         report.renamed.update(one.report.renamed)
@@ -101,8 +101,8 @@ def _sum_reports(found: Sequence[Added]) -> Added:
         report=report,
         extracted=extracted,
         usage=usage,
-        n_documents=sum(one.n_documents for one in found),
-        n_chunks=sum(one.n_chunks for one in found),
+        n_documents=sum(one.n_documents for one in reports),
+        n_chunks=sum(one.n_chunks for one in reports),
     )
 
 
@@ -113,9 +113,9 @@ def list_documents(
 
     Raises InputError where a pattern names no document of any, or no document has a field.
     """
-    chosen = to_filter(where)
+    wanted = to_filter(where)
     unknown, fields = set(patterns), dict[str, None]()
-    found = []
+    ids = []
     for place in places:
         with open_one(place) as index:
             fields.update(dict.fromkeys(match.field_names(index.snapshot())))
@@ -124,18 +124,18 @@ def list_documents(
                 with suppress(InputError):  # which other shards may have
                     own.update(index.documents(pattern))
                     unknown.discard(pattern)
-            wanted = sorted(own) if patterns else index.documents()
-            if chosen is not None:
+            members = sorted(own) if patterns else index.documents()
+            if wanted is not None:
                 snapshot = index.snapshot()
-                fulfil = set(match.find_ids(snapshot, match.resolve_known_fields(snapshot, chosen)))
-                wanted = [each for each in wanted if each in fulfil]
-            found.append(wanted)
+                fulfil = set(match.find_ids(snapshot, match.resolve_known_fields(snapshot, wanted)))
+                members = [each for each in members if each in fulfil]
+            ids.append(members)
     for pattern in patterns:
         if pattern in unknown:
             raise InputError(f"no document {pattern!r} in these shards: see 'clew list'")
-    if chosen is not None:
-        match.check_fields(chosen, list(fields))
-    return found
+    if wanted is not None:
+        match.check_fields(wanted, list(fields))
+    return ids
 
 
 def remove_from_shards(
@@ -147,11 +147,11 @@ def remove_from_shards(
     dry_run: bool,
 ) -> list[str]:
     """Delete documents as `Index.remove`, wherever they are; return their ids."""
-    chosen = to_remove(
+    ids_of = to_remove(
         ids, where, lambda patterns: list_documents(places, open_one, patterns, where)
     )
-    for place, own in zip(places, chosen, strict=True):
+    for place, own in zip(places, ids_of, strict=True):
         if own and not dry_run:
             with open_one(place) as index:
                 index.remove(own)
-    return sorted(chain.from_iterable(chosen))
+    return sorted(chain.from_iterable(ids_of))

@@ -117,9 +117,9 @@ class Snapshot:
 
     def exactly(self) -> Snapshot:
         """Return the same generation, of which what is nearest is looked for among all rows."""
-        found = replace(self, exact=True)
-        object.__setattr__(found, "_derived", self._derived)  # which does not depend on it
-        return found
+        exact = replace(self, exact=True)
+        object.__setattr__(exact, "_derived", self._derived)  # which does not depend on it
+        return exact
 
     def base_arrays(self, what: CachedArrays) -> Arrays | None:
         """Return the arrays of the generation that this one is the edits of, None for no such one.
@@ -157,9 +157,9 @@ def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
 
     if (a, b) in TRANSPOSED_LINKS:
         what = TRANSPOSED_LINKS[a, b]
-        found = snapshot.base_arrays(what)
-        if found is not None and snapshot.base is not None:
-            return snapshot.base.transpose(link_from_arrays(found), b, a)
+        arrays = snapshot.base_arrays(what)
+        if arrays is not None and snapshot.base is not None:
+            return snapshot.base.transpose(link_from_arrays(arrays), b, a)
         return link_from_arrays(snapshot.get(what))
     return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
 

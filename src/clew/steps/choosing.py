@@ -49,14 +49,14 @@ def choose_chunks(
     repeats another one.
     """
     vectors = snapshot.layer("chunk").vectors[rows]
-    found = _build_candidates(snapshot, coverage, rows, prior, named, vectors)
-    order = choose_rows(found, _query_tokens(coverage, vectors), shares, most)
-    return ChosenChunks([rows[i] for i in order], _find_repeated(rows, order, found.repeats))
+    candidates = _build_candidates(snapshot, coverage, rows, prior, named, vectors)
+    order = choose_rows(candidates, _query_tokens(coverage, vectors), shares, most)
+    return ChosenChunks([rows[i] for i in order], _find_repeated(rows, order, candidates.repeats))
 
 
 def order_as_set(
     snapshot: Snapshot,
-    asked: steps.Query,
+    query: steps.Query,
     chunks: Sequence[int],
     scores: Sequence[float] | NDArray[np.float64],
     coverage: steps.Coverage | None = None,
@@ -72,38 +72,38 @@ def order_as_set(
         best.setdefault(chunk, float(score))
     rows = list(best)
     prior = min_max(np.array([best[row] for row in rows[:CANDIDATES]]))
-    named = {link.row for link in steps.named_entities(snapshot, asked.text)}
-    coverage = coverage or steps.Coverage(snapshot, asked)
-    chosen = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, named)
-    place = {row: i for i, row in enumerate([*chosen.rows, *rows[CANDIDATES:]])}
-    return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), chosen
+    entities = {link.row for link in steps.named_entities(snapshot, query.text)}
+    coverage = coverage or steps.Coverage(snapshot, query)
+    choice = choose_chunks(snapshot, coverage, rows[:CANDIDATES], prior, entities)
+    place = {row: i for i, row in enumerate([*choice.rows, *rows[CANDIDATES:]])}
+    return sorted(range(len(chunks)), key=lambda i: place[chunks[i]]), choice
 
 
 def choose_hits(
-    snapshot: Snapshot, asked: steps.Query, found: Evidence, n: int | None = None
+    snapshot: Snapshot, query: steps.Query, evidence: Evidence, n: int | None = None
 ) -> Evidence:
     """Return evidence with the chunks of its hits chosen as a set, and the `n` first hits.
 
     The score of a hit is 1 / its place then, and the paths follow the hits.
     """
     layer = snapshot.layer("chunk")
-    chunks = layer.rows([hit.chunk_id for hit in found.hits])
-    order, chosen = order_as_set(snapshot, asked, chunks, [hit.score for hit in found.hits])
+    chunks = layer.rows([hit.chunk_id for hit in evidence.hits])
+    order, choice = order_as_set(snapshot, query, chunks, [hit.score for hit in evidence.hits])
     hits = tuple(
         replace(
-            found.hits[i], score=1 / place, also=tuple(layer.ids(chosen.also.get(chunks[i], ())))
+            evidence.hits[i], score=1 / place, also=tuple(layer.ids(choice.also.get(chunks[i], ())))
         )
         for place, i in enumerate(order[:n], 1)
     )
-    return replace(found, hits=hits, paths=order_paths(found.paths, hits))
+    return replace(evidence, hits=hits, paths=order_paths(evidence.paths, hits))
 
 
 def order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
     """Return the paths to hits, in the order of these."""
     order = {text_place(hit): i for i, hit in enumerate(hits)}
     places = ((order.get(text_place(path.steps[-1])), path) for path in paths if path.steps)
-    kept = [(place, path) for place, path in places if place is not None]
-    return tuple(path for _, path in sorted(kept, key=itemgetter(0)))
+    pairs = [(place, path) for place, path in places if place is not None]
+    return tuple(path for _, path in sorted(pairs, key=itemgetter(0)))
 
 
 def _find_repeated(
@@ -172,9 +172,9 @@ def _read_mentions(
     link: Link, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """Return which of some chunks' texts mention which entities, or from these the other way."""
-    found = link.entries_of(rows)
-    in_text = found.data & steps.MENTIONED > 0
-    return found.owners[in_text], found.indices[in_text]
+    entries = link.entries_of(rows)
+    in_text = entries.data & steps.MENTIONED > 0
+    return entries.owners[in_text], entries.indices[in_text]
 
 
 def _find_repeats(
@@ -207,15 +207,15 @@ def _find_repeats(
     if not same.any():
         return same
     has = counts > 0
-    asked = has[:, np.isin(used, words)]
-    same &= (asked[:, None] == asked).all(axis=-1)
+    has_words = has[:, np.isin(used, words)]
+    same &= (has_words[:, None] == has_words).all(axis=-1)
     own_terms = np.flatnonzero(has[same.any(axis=0) | same.any(axis=1)].any(axis=0))
     words_used = snapshot.layer("term").ids(used[own_terms].tolist())
     is_code = np.array([not word.isalpha() for word in words_used], dtype=bool)
     codes = has[:, own_terms[is_code]]
     alike = same | np.eye(len(rows), dtype=bool)
-    said = (~alike & ~alike.T).astype(np.intp) @ codes > 0
-    own_codes = codes & said
+    is_said = (~alike & ~alike.T).astype(np.intp) @ codes > 0
+    own_codes = codes & is_said
     same &= (own_codes[:, None] <= codes).all(axis=-1)
     of_title = titles.indptr[1:] > titles.indptr[:-1]
     name = np.full(len(rows), -1)

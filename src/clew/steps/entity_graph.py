@@ -101,18 +101,18 @@ class _Degrees:
     def __getitem__(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
         first = self.n_chunks + len(self.chunks_of_units)
         is_chunk, is_entity = nodes < self.n_chunks, nodes >= first
-        found = np.empty(len(nodes))
-        found[is_chunk] = self._sum_weights("chunk", nodes[is_chunk])
+        degrees = np.empty(len(nodes))
+        degrees[is_chunk] = self._sum_weights("chunk", nodes[is_chunk])
         entities = nodes[is_entity] - first
-        found[is_entity] = self._sum_weights("entity", entities)
+        degrees[is_entity] = self._sum_weights("entity", entities)
         if self.wanted.unit_nodes:
-            found[is_chunk] += self.units_of_chunks[nodes[is_chunk]]
-            found[is_entity] += self.units_of_entities[entities]
+            degrees[is_chunk] += self.units_of_chunks[nodes[is_chunk]]
+            degrees[is_entity] += self.units_of_entities[entities]
             is_unit = ~(is_chunk | is_entity)
             units = nodes[is_unit] - self.n_chunks
-            found[is_unit] = self.chunks_of_units[units] + self.sums["unit"](units)
-        found[is_entity] *= self.rarity[entities]
-        return found
+            degrees[is_unit] = self.chunks_of_units[units] + self.sums["unit"](units)
+        degrees[is_entity] *= self.rarity[entities]
+        return degrees
 
     def _sum_weights(self, layer: str, rows: NDArray[np.integer]) -> NDArray[np.float64]:
         _, mentioned, titled, _ = _link_weights(self.wanted).tolist()
@@ -157,10 +157,10 @@ class EntityGraph:
             edges.append(self._unit_edges(nodes[n_chunks:first] - self.n_chunks, self.units))
         edges.append(self._entity_edges(nodes[first:] - self.first_entity))
         n = len(self.degrees)
-        found = [_join_edges(parts, n) for parts in edges]
-        indptr = count_ends(np.concatenate([each.counts for each in found]))
+        rows = [_join_edges(parts, n) for parts in edges]
+        indptr = count_ends(np.concatenate([each.counts for each in rows]))
         columns, weights = (
-            np.concatenate([getattr(each, name) for each in found]) for name in ("indices", "data")
+            np.concatenate([getattr(each, name) for each in rows]) for name in ("indices", "data")
         )
         some = weights > 0
         if not some.all():
@@ -193,22 +193,22 @@ class EntityGraph:
         if self.units is not None:
             units = _read_entries(self.units.of_chunks, chunks)
             yield units, self.n_chunks, units.data
-        found = _read_entries(self.chunk_entities, chunks)
-        weights = _link_weights(self.wanted)[found.data] * self.rarity[found.indices]
-        yield found, self.first_entity, weights
+        entries = _read_entries(self.chunk_entities, chunks)
+        weights = _link_weights(self.wanted)[entries.data] * self.rarity[entries.indices]
+        yield entries, self.first_entity, weights
 
     def _unit_edges(self, units: NDArray[np.integer], of: _Units) -> Iterator[Edges]:
-        chunks, found = (_read_entries(link, units) for link in (of.chunks, of.entities))
+        chunks, entries = (_read_entries(link, units) for link in (of.chunks, of.entities))
         yield chunks, 0, chunks.data
-        yield found, self.first_entity, self.rarity[found.indices]
+        yield entries, self.first_entity, self.rarity[entries.indices]
 
     def _entity_edges(self, entities: NDArray[np.integer]) -> Iterator[Edges]:
         """Yield the links to chunks, units, and entities whose words begin or end the name.
 
         One between names weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
         """
-        found, rarity = _read_entries(self.entity_chunks, entities), self.rarity[entities]
-        yield found, 0, _link_weights(self.wanted)[found.data] * rarity[found.owners]
+        entries, rarity = _read_entries(self.entity_chunks, entities), self.rarity[entities]
+        yield entries, 0, _link_weights(self.wanted)[entries.data] * rarity[entries.owners]
         if self.units is not None:
             units = _read_entries(self.units.of_entities, entities)
             yield units, self.n_chunks, rarity[units.owners]
@@ -334,9 +334,9 @@ def _outside_weights(
     every = np.arange(len(rarity))
     missing = titled * (totals.titled - sums["entity.titled"](every))
     missing += mentioned * (totals.mentioned - sums["entity.mentioned"](every))
-    found = np.zeros(n_nodes)
-    found[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[every]
-    return found
+    weights = np.zeros(n_nodes)
+    weights[n_nodes - len(rarity) :] = np.maximum(missing, 0) * rarity[every]
+    return weights
 
 
 def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
@@ -350,13 +350,13 @@ def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDA
         link = snapshot.linked("unit", "entity")
     else:
         link = (steps.chunk_entities if layer == "chunk" else steps.entity_chunks)(snapshot)
-    found = link.all_entries if rows is None else link.entries_of(rows)
-    weights = np.ones(len(found.indices))
+    links = link.all_entries if rows is None else link.entries_of(rows)
+    weights = np.ones(len(links.indices))
     if layer != "entity":
-        weights = Rarity.from_snapshot(snapshot)[found.indices]
+        weights = Rarity.from_snapshot(snapshot)[links.indices]
     if way:
-        weights = np.where(found.data & _WAYS[way] > 0, weights, 0.0)
-    return np.bincount(found.owners, weights, minlength=found.shape[0]).astype(float, copy=False)
+        weights = np.where(links.data & _WAYS[way] > 0, weights, 0.0)
+    return np.bincount(links.owners, weights, minlength=links.shape[0]).astype(float, copy=False)
 
 
 _WAYS = {"mentioned": steps.MENTIONED, "titled": steps.TITLED}
@@ -365,9 +365,9 @@ _BY_WAY = tuple(f"{layer}.{way}" for layer in ("chunk", "entity") for way in _WA
 
 def _sum_degrees(snapshot: Snapshot) -> Arrays:
     """Return the sums of the weights of all rows' links."""
-    found = {name: _sum_weights(snapshot, name) for name in (*_BY_WAY, "unit")}
-    kinds = {name: np.int32 for name in found if name.startswith("entity")}
-    return {name: sums.astype(kinds.get(name, float)) for name, sums in found.items()}
+    degrees = {name: _sum_weights(snapshot, name) for name in (*_BY_WAY, "unit")}
+    kinds = {name: np.int32 for name in degrees if name.startswith("entity")}
+    return {name: sums.astype(kinds.get(name, float)) for name, sums in degrees.items()}
 
 
 def _open_sums(snapshot: Snapshot) -> Sums:
@@ -427,20 +427,20 @@ Seeds = dict[int, Seed]  # by the entity's row
 
 
 def seed_entities(
-    snapshot: Snapshot, models: Models, asked: steps.Query, n_units: int, dense: steps.Ranking
+    snapshot: Snapshot, models: Models, query: steps.Query, n_units: int, dense: steps.Ranking
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
     """Return the seed entities, which of them the question names, and notes.
 
     Those that the question names weigh 1, by the LLM too if there is one; each of the `n_units`
     nearest units adds its cosine to its entities. `dense` are the chunks by their cosines.
     """
-    names, notes = steps.query_names(models, asked.text) if models.llm is not None else ([], ())
-    linked = [*steps.named_entities(snapshot, asked.text), *steps.same_names(snapshot, names)]
+    names, notes = steps.query_names(models, query.text) if models.llm is not None else ([], ())
+    linked = [*steps.named_entities(snapshot, query.text), *steps.same_names(snapshot, names)]
     seeds: Seeds = {link.row: Seed(link.score, link.reason) for link in linked}
     named = frozenset(seeds)
     units = snapshot.linked("unit", "entity")
-    near = steps.units_near(snapshot, asked, dense, n_units)
-    rows, cosines = steps.nearest_units(snapshot, asked, n_units, near)
+    near = steps.units_near(snapshot, query, dense, n_units)
+    rows, cosines = steps.nearest_units(snapshot, query, n_units, near)
     for unit, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
         for entity in neighbours(units, unit).tolist() if cosine > 0 else ():
             seed = seeds.get(entity) or Seed(0.0, "in a sentence near the question", unit)

@@ -32,8 +32,8 @@ def ranked(
     """Return the `k` best chunks of (n_chunks,) scores, or of a ranking, without paths."""
     ranking = scores if isinstance(scores, Ranking) else Ranking(None, scores)
     rows = ranking.best(k, positive=positive)
-    found = hits(snapshot, rows, ranking.of(rows))
-    return Evidence(query=query, method=method, hits=found, notes=notes)
+    best = hits(snapshot, rows, ranking.of(rows))
+    return Evidence(query=query, method=method, hits=best, notes=notes)
 
 
 def nearest_chunks(
@@ -41,8 +41,8 @@ def nearest_chunks(
 ) -> Evidence:
     """Return the `k` chunks nearest to the query as evidence without paths."""
     rows, cosines = nearest(snapshot, "chunk", query, k)
-    found = hits(snapshot, rows, cosines)
-    return Evidence(query=query.text, method=method, hits=found, notes=notes)
+    best = hits(snapshot, rows, cosines)
+    return Evidence(query=query.text, method=method, hits=best, notes=notes)
 
 
 def hits(
@@ -59,10 +59,10 @@ def hits(
     documents = snapshot.documents([int(chunks.columns["document"][row]) for row in owners])
     texts = snapshot.layer(layer).texts(rows)
     ranges = [(int(columns["start"][row]), int(columns["end"][row])) for row in rows]
-    found = zip(chunks.ids(owners), ranges, texts, documents, scores, strict=True)
+    places = zip(chunks.ids(owners), ranges, texts, documents, scores, strict=True)
     return tuple(
         _build_hit(document, chunk_id, *place, text, float(score))
-        for chunk_id, place, text, document, score in found
+        for chunk_id, place, text, document, score in places
     )
 
 
@@ -97,7 +97,7 @@ def build_facts(
         entities.ids([int(layer.columns[end][row]) for row in rows])
         for end in ("subject", "object")
     )
-    named = zip(layer.ids(rows), subjects, layer.relations(rows), objects, strict=True)
+    triples = zip(layer.ids(rows), subjects, layer.relations(rows), objects, strict=True)
     return tuple(
         Fact(
             id=key,
@@ -110,7 +110,7 @@ def build_facts(
             depth=depth,
         )
         for (key, subject, relation, target), text, row, (candidate, depth) in zip(
-            named, layer.texts(rows), rows, places, strict=True
+            triples, layer.texts(rows), rows, places, strict=True
         )
     )
 
@@ -123,9 +123,9 @@ def table_facts(
     return Table(name="Triples", columns=("subject", "relation", "object"), rows=(*rows, *more))
 
 
-def text_place(found: Hit | Step) -> tuple[str, int, int]:
+def text_place(hit: Hit | Step) -> tuple[str, int, int]:
     """Return in which document a hit or a stop stands, and where."""
-    return found.document_id, found.start, found.end
+    return hit.document_id, hit.start, hit.end
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,11 @@ def map_facts(
     if models.llm is None or by == "reranker":
         best = _choose_near_best(snapshot, models, query, raw, most, by)
         return MappedFacts(raw, tuple(rows[place] for place in best))
-    chosen, fault = _choose_by_llm(models.llm, query, snapshot.layer("triple").texts(rows), most)
+    places, fault = _choose_by_llm(models.llm, query, snapshot.layer("triple").texts(rows), most)
     if fault:
         note = f"the LLM did not filter the facts ({fault}): all of them are kept"
         return MappedFacts(raw, tuple(rows), (note,))
-    return MappedFacts(raw, tuple(rows[place] for place in chosen))
+    return MappedFacts(raw, tuple(rows[place] for place in places))
 
 
 # -- by an LLM ------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def _choose_by_llm(
     llm: LLM, query: steps.Query, facts: Sequence[str], most: int
 ) -> tuple[list[int], str]:
     """Return the places of the facts that an LLM keeps, ascending, or why there is no choice."""
-    asked = fill_prompt(
+    prompt = fill_prompt(
         "fact_filter",
         schema=_SCHEMA,
         max_tokens=256,
@@ -85,7 +85,7 @@ def _choose_by_llm(
         facts=quote_lines(number_texts(list(map(shorten, facts)))),
         most=str(most),
     )
-    reply = steps.reply_to(llm, asked)
+    reply = steps.reply_to(llm, prompt)
     if reply.error:
         return [], reply.error
     numbers = reply.data["keep"]
@@ -130,10 +130,10 @@ def _score_texts(
     imported stand in none; where there is such a one, all are judged by their own words.
     """
     chunks = [_find_nearest_text(snapshot, query, row) for row in rows]
-    known = [chunk for chunk in chunks if chunk is not None]
-    if len(known) < len(rows):
+    sources = [chunk for chunk in chunks if chunk is not None]
+    if len(sources) < len(rows):
         return models.reranker.score(query.text, snapshot.layer("triple").texts(rows))
-    return steps.Relevance(snapshot, models, query).of_chunks(known)
+    return steps.Relevance(snapshot, models, query).of_chunks(sources)
 
 
 def _find_nearest_text(snapshot: Snapshot, query: steps.Query, row: int) -> int | None:

@@ -50,8 +50,8 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
     """
     notes: tuple[str, ...] = ()
     if models.llm is not None:
-        asked = fill_prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
-        reply = reply_to(models.llm, asked)
+        prompt = fill_prompt("query_entities", schema=_NAMES_SCHEMA, max_tokens=256, question=query)
+        reply = reply_to(models.llm, prompt)
         if not reply.error:
             return list(dict.fromkeys(n for n in reply.data["named_entities"] if n.strip())), ()
         notes = (f"the LLM named no entities ({reply.error}): the tagger's instead",)
@@ -61,7 +61,7 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
 
 
 def reply_to(
-    llm: LLM, asked: Prompt, *, part: Part = "step", on_text: OnPiece | None = None
+    llm: LLM, prompt: Prompt, *, part: Part = "step", on_text: OnPiece | None = None
 ) -> Reply:
     """Return the LLM's reply; one without a use, which says so, where nothing came from it.
 
@@ -73,9 +73,9 @@ def reply_to(
     try:
         with in_part(part):
             if on_text is not None and is_recorded(llm):
-                [reply] = llm.complete([asked], on_text=on_text)
+                [reply] = llm.complete([prompt], on_text=on_text)
             else:
-                [reply] = llm.complete([asked])
+                [reply] = llm.complete([prompt])
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
     except ModelError as error:
@@ -97,10 +97,10 @@ def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
     layer = snapshot.layer("entity")
     linkable = layer.columns["linkable"]
     rows = dict(zip(keys, layer.rows(list(keys.values())), strict=True))
-    known = {span for span, row in rows.items() if row >= 0 and linkable[row]}
+    spans = {span for span, row in rows.items() if row >= 0 and linkable[row]}
     return [
         Linked(rows[i, j], keys[i, j], 1.0)
-        for i, j in longest(known)
+        for i, j in longest(spans)
         if j - i > 1 or i > 0 or not is_common(snapshot, keys[i, j])
     ]
 
@@ -119,21 +119,21 @@ def name_spans(query: str) -> dict[tuple[int, int], str]:
 def longest(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans of which none is inside or across a longer one, those first."""
     taken: set[int] = set()
-    found = []
+    outer = []
     for i, j in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
         if not taken.intersection(range(i, j)):
             taken.update(range(i, j))
-            found.append((i, j))
-    return found
+            outer.append((i, j))
+    return outer
 
 
 def _key_words(query: str) -> Iterator[tuple[str, bool]]:
     """Yield the words of the query's entity key, and whether each may be a name by itself."""
-    any_capital = any(c.isupper() for c in query)
+    capitals = any(c.isupper() for c in query)
     for word in query.split():
-        named = any(c.isupper() or not c.islower() for c in word if c.isalpha()) or not any_capital
+        is_name = any(c.isupper() or not c.islower() for c in word if c.isalpha()) or not capitals
         for part in entity_key(word).split():
-            yield part, named and bool(terms(part))
+            yield part, is_name and bool(terms(part))
 
 
 def is_common(snapshot: Snapshot, word: str) -> bool:

@@ -69,11 +69,11 @@ def _find_titled(
     snapshot: Snapshot, entities: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """Return units of the documents whose title one of some entities is, behind its place."""
-    found = entity_chunks(snapshot).entries_of(entities)
-    is_title = found.data & TITLED > 0
-    owners, chunks = found.owners[is_title], found.indices[is_title]
+    entries = entity_chunks(snapshot).entries_of(entities)
+    is_title = entries.data & TITLED > 0
+    owners, chunks = entries.owners[is_title], entries.indices[is_title]
     within = snapshot.linked("chunk", "unit").entries_of(chunks)
-    owners_within, n = owners[within.owners], max(found.shape[1], 1)
+    owners_within, n = owners[within.owners], max(entries.shape[1], 1)
     first = snapshot.layer("unit").columns["chunk"][within.indices]  # where each stands first
     own = np.isin(owners_within * n + first, owners * n + chunks)
     return owners_within[own], within.indices[own]
@@ -112,12 +112,12 @@ MENTIONS = (_BY_CHUNK, _BY_ENTITY)
 
 
 def _open_chunks(snapshot: Snapshot) -> Link:
-    found = snapshot.base_arrays(_BY_CHUNK)
-    if found is None or snapshot.base is None:
+    arrays = snapshot.base_arrays(_BY_CHUNK)
+    if arrays is None or snapshot.base is None:
         return link_from_arrays(snapshot.get(_BY_CHUNK))
     edits, rows = snapshot.base.rows("chunk"), snapshot.base.touched_chunks
     fresh = FreshRows(rows, _read_entries(snapshot, rows))
-    return EditedLink(link_from_arrays(found), edits, snapshot.base.rows("entity"), fresh)
+    return EditedLink(link_from_arrays(arrays), edits, snapshot.base.rows("entity"), fresh)
 
 
 def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> Entries:
@@ -140,10 +140,10 @@ def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> Entries:
 
 
 def _open_entities(snapshot: Snapshot) -> Link:
-    found, edited = snapshot.base_arrays(_BY_ENTITY), chunk_entities(snapshot)
-    if found is None or not isinstance(edited, EditedLink):
+    arrays, edited = snapshot.base_arrays(_BY_ENTITY), chunk_entities(snapshot)
+    if arrays is None or not isinstance(edited, EditedLink):
         return link_from_arrays(snapshot.get(_BY_ENTITY))
-    return TransposedEdits(link_from_arrays(found), edited)
+    return TransposedEdits(link_from_arrays(arrays), edited)
 
 
 _CHUNKS = Derived("entities of chunks", _open_chunks)

@@ -69,8 +69,8 @@ class SortedHashes:
         """Return it after edits of the places, where hashes `came`."""
         former = self.order.whole
         order = edits.to_present(former, followed=False)
-        kept = order >= 0
-        heads, order = self.heads[kept], order[kept].astype(former.dtype)
+        is_left = order >= 0
+        heads, order = self.heads[is_left], order[is_left].astype(former.dtype)
         came = came[np.lexsort((came, _upper_halves(hashes[came])))]
         new = _upper_halves(hashes[came])
         at = np.searchsorted(heads, new)
@@ -105,20 +105,20 @@ class NameParts:
         or ends. Where these are more than five it is linked to none of them.
         """
         groups, places = expand_ranges(self.begins[entities], self.begins[entities + 1])
-        known, shorter = self.names.find(self.parts.hashes[places], 1)
-        hashes, group = np.unique(self.parts.hashes[places[known]], return_inverse=True)
-        found, _ = self.parts.find(hashes, _MOST_LONGER)
-        n_longer = np.bincount(found, minlength=len(hashes))[group]
+        parts, shorter = self.names.find(self.parts.hashes[places], 1)
+        hashes, group = np.unique(self.parts.hashes[places[parts]], return_inverse=True)
+        groups_of, _ = self.parts.find(hashes, _MOST_LONGER)
+        n_longer = np.bincount(groups_of, minlength=len(hashes))[group]
         few = n_longer > 0
-        known, shorter, n_longer = known[few], shorter[few], n_longer[few]
-        shares = self.shares[places[known]] / n_longer
+        parts, shorter, n_longer = parts[few], shorter[few], n_longer[few]
+        shares = self.shares[places[parts]] / n_longer
         owner, at = self.parts.find(self.names.hashes[entities], _MOST_LONGER)
-        named = self.names.hashes[entities[owner]] != _NO_NAME
-        owner, at = owner[named], at[named]
+        is_named = self.names.hashes[entities[owner]] != _NO_NAME
+        owner, at = owner[is_named], at[is_named]
         longer = np.searchsorted(self.begins, at.astype(self.begins.dtype), side="right") - 1
         n_own = np.bincount(owner, minlength=len(entities))[owner]
         return (
-            np.concatenate([groups[known], owner]),
+            np.concatenate([groups[parts], owner]),
             np.concatenate([shorter, longer]).astype(np.int64),
             np.concatenate([shares, self.shares[at] / n_own]).astype(np.float64),
         )
@@ -135,19 +135,19 @@ def name_parts(snapshot: Snapshot) -> NameParts:
 
 
 def _read_name_parts(snapshot: Snapshot) -> NameParts:
-    found = snapshot.base_arrays(_PARTS)
-    if found is None or snapshot.base is None:
+    arrays = snapshot.base_arrays(_PARTS)
+    if arrays is None or snapshot.base is None:
         return _open_names(snapshot.get(_PARTS))
-    return _update_names(snapshot, _open_names(found), snapshot.base.rows("entity"))
+    return _update_names(snapshot, _open_names(arrays), snapshot.base.rows("entity"))
 
 
 def _read_name_links(snapshot: Snapshot) -> Link:
     if not _are_many(snapshot):  # whose links are made in less time than a file
         return StoredLink.from_matrix(_link_all(snapshot))
-    found = snapshot.base_arrays(_LINKS)
-    if found is None or snapshot.base is None:
+    arrays = snapshot.base_arrays(_LINKS)
+    if arrays is None or snapshot.base is None:
         return link_from_arrays(snapshot.get(_LINKS))
-    stored, edits = link_from_arrays(found), snapshot.base.rows("entity")
+    stored, edits = link_from_arrays(arrays), snapshot.base.rows("entity")
     names = name_parts(snapshot)
     former = _open_names(snapshot.base.arrays(_PARTS))
     changed = [former.hashes_of_parts(edits.gone), names.hashes_of_parts(edits.at)]
@@ -186,14 +186,14 @@ def _are_many(snapshot: Snapshot) -> bool:
     return len(snapshot.layer("entity")) > _FEW
 
 
-def _open_names(found: Arrays) -> NameParts:
+def _open_names(arrays: Arrays) -> NameParts:
     names, parts = (
         SortedHashes(
-            open_column(found, each), open_column(found, f"{each}.order"), found[f"{each}.heads"]
+            open_column(arrays, each), open_column(arrays, f"{each}.order"), arrays[f"{each}.heads"]
         )
         for each in ("names", "parts")
     )
-    return NameParts(names, found["begins"], parts, open_column(found, "shares"))
+    return NameParts(names, arrays["begins"], parts, open_column(arrays, "shares"))
 
 
 def _update_names(snapshot: Snapshot, former: NameParts, entities: RowEdits) -> NameParts:
@@ -234,9 +234,9 @@ def _update_parts(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     """Return what `_compute_parts` does; only names that are new are read."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
     before, then = earlier.rows["entity"], _open_names(earlier.arrays)
-    known = linkable & (before >= 0)
-    known[known] = then.names.hashes[before[known]] != _NO_NAME
-    new, old = np.flatnonzero(linkable & ~known), np.flatnonzero(known)
+    is_known = linkable & (before >= 0)
+    is_known[is_known] = then.names.hashes[before[is_known]] != _NO_NAME
+    new, old = np.flatnonzero(linkable & ~is_known), np.flatnonzero(is_known)
     names, n_parts, parts, shares = _hash_names(snapshot, new)
     rows = before[old]
     owners, places = expand_ranges(then.begins[rows], then.begins[rows + 1])
@@ -306,10 +306,10 @@ def _hash_names(
         for key in layer.ids(rows[start : start + _AT_ONCE].tolist()):
             words = key.split()
             names.append(_hash(key))
-            found = dict(_name_ends(words))
-            n_parts.append(len(found))
-            parts.extend(map(_hash, found))
-            shares.extend(n / len(words) for n in found.values())
+            ends = dict(_name_ends(words))
+            n_parts.append(len(ends))
+            parts.extend(map(_hash, ends))
+            shares.extend(n / len(words) for n in ends.values())
     return np.array(names), np.array(n_parts), np.array(parts), np.array(shares)
 
 

@@ -39,8 +39,8 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
 
 
 def _build_chunk_graph(snapshot: Snapshot, k: int) -> Matrix:
-    chosen = _open_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
-    return chosen.to_graph()
+    near = _open_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
+    return near.to_graph()
 
 
 def _rank_chunks(snapshot: Snapshot, k: int) -> NDArray[np.float64]:
@@ -54,21 +54,21 @@ def _compute_neighbours(snapshot: Snapshot) -> Arrays:
 def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     """Terms and vectors of a chunk stay what they are, so only others can change its choice."""
     able, then, rows = snapshot.are_texts(), earlier.arrays, earlier.rows["chunk"]
-    kept = rows >= 0
-    kept[kept] = then["is_text"][rows[kept]] == able[kept]
-    if "chunk" in earlier.unchanged and kept.all():
+    is_same = rows >= 0
+    is_same[is_same] = then["is_text"][rows[is_same]] == able[is_same]
+    if "chunk" in earlier.unchanged and is_same.all():
         return then
     layer = snapshot.layer("chunk")
-    chosen = update_neighbours(
+    choices = update_neighbours(
         _open_choices(then),
-        np.where(kept, rows, -1),
+        np.where(is_same, rows, -1),
         snapshot.linked("chunk", "term"),
         _term_chunks(snapshot),
         layer.vectors,
         able=able,
         excluded=find_overlaps(*(layer.columns[name] for name in ("document", "start", "end"))),
     )
-    return _compute_neighbours(snapshot) if chosen is None else _build_arrays(snapshot, chosen)
+    return _compute_neighbours(snapshot) if choices is None else _build_arrays(snapshot, choices)
 
 
 def _term_chunks(snapshot: Snapshot) -> Link:
@@ -83,7 +83,7 @@ def _choose_neighbours(snapshot: Snapshot, k: int) -> ChosenNeighbours:
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
     is_all = len(rows) == n
-    chosen = choose_neighbours(
+    choices = choose_neighbours(
         terms if is_all else terms[rows],
         layer.vectors if is_all else layer.vectors[rows],
         k,
@@ -91,16 +91,16 @@ def _choose_neighbours(snapshot: Snapshot, k: int) -> ChosenNeighbours:
             *(layer.columns[name][rows] for name in ("document", "start", "end"))
         ),
     )
-    return chosen if is_all else chosen.renumber(rows, n)
+    return choices if is_all else choices.renumber(rows, n)
 
 
-def _build_arrays(snapshot: Snapshot, chosen: ChosenNeighbours) -> Arrays:
+def _build_arrays(snapshot: Snapshot, choices: ChosenNeighbours) -> Arrays:
     return {
-        "lexical": chosen.lexical.rows,
-        "shared": chosen.lexical.scores,
-        "semantic": chosen.semantic.rows,
-        "cosines": chosen.semantic.scores,
-        "exact": np.array([chosen.exact]),
+        "lexical": choices.lexical.rows,
+        "shared": choices.lexical.scores,
+        "semantic": choices.semantic.rows,
+        "cosines": choices.semantic.scores,
+        "exact": np.array([choices.exact]),
         "is_text": snapshot.are_texts(),
     }
 
@@ -129,12 +129,12 @@ def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
 
 
 def _read_keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
-    found = snapshot.base_arrays(KEYWORDS)
-    if found is None or snapshot.base is None:
+    arrays = snapshot.base_arrays(KEYWORDS)
+    if arrays is None or snapshot.base is None:
         return np.asarray(snapshot.get(KEYWORDS)["lengths"])
     edits = {name: snapshot.base.rows(name) for name in ("sentence", "term")}
     then = {name: each.to_former(np.arange(each.size)) for name, each in edits.items()}
-    return _compute_lengths(snapshot, found, then)
+    return _compute_lengths(snapshot, arrays, then)
 
 
 def _compute_keywords(snapshot: Snapshot) -> Arrays:

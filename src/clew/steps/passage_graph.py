@@ -42,8 +42,8 @@ class PassageGraph:
         An edge from a node to itself is left out.
         """
         a, b, weights = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        n, kept = n_chunks + n_entities, a != b
-        half = csr_array((weights[kept].astype(np.float64), (a[kept], b[kept])), shape=(n, n))
+        n, pairs = n_chunks + n_entities, a != b
+        half = csr_array((weights[pairs].astype(np.float64), (a[pairs], b[pairs])), shape=(n, n))
         both = csr_array(half + half.T)
         both.sort_indices()
         return cls(n_chunks, WholeGraph(Entries.from_matrix(both)), np.asarray(both.sum(axis=1)))
@@ -84,9 +84,9 @@ def mention_counts(snapshot: Snapshot) -> csr_array:
 
 def _count_mentions(snapshot: Snapshot) -> csr_array:
     mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
-    found = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
-    found.sort_indices()
-    return found
+    counts = csr_array((mentioned + steps.chunk_titles(snapshot).to_matrix()).T)
+    counts.sort_indices()
+    return counts
 
 
 _COUNTS = Derived("how often chunks mention entities", _count_mentions)

@@ -48,12 +48,12 @@ class Ranking:
         """Return the scores of any rows."""
         if self.rows is None or self.of_others is None:
             return np.asarray(self.scores[rows])
-        known, places = match_sorted(self.rows, rows)
-        others = np.delete(np.arange(len(rows)), known)
-        found = np.empty(len(rows))
-        found[known] = self.scores[places]
-        found[others] = self.of_others(rows[others])
-        return found
+        ranked, places = match_sorted(self.rows, rows)
+        others = np.delete(np.arange(len(rows)), ranked)
+        scores = np.empty(len(rows))
+        scores[ranked] = self.scores[places]
+        scores[others] = self.of_others(rows[others])
+        return scores
 
 
 def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:

@@ -52,7 +52,7 @@ class Coverage:
         self._snapshot = snapshot
         self._query = query
         self._match = match or _match_best
-        self._known: dict[tuple[str, int], NDArray[np.float32]] = {}
+        self._matches: dict[tuple[str, int], NDArray[np.float32]] = {}
 
     @cached_property
     def is_late(self) -> bool:
@@ -61,14 +61,14 @@ class Coverage:
 
     def of(self, layer: Literal["chunk", "unit"], rows: Sequence[int]) -> NDArray[np.float32]:
         """Return the (n, m) matches of rows with the m tokens, 0 to 1 or little below 0."""
-        new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._known]
+        new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._matches]
         if new:
             read = self._match_vectors if self.is_late else self._match_words
             for row, match in zip(new, read(layer, new), strict=True):
-                self._known[layer, row] = match
+                self._matches[layer, row] = match
         if not len(rows):
             return np.zeros((0, len(self.weights)), dtype=np.float32)
-        return np.stack([self._known[layer, int(row)] for row in rows])
+        return np.stack([self._matches[layer, int(row)] for row in rows])
 
     def _match_vectors(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         tokens = self._query.tokens
@@ -94,16 +94,16 @@ class Coverage:
         of_words = np.array(self._words.rows, dtype=np.int64)
         if layer == "chunk":
             link = self._snapshot.linked("chunk", "term").entries_of(np.asarray(rows))
-            owners, found = link.owners, link.indices
+            owners, indices = link.owners, link.indices
         else:
             texts = self._snapshot.layer(layer).texts(rows)
-            known = self._snapshot.layer("term")
-            has = [known.rows(list(dict.fromkeys(terms(text)))) for text in texts]
+            layer_of_terms = self._snapshot.layer("term")
+            has = [layer_of_terms.rows(list(dict.fromkeys(terms(text)))) for text in texts]
             owners = np.repeat(np.arange(len(rows)), list(map(len, has)))
-            found = np.array([row for here in has for row in here], dtype=np.int64)
+            indices = np.array([row for here in has for row in here], dtype=np.int64)
         words, places = np.unique(of_words, return_inverse=True)
         met = np.zeros((len(rows), len(words)), dtype=np.float32)
-        entries, which = match_sorted(words, found)
+        entries, which = match_sorted(words, indices)
         met[owners[entries], which] = 1.0
         return np.where(of_words >= 0, met[:, places], np.float32(0))
 
@@ -147,15 +147,15 @@ class Coverage:
         """The words of the query, with how rare they are in the index."""
         words = list(term_spans(self._query.text))
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
-        counts, known = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
-        counts[known] = term_chunks(self._snapshot, np.array(rows, dtype=np.intp)[known])
+        counts, is_term = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
+        counts[is_term] = term_chunks(self._snapshot, np.array(rows, dtype=np.intp)[is_term])
         weights = np.log1p(n_chunks(self._snapshot) / (counts + 1))
-        weights *= _weigh_words(self._query.text, words, known)
+        weights *= _weigh_words(self._query.text, words, is_term)
         return _Words([(start, end) for _, start, end in words], rows, weights)
 
 
 def _weigh_words(
-    text: str, words: Sequence[tuple[str, int, int]], known: NDArray[np.bool_]
+    text: str, words: Sequence[tuple[str, int, int]], is_term: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return (m,) factors of the weights of words: 1, less for what only asks or joins.
 
@@ -166,14 +166,14 @@ def _weigh_words(
     factors, joining = np.ones(len(words)), find_joining(text)
     _, (first, last) = find_foreign_asking(text) or ("name", (0, 0))
     for i, (term, start, end) in enumerate(words):
-        beside = [j for j in (i - 1, i + 1) if 0 <= j < len(words) and known[j]]
+        beside = [j for j in (i - 1, i + 1) if 0 <= j < len(words) and is_term[j]]
         if term in joining or (start < last and end > first):
             factors[i] = 0.0
         elif term.isascii() or not IDEOGRAPHS.match(term) or _KATAKANA.fullmatch(term):
             continue
         elif _JOINED.search(term):
-            factors[i] = _ENDING * known[i]
-        elif not known[i]:
+            factors[i] = _ENDING * is_term[i]
+        elif not is_term[i]:
             factors[i] = _UNKNOWN * (
                 not any(words[j][1] < end and words[j][2] > start for j in beside)
             )
@@ -219,10 +219,10 @@ class Relevance:
     def of_unit_sets(self, sets: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
         """Return the (n,) scores of sets of units, none of them empty, each read as one text."""
         layer = self._snapshot.layer("unit")
-        units = sorted({unit for chosen in sets for unit in chosen})
+        units = sorted({unit for own in sets for unit in own})
         if self._stored:
             place = {unit: i for i, unit in enumerate(units)}
-            members = [place[unit] for chosen in sets for unit in chosen]
+            members = [place[unit] for own in sets for unit in own]
             starts = np.cumsum([0, *map(len, sets[:-1])])
             matches = self._coverage.of("unit", units)[members]
             best = np.maximum.reduceat(matches, starts, axis=0)
@@ -231,9 +231,7 @@ class Relevance:
             support = weighted_mean(best, self._coverage.weights)
             return blend(support, sums @ self._query.vector / lengths)
         texts = dict(zip(units, layer.texts(units), strict=True))
-        return self._score_texts(
-            [" ".join(sorted(texts[unit] for unit in chosen)) for chosen in sets]
-        )
+        return self._score_texts([" ".join(sorted(texts[unit] for unit in own)) for own in sets])
 
     def _score_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         new = list(dict.fromkeys(t for t in texts if t not in self._text_scores))

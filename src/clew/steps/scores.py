@@ -72,9 +72,9 @@ def read_lexical(
     snapshot: Snapshot, query: str
 ) -> tuple[Link, Lengths, NDArray[np.intp], NDArray[np.integer]]:
     """Return what BM25 takes: postings, lengths of chunks, and the terms that the index has."""
-    known = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
-    df = term_chunks(snapshot, known)
-    return snapshot.linked("term", "chunk"), chunk_lengths(snapshot), known, df
+    rows = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
+    df = term_chunks(snapshot, rows)
+    return snapshot.linked("term", "chunk"), chunk_lengths(snapshot), rows, df
 
 
 def term_rows(snapshot: Snapshot, text: str) -> list[int]:
@@ -84,10 +84,10 @@ def term_rows(snapshot: Snapshot, text: str) -> list[int]:
 
 def chunk_lengths(snapshot: Snapshot) -> Lengths:
     """Return how many terms chunks have, with the mean of all that the index has."""
-    found, totals = snapshot.get(_CHUNK_LENGTHS), snapshot.totals
+    lengths, totals = snapshot.get(_CHUNK_LENGTHS), snapshot.totals
     if totals is None:
-        return found
-    return Lengths(found.of_chunks, totals.mean_length, totals.n_chunks)
+        return lengths
+    return Lengths(lengths.of_chunks, totals.mean_length, totals.n_chunks)
 
 
 def _compute_lengths(snapshot: Snapshot) -> Arrays:
@@ -96,12 +96,12 @@ def _compute_lengths(snapshot: Snapshot) -> Arrays:
 
 
 def _read_chunk_lengths(snapshot: Snapshot) -> Lengths:
-    found = snapshot.base_arrays(LENGTHS)
-    if found is None or snapshot.base is None:
+    arrays = snapshot.base_arrays(LENGTHS)
+    if arrays is None or snapshot.base is None:
         return Lengths.from_counts(np.asarray(snapshot.get(LENGTHS)["lengths"]))
     edits = snapshot.base.rows("chunk")
     came = snapshot.linked("chunk", "term").entries_of(edits.at).sum_rows()
-    return Lengths.from_counts(edits.apply(found["lengths"], came))
+    return Lengths.from_counts(edits.apply(arrays["lengths"], came))
 
 
 LENGTHS = CachedArrays("chunk-lengths", _compute_lengths, inputs=("chunk",), edited=True)
@@ -120,14 +120,14 @@ def choose_fusion(fusion: str, *rankings: NDArray[np.float64]) -> NDArray[np.flo
     return reciprocal_rank_fusion(rankings) if fusion == "rrf" else mean_of_min_max(*rankings)
 
 
-def beside_hybrid(found: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[np.float64]:
+def beside_hybrid(rows: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (n,) scores of rows in two rankings together, 1 / rank in each.
 
-    One is `found`, what a method ranks by itself, best first; the other is that of the (n,)
+    One is `rows`, which a method ranks by itself, best first; the other is that of the (n,)
     `hybrid` scores above zero. The first row of either is among the first three of the result.
     """
     own = np.zeros(len(hybrid))
-    own[list(found)] = np.arange(len(found), 0, -1)
+    own[list(rows)] = np.arange(len(rows), 0, -1)
     return reciprocal_rank_fusion((own, hybrid), constant=0)
 
 

@@ -68,35 +68,35 @@ def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Model
             " as in --reranker cross-encoder:BAAI/bge-reranker-v2-m3"
         )
     plain = replace(method, select="none", chunks=max(method.chunks, CANDIDATES))
-    found = plain.retrieve(query, snapshot, models)
-    records = _write_records(found, snapshot, models)
+    evidence = plain.retrieve(query, snapshot, models)
+    records = _write_records(evidence, snapshot, models)
     if llm is None:
         selected = _select_by_reranker(query, records, snapshot, models)
-        return _put_first(found, selected, method.chunks)
+        return _put_first(evidence, selected, method.chunks)
     first = _ask_llm(llm, query, records)
     note = f"the LLM selected no passages ({first.fault}): they are as they were found"
-    found = replace(found, notes=(*found.notes, note)) if first.fault else found
+    evidence = replace(evidence, notes=(*evidence.notes, note)) if first.fault else evidence
     if not first.question:
-        return _put_first(found, first.chunks, method.chunks)
+        return _put_first(evidence, first.chunks, method.chunks)
     more = plain.retrieve(first.question, snapshot, models)
     new = dict(islice(_write_records(more, snapshot, models).items(), _NEW))
     joined, texts = dict.fromkeys([*first.chunks, *new, *records]), records | new
     again = _ask_llm(llm, query, {each: texts[each] for each in islice(joined, CANDIDATES)})
     note = f"the LLM went on with a question of its own: {first.question}"
     note += f" (and selected no more then: {again.fault})" if again.fault else ""
-    return _put_first(_join(found, more, note), again.chunks or first.chunks, method.chunks)
+    return _put_first(_join(evidence, more, note), again.chunks or first.chunks, method.chunks)
 
 
-def _write_records(found: Evidence, snapshot: Snapshot, models: Models) -> dict[str, str]:
+def _write_records(evidence: Evidence, snapshot: Snapshot, models: Models) -> dict[str, str]:
     """Return the title and two sentences of each of the first hits, by the id of its chunk.
 
     They are the sentence through which the thread came, if it came through one, and those nearest
     to the question, in the order of the text.
     """
-    coverage = steps.Coverage(snapshot, steps.read_query(models, found.query))
+    coverage = steps.Coverage(snapshot, steps.read_query(models, evidence.query))
     layer, link = snapshot.layer("unit"), snapshot.linked("chunk", "unit")
-    threads = {path.steps[-1].id: path.steps for path in found.paths}
-    hits = found.hits[:CANDIDATES]
+    threads = {path.steps[-1].id: path.steps for path in evidence.paths}
+    hits = evidence.hits[:CANDIDATES]
     rows = snapshot.layer("chunk").rows([hit.chunk_id for hit in hits])
     records: dict[str, str] = {}
     for hit, row in zip(hits, rows, strict=True):
@@ -120,7 +120,7 @@ class _Selection:
 
 
 def _ask_llm(llm: LLM, query: str, records: Records) -> _Selection:
-    asked = fill_prompt(
+    prompt = fill_prompt(
         "passage_chain",
         schema=_SCHEMA,
         max_tokens=256,
@@ -128,7 +128,7 @@ def _ask_llm(llm: LLM, query: str, records: Records) -> _Selection:
         passages=quote_lines(number_texts(list(records.values()))),
         most=str(_MOST),
     )
-    reply = steps.reply_to(llm, asked)
+    reply = steps.reply_to(llm, prompt)
     if reply.error:
         return _Selection(fault=reply.error)
     numbers, question = reply.data["chain"], collapse(reply.data["question"])
@@ -155,26 +155,26 @@ def _select_by_reranker(
     return selected
 
 
-def _join(found: Evidence, more: Evidence, note: str) -> Evidence:
+def _join(evidence: Evidence, more: Evidence, note: str) -> Evidence:
     """Return evidence with what else was found for a further question behind its own."""
-    chunks, seeds = {hit.chunk_id for hit in found.hits}, {step.id for step in found.seeds}
+    chunks, seeds = {hit.chunk_id for hit in evidence.hits}, {step.id for step in evidence.seeds}
     return replace(
-        found,
-        hits=(*found.hits, *(hit for hit in more.hits if hit.chunk_id not in chunks)),
-        paths=(*found.paths, *(path for path in more.paths if path.steps[-1].id not in chunks)),
-        seeds=(*found.seeds, *(step for step in more.seeds if step.id not in seeds)),
-        notes=tuple(dict.fromkeys((*found.notes, *more.notes, note))),
+        evidence,
+        hits=(*evidence.hits, *(hit for hit in more.hits if hit.chunk_id not in chunks)),
+        paths=(*evidence.paths, *(path for path in more.paths if path.steps[-1].id not in chunks)),
+        seeds=(*evidence.seeds, *(step for step in more.seeds if step.id not in seeds)),
+        notes=tuple(dict.fromkeys((*evidence.notes, *more.notes, note))),
     )
 
 
-def _put_first(found: Evidence, selected: Sequence[str], n: int) -> Evidence:
+def _put_first(evidence: Evidence, selected: Sequence[str], n: int) -> Evidence:
     """Return evidence with the `n` first hits, those of the selected chunks before the others."""
     place = {chunk: i for i, chunk in enumerate(selected)}
-    hits = sorted(found.hits, key=lambda hit: place.get(hit.chunk_id, len(place)))[:n]
+    hits = sorted(evidence.hits, key=lambda hit: place.get(hit.chunk_id, len(place)))[:n]
     if selected:
         ids = [hit.chunk_id for hit in hits]
         hits = [
             replace(hit, score=1 / (i + 1), also=tuple(a for a in hit.also if a not in ids[:i]))
             for i, hit in enumerate(hits)
         ]
-    return replace(found, hits=tuple(hits), paths=order_paths(found.paths, hits))
+    return replace(evidence, hits=tuple(hits), paths=order_paths(evidence.paths, hits))

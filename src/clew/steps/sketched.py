@@ -21,8 +21,8 @@ def near_rows(
     Best first, ties by row, cosines to six decimals; where `only`, (n,), is given, none of the
     other rows. In a layer that `are_sketched` is true of a few of the nearest may be missed.
     """
-    found = find_near_rows(snapshot, layer, vectors, k, only=only)
-    return [list(zip(near.tolist(), cosines.tolist(), strict=True)) for near, cosines in found]
+    nearest = find_near_rows(snapshot, layer, vectors, k, only=only)
+    return [list(zip(near.tolist(), cosines.tolist(), strict=True)) for near, cosines in nearest]
 
 
 def find_near_rows(
@@ -64,12 +64,12 @@ def read_sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
 
 def _compute_sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
     what = SKETCHES[layer]
-    found = snapshot.base_arrays(what)
-    if found is None or snapshot.base is None:
+    arrays = snapshot.base_arrays(what)
+    if arrays is None or snapshot.base is None:
         return sketches.Sketches(snapshot.get(what)["codes"])
     edits = snapshot.base.rows(layer)
     came = sketches.sketch(snapshot.layer(layer).vectors[edits.at])
-    return sketches.Sketches(found["codes"], came, edits)
+    return sketches.Sketches(arrays["codes"], came, edits)
 
 
 _SKETCHES = Derived("sketches of the rows of a layer", _compute_sketches)

@@ -52,12 +52,12 @@ class Node:
 
 
 def nearest_nodes(
-    snapshot: Snapshot, asked: steps.Query, n_chunks: int, n_summaries: int
+    snapshot: Snapshot, query: steps.Query, n_chunks: int, n_summaries: int
 ) -> Iterator[Node]:
     """Yield the nearest chunks and the nearest summaries, ranked together by their cosines."""
     tree, columns = summaries(snapshot), snapshot.layer("unit").columns
-    rows, cosines = steps.nearest(snapshot, "chunk", asked, n_chunks)
-    near = np.asarray(tree.vectors @ asked.vector, dtype=np.float64)
+    rows, cosines = steps.nearest(snapshot, "chunk", query, n_chunks)
+    near = np.asarray(tree.vectors @ query.vector, dtype=np.float64)
     best = top_k(near, n_summaries)
     for place in top_k(np.concatenate([cosines, near[best]]), len(rows) + len(best)).tolist():
         if place < len(rows):
@@ -65,7 +65,7 @@ def nearest_nodes(
             continue
         summary = int(best[place - len(rows)])
         units = tree.get_units(summary)
-        unit = int(units[find_highest(steps.cosines_of(snapshot, "unit", asked, units))])
+        unit = int(units[find_highest(steps.cosines_of(snapshot, "unit", query, units))])
         yield Node(float(near[summary]), int(columns["chunk"][unit]), summary, unit)
 
 
@@ -73,26 +73,26 @@ def collect_nodes(
     snapshot: Snapshot, query: str, method: str, nodes: Iterable[Node], k: int
 ) -> Evidence:
     """Return the first `k` different chunks that nodes, best first, stand for as evidence."""
-    found: dict[int, Node] = {}
+    by_chunk: dict[int, Node] = {}
     shown: list[int] = []  # summaries
     for node in nodes if k else ():
-        found.setdefault(node.chunk, node)
+        by_chunk.setdefault(node.chunk, node)
         shown += [node.summary] if node.summary >= 0 else []
-        if len(found) == k:
+        if len(by_chunk) == k:
             break
     tree, units = summaries(snapshot), snapshot.layer("unit")
     texts = tuple((" ".join(units.texts(tree.get_units(row).tolist())),) for row in shown)
-    hits = steps.hits(snapshot, found, np.array([node.score for node in found.values()]))
+    hits = steps.hits(snapshot, by_chunk, np.array([node.score for node in by_chunk.values()]))
     return Evidence(
         query=query,
         method=method,
         tables=(Table(name="Summaries", columns=("summary",), rows=texts),) if texts else (),
         hits=tuple(
             replace(hit, channel="chunk" if node.unit < 0 else "summary")
-            for hit, node in zip(hits, found.values(), strict=True)
+            for hit, node in zip(hits, by_chunk.values(), strict=True)
         ),
         paths=tuple(
-            Path(_build_thread(snapshot, query, node), node.score) for node in found.values()
+            Path(_build_thread(snapshot, query, node), node.score) for node in by_chunk.values()
         ),
     )
 
@@ -134,18 +134,18 @@ def _build_tree(snapshot: Snapshot) -> Arrays:
     for level in range(_LEVELS):
         if len(nodes) <= _COORDINATES + 1:
             break
-        found: list[tuple[NDArray[np.integer], NDArray[np.float32]]] = []
+        parents: list[tuple[NDArray[np.integer], NDArray[np.float32]]] = []
         for cluster in soft_clusters(nodes, _COORDINATES, _MOST):
             if level == 0:
                 below = np.unique(link.entries_of(chunks[cluster]).indices)
             else:
                 below = np.unique(np.concatenate([units[place] for place in cluster.tolist()]))
             if len(below):
-                found.append(_summarise(nodes[cluster].sum(axis=0), below, of_units[below]))
-        if not found or len(found) >= len(nodes):
+                parents.append(_summarise(nodes[cluster].sum(axis=0), below, of_units[below]))
+        if not parents or len(parents) >= len(nodes):
             break
-        units = [rows for rows, _ in found]
-        nodes = np.stack([vector for _, vector in found])
+        units = [rows for rows, _ in parents]
+        nodes = np.stack([vector for _, vector in parents])
         all_units += units
         all_vectors.append(nodes)
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *all_units])

@@ -24,8 +24,8 @@ def synonym_pairs(
     arrays = snapshot.get(SYNONYMS)
     pairs, members = _open_pairs(arrays), arrays["members"]
     rows, columns = entry_rows(pairs), pairs.indices
-    kept = (rows < columns) & (pairs.data > above)
-    return members[rows[kept]], members[columns[kept]], pairs.data[kept]
+    near = (rows < columns) & (pairs.data > above)
+    return members[rows[near]], members[columns[near]], pairs.data[near]
 
 
 def _compute_pairs(
@@ -35,13 +35,13 @@ def _compute_pairs(
     layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
     rows = np.unique(np.concatenate([columns["subject"], columns["object"]])).astype(np.int64)
     vectors = np.asarray(layer.vectors[rows])
-    named = vectors.any(axis=1) & _are_named(layer.ids(rows.tolist()))
-    members, vectors = rows[named], vectors[named]
+    is_named = vectors.any(axis=1) & _are_named(layer.ids(rows.tolist()))
+    members, vectors = rows[is_named], vectors[is_named]
     pairs: csr_array | None = None
     if earlier is not None:
         then = np.full(len(members), -1, dtype=np.int64)
-        known, places = match_sorted(earlier.arrays["members"], earlier.rows["entity"][members])
-        then[known] = places
+        old, places = match_sorted(earlier.arrays["members"], earlier.rows["entity"][members])
+        then[old] = places
         pairs = update_pairs(_open_pairs(earlier.arrays), then, vectors, LEAST)
     if pairs is None:
         pairs = find_near_pairs(vectors, LEAST)

@@ -59,7 +59,8 @@ def _describe(found: Themes, theme: int) -> Theme:
     )
     names, words = snapshot.layer("entity").texts(entities), snapshot.layer("term").ids(terms)
     order = documents[np.lexsort((documents, -counts))].tolist()
-    since, until = _find_span(snapshot, order)
+    known = snapshot.get(_DATED)
+    dates = sorted(filter(None, (known[row][1] for row in order)))
     parent = int(found.parents[theme])
     sentences = choose_sentences(found, theme, terms, of_terms)
     return Theme(
@@ -71,7 +72,7 @@ def _describe(found: Themes, theme: int) -> Theme:
         n_documents=len(documents),
         n_chunks=len(chunks),
         n_sentences=len(find_sentences(snapshot, chunks)),
-        documents=tuple(snapshot.layer("document").ids(order)),
+        documents=tuple(known[row][0] for row in order),
         entities=tuple(names),
         terms=tuple(words),
         sentences=tuple(
@@ -80,8 +81,8 @@ def _describe(found: Themes, theme: int) -> Theme:
             )
         ),
         relations=tuple(_list_relations(snapshot, chunks, entities)),
-        since=since,
-        until=until,
+        since=dates[0] if dates else "",
+        until=dates[-1] if dates else "",
     )
 
 
@@ -237,15 +238,10 @@ def _list_relations(
         yield ThemeRelation(subject=names[a], relation="", object=names[b], count=count)
 
 
-def _find_span(snapshot: Snapshot, documents: Sequence[int]) -> tuple[str, str]:
-    """Return the earliest and the latest date of some documents, "" where none is dated."""
-    dates = snapshot.get(_DATES_OF)
-    dated = sorted(filter(None, (dates[row] for row in documents)))
-    return (dated[0], dated[-1]) if dated else ("", "")
-
-
-def _read_dates(snapshot: Snapshot) -> list[str]:
-    return [_read_date(each.metadata) for each in snapshot.document_layer.headers()]
+def _list_dated(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Return the id of each document, and its date or ""."""
+    headers = snapshot.document_layer.headers()
+    return [(each.id, _read_date(each.metadata)) for each in headers]
 
 
 def _read_date(metadata: Mapping[str, Value]) -> str:
@@ -253,4 +249,4 @@ def _read_date(metadata: Mapping[str, Value]) -> str:
     return next((found[0] for text in written if (found := _DATE.match(text))), "")
 
 
-_DATES_OF = Derived("dates of documents", _read_dates)
+_DATED = Derived("dates of documents", _list_dated)

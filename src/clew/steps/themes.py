@@ -27,6 +27,7 @@ THEME_MARK = "theme:"  # before the number of a theme, in its id
 _MOST = 20  # chunks of a theme that is not parted again
 _LINKS = Links(title_weight=1.0)
 _BEST = 3  # chunks of a theme, by which it is near to a question
+_PLACES = ("document", "start", "end")
 _CHANGED = 0.1  # of the chunks came or went: themes are made anew
 
 
@@ -117,7 +118,8 @@ def _open_themes(snapshot: Snapshot) -> Themes:
 def _make_themes(snapshot: Snapshot) -> Arrays:
     tree = _find_tree(snapshot)
     m = len(tree.parents)
-    return _build_arrays(snapshot, tree, np.arange(1, m + 1), m + 1, 0)
+    keys = _hash_chunks(snapshot, np.arange(len(tree.leaves)))
+    return _build_arrays(snapshot, tree, keys, np.arange(1, m + 1), m + 1, 0)
 
 
 def _update_themes(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
@@ -125,9 +127,15 @@ def _update_themes(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
 
     A theme that is made anew has the number of the former one whose chunks it has.
     """
-    then, keys = earlier.arrays, _hash_chunks(snapshot)
+    then, rows = earlier.arrays, earlier.rows["chunk"]
+    if (rows < 0).all():  # as after compaction, which gives other numbers
+        keys = _hash_chunks(snapshot, np.arange(len(rows)))
+        rows = _find_rows(then["keys"], keys)
+    else:
+        came = np.flatnonzero(rows < 0)
+        keys = then["keys"][rows]
+        keys[came] = _hash_chunks(snapshot, came)
     former = Communities(then["parents"], then["leaves"])
-    rows = _find_rows(then["keys"], keys)
     if np.array_equal(rows, np.arange(len(then["keys"]))):
         return then
     stayed = int(np.count_nonzero(rows >= 0))
@@ -135,11 +143,11 @@ def _update_themes(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
     if changed <= _CHANGED * len(then["keys"]):
         came = np.flatnonzero(rows < 0)
         tree = join_communities(former, rows, _link_chunks(snapshot, came))
-        return _build_arrays(snapshot, tree, then["numbers"], int(then["next"][0]), changed)
+        return _build_arrays(snapshot, tree, keys, then["numbers"], int(then["next"][0]), changed)
     tree = _find_tree(snapshot)
     kept = np.flatnonzero(rows >= 0)
     matched = match_communities(former.members[:, rows[kept]], tree.members[:, kept])
-    return _build_arrays(snapshot, tree, *_number_themes(matched, then), 0)
+    return _build_arrays(snapshot, tree, keys, *_number_themes(matched, then), 0)
 
 
 def _number_themes(matched: Rows, then: Arrays) -> tuple[Rows, int]:
@@ -151,7 +159,12 @@ def _number_themes(matched: Rows, then: Arrays) -> tuple[Rows, int]:
 
 
 def _build_arrays(
-    snapshot: Snapshot, tree: Communities, numbers: Rows, following: int, changed: int
+    snapshot: Snapshot,
+    tree: Communities,
+    keys: NDArray[np.uint64],
+    numbers: Rows,
+    following: int,
+    changed: int,
 ) -> Arrays:
     sums = np.zeros((len(tree.parents), 0), dtype=np.float32)
     if len(tree.leaves):
@@ -164,7 +177,7 @@ def _build_arrays(
         "numbers": numbers,
         "next": np.array([following]),
         "changed": np.array([changed]),
-        "keys": _hash_chunks(snapshot),
+        "keys": keys,
         "vectors": (sums / np.maximum(lengths, 1e-12)).astype(np.float32),
     }
 
@@ -207,14 +220,18 @@ def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
     )
 
 
-def _hash_chunks(snapshot: Snapshot) -> NDArray[np.uint64]:
-    """Return a number for each chunk by its document's id and its place there."""
-    layer, documents = snapshot.layer("chunk"), snapshot.layer("document")
-    ids = documents.ids(range(len(documents)))
+def _hash_chunks(snapshot: Snapshot, chunks: Rows) -> NDArray[np.uint64]:
+    """Return a number for each of some chunks by its document's id and its place there."""
+    columns = {name: snapshot.layer("chunk").columns[name][chunks] for name in _PLACES}
+    documents, owners = np.unique(columns["document"], return_inverse=True)
+    if len(documents) == len(snapshot.document_layer):
+        ids = [each.id for each in snapshot.document_layer.headers()]
+    else:
+        ids = snapshot.document_layer.ids(documents.tolist())
     hashed = [int.from_bytes(blake2b(i.encode(), digest_size=8).digest()) for i in ids]
-    keys: NDArray[np.uint64] = np.array(hashed, dtype=np.uint64)[layer.columns["document"]]
+    keys: NDArray[np.uint64] = np.array(hashed, dtype=np.uint64)[owners]
     for edge in ("start", "end"):
-        keys = (keys ^ layer.columns[edge].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys = (keys ^ columns[edge].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         keys ^= keys >> np.uint64(29)
     return keys
 
@@ -228,6 +245,8 @@ def _find_rows(then: NDArray[np.uint64], now: NDArray[np.uint64]) -> NDArray[np.
     return np.where(same, rows, -1).astype(np.int64)
 
 
-THEMES = CachedArrays("themes", _make_themes, update=_update_themes, lazy=True, remember=True)
+THEMES = CachedArrays(
+    "themes", _make_themes, inputs=("chunk",), update=_update_themes, lazy=True, remember=True
+)
 _THEMES = Derived("themes", _open_themes)
 THEME_NEEDS = (*steps.MENTIONS, steps.NEIGHBOURS, WEIGHTS, THEMES)

@@ -123,15 +123,15 @@ def _strongest_entities(
     Its document's own title is no reason to come to it where no other chunk led there and the
     question names another entity of the chunk.
     """
-    found = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
+    entries = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
     seeds = spread.seeds
-    influence = _read_influence(spread, graph.first_entity + found.indices, ends, found.owners)
-    given = weigh_kinds(graph.wanted, 1.0)[found.data] * graph.rarity[found.indices] * influence
-    for i, known in enumerate(seen):
-        own = slice(*found.indptr[i : i + 2])
-        given[own][np.isin(found.indices[own], [*known])] = 0.0
-    strongest, own_title = _find_strongest(found, given), found.data & steps.TITLED > 0
-    entities = [int(found.indices[place]) if place >= 0 else -1 for place in strongest]
+    influence = _read_influence(spread, graph.first_entity + entries.indices, ends, entries.owners)
+    given = weigh_kinds(graph.wanted, 1.0)[entries.data] * graph.rarity[entries.indices] * influence
+    for i, before in enumerate(seen):
+        own = slice(*entries.indptr[i : i + 2])
+        given[own][np.isin(entries.indices[own], [*before])] = 0.0
+    strongest, own_title = _find_strongest(entries, given), entries.data & steps.TITLED > 0
+    entities = [int(entries.indices[place]) if place >= 0 else -1 for place in strongest]
     doubtful = [
         i
         for i, (end, entity) in enumerate(zip(ends, entities, strict=True))
@@ -141,11 +141,11 @@ def _strongest_entities(
         and spread.origins.get(entity, end.chunk) == end.chunk
     ]
     if doubtful:
-        is_named = np.isin(found.indices, [e for e, seed in seeds.items() if seed.unit < 0])
-        named = _find_strongest(found, given * is_named)
+        is_named = np.isin(entries.indices, [e for e, seed in seeds.items() if seed.unit < 0])
+        by_name = _find_strongest(entries, given * is_named)
         for i in doubtful:
-            if named[i] >= 0:
-                entities[i] = int(found.indices[named[i]])
+            if by_name[i] >= 0:
+                entities[i] = int(entries.indices[by_name[i]])
     return entities
 
 
@@ -154,13 +154,13 @@ def _strongest_chunks(
 ) -> Iterator[_End]:
     """Yield the other chunk with an entity that gives it most, for each that has such."""
     ends = [end for end, _ in onward]
-    found = graph.entity_chunks.entries_of(np.array([e for _, e in onward], dtype=np.intp))
-    influence = _read_influence(spread, found.indices, ends, found.owners)
-    given = weigh_kinds(graph.wanted, 1.0)[found.data] * influence
-    given[found.indices == np.array([end.chunk for end in ends], dtype=np.intp)[found.owners]] = 0.0
-    for end, place in zip(ends, _find_strongest(found, given), strict=True):
+    links = graph.entity_chunks.entries_of(np.array([e for _, e in onward], dtype=np.intp))
+    influence = _read_influence(spread, links.indices, ends, links.owners)
+    given = weigh_kinds(graph.wanted, 1.0)[links.data] * influence
+    given[links.indices == np.array([end.chunk for end in ends], dtype=np.intp)[links.owners]] = 0.0
+    for end, place in zip(ends, _find_strongest(links, given), strict=True):
         if place >= 0:
-            yield _End(end.thread, int(found.indices[place]), end.is_before)
+            yield _End(end.thread, int(links.indices[place]), end.is_before)
 
 
 def _read_influence(
@@ -181,9 +181,9 @@ def _find_strongest(entries: Entries, given: NDArray[np.float64]) -> list[int]:
     most[some] = np.maximum.reduceat(given, entries.indptr[some]) if len(some) else 1.0
     most[most == 0] = 1.0
     best = np.flatnonzero(np.round(given / most[owners], DECIMALS) == 1)[::-1]  # the first: last
-    found = np.full(len(most), -1)
-    found[owners[best]] = best
-    strongest: list[int] = found.tolist()
+    places = np.full(len(most), -1)
+    places[owners[best]] = best
+    strongest: list[int] = places.tolist()
     return strongest
 
 
@@ -192,8 +192,8 @@ def find_mentions(snapshot: Snapshot, mentions: Iterable[_Mention]) -> dict[_Men
     pairs = list(dict.fromkeys(mentions))
     chunks, entities = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     units = snapshot.linked("chunk", "unit").entries_of(chunks)
-    found = snapshot.linked("unit", "entity").entries_of(units.indices)
-    owners = units.owners[found.owners]
-    has = np.flatnonzero(found.indices == entities[owners])[::-1]  # the first one is the last
-    first = zip(owners[has].tolist(), units.indices[found.owners[has]].tolist(), strict=True)
+    entries = snapshot.linked("unit", "entity").entries_of(units.indices)
+    owners = units.owners[entries.owners]
+    has = np.flatnonzero(entries.indices == entities[owners])[::-1]  # the first one is the last
+    first = zip(owners[has].tolist(), units.indices[entries.owners[has]].tolist(), strict=True)
     return {pairs[i]: unit for i, unit in first}

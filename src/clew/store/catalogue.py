@@ -177,12 +177,12 @@ class Catalogue(ABC):
         if _ELSE in old:
             return None
         state = "SELECT live, id FROM document WHERE row = ?"
-        known = [(row, *self._select(state, (row,))[0]) for row in old]
-        came = [(i, row) for row, live, i in known if live]
+        states = [(row, *self._select(state, (row,))[0]) for row in old]
+        came = [(i, row) for row, live, i in states if live]
         came += self._select("SELECT id, row FROM document WHERE row >= ? AND live = 1", (first,))
         before = "SELECT row FROM document WHERE id < ? AND live = 1 ORDER BY id DESC LIMIT 1"
         return [
-            *(Touched(row, live=False, after=-1) for row, live, _ in known if not live),
+            *(Touched(row, live=False, after=-1) for row, live, _ in states if not live),
             *(
                 Touched(row, live=True, after=next((r for (r,) in self._select(before, (i,))), -1))
                 for i, row in sorted(came)
@@ -213,8 +213,8 @@ class Catalogue(ABC):
         return True
 
     def rename(self, document_id: str, new: Document) -> bool:
-        named = "SELECT id, row FROM document WHERE live = 1 AND id IN (?, ?)"
-        live = dict(self._select(named, (document_id, new.id)))
+        question = "SELECT id, row FROM document WHERE live = 1 AND id IN (?, ?)"
+        live = dict(self._select(question, (document_id, new.id)))
         if list(live) != [document_id]:
             return False
         self._select(

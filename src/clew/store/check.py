@@ -44,9 +44,9 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         damages.append(Damage(file=FILE, what=str(error)))
         return [*damages, *_find_paid_damages(folder, set())]
     with closing(opened) as database:
-        known: set[str] = set()
+        names: set[str] = set()
         with suppress(DamagedIndex):  # which is told of the database itself
-            known = paid.noted_files(database.meta(paid.NOTE))
+            names = paid.noted_files(database.meta(paid.NOTE))
         fault = database.newest_fault()
         if fault:
             damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
@@ -54,11 +54,11 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         database.freeze()
         damages += [Damage(file=FILE, what=each) for each in database.faults()]
         damages += find_generation_damages(folder, database, FILE, hash_of)
-        return [*damages, *_find_paid_damages(folder, known)]
+        return [*damages, *_find_paid_damages(folder, names)]
 
 
-def _find_paid_damages(folder: Path, known: set[str]) -> Iterator[Damage]:
-    for name, what in paid.find_faults(folder, known):
+def _find_paid_damages(folder: Path, names: set[str]) -> Iterator[Damage]:
+    for name, what in paid.find_faults(folder, names):
         yield Damage(file=name, what=what, is_paid=True)
 
 

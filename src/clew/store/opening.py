@@ -57,8 +57,8 @@ def folder_of(place: str | Path) -> Path:
 
 def describe_place(folder: Path) -> str:
     """Return what an index is called in messages: its folder, or its address without a password."""
-    found = address_of(folder)
-    return str(folder) if found is None else found.shown
+    place = address_of(folder)
+    return str(folder) if place is None else place.shown
 
 
 def address_of(folder: Path) -> address.IndexAddress | None:
@@ -72,19 +72,19 @@ def address_of(folder: Path) -> address.IndexAddress | None:
 
 def paid_place(folder: Path, name: str) -> Place:
     """Return where an index keeps what was paid for: a file of its folder, or its database."""
-    found = address_of(folder)
-    if found is None:
+    place = address_of(folder)
+    if place is None:
         return folder / name
     from clew.store.postgres.paid import PostgresFile
 
-    return partial(PostgresFile, found)
+    return partial(PostgresFile, place)
 
 
 def erase(folder: Path) -> None:
     """Delete an index, wherever it is, with the folder that stands for it."""
-    found = address_of(folder)
-    if found is not None:
-        with _postgres_store()(found) as store:
+    place = address_of(folder)
+    if place is not None:
+        with _postgres_store()(place) as store:
             store.erase()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -96,8 +96,8 @@ def place_of(folder: Path) -> str:
 
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's, or stands for one that is there."""
-    found = address_of(folder)
-    return EmbeddedStore.exists(folder) if found is None else _postgres_store().exists(found)
+    place = address_of(folder)
+    return EmbeddedStore.exists(folder) if place is None else _postgres_store().exists(place)
 
 
 def find_file(folder: Path) -> int | None:
@@ -115,10 +115,10 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
     """Make the index of a folder, or open the one that is; it is where its address says."""
     if sharded.is_home(folder):
         raise NotAnIndex(sharded.explain_home(folder))
-    found = address_of(folder)
-    if found is None:
+    place = address_of(folder)
+    if place is None:
         return EmbeddedStore.create(folder, recipe)
-    return _postgres_store().create(found, recipe)
+    return _postgres_store().create(place, recipe)
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
@@ -126,24 +126,24 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
 
     Raises NotAnIndex where there is none.
     """
-    found = address_of(folder)
-    if found is None:
+    place = address_of(folder)
+    if place is None:
         from clew.store.check import find_damages
 
         return find_damages(folder, hash_of)
     from clew.store.postgres.store import find_postgres_damages
 
-    with _postgres_store()(found) as store:
+    with _postgres_store()(place) as store:
         return find_postgres_damages(store, hash_of)
 
 
 def explain_backup(folder: Path) -> str:
     """Return how an index is backed up that is not in its folder, "" where it is."""
-    found = address_of(folder)
-    if found is None:
+    place = address_of(folder)
+    if place is None:
         return ""
     return (
-        f"{found.shown} is in PostgreSQL: dump it with pg_dump --schema '\"{found.schema}\"', and"
+        f"{place.shown} is in PostgreSQL: dump it with pg_dump --schema '\"{place.schema}\"', and"
         f" let the bucket keep what is deleted from it as long as the dumps"
     )
 
@@ -158,8 +158,8 @@ def explain_repair(folder: Path) -> str:
 
 def open_store(folder: Path) -> Store:
     """Open the store of an index. Raises NotAnIndex where there is none."""
-    found = address_of(folder)
-    return EmbeddedStore.open(folder) if found is None else _postgres_store()(found)
+    place = address_of(folder)
+    return EmbeddedStore.open(folder) if place is None else _postgres_store()(place)
 
 
 def _postgres_store() -> type[PostgresStore]:
@@ -171,15 +171,15 @@ def _postgres_store() -> type[PostgresStore]:
 
 def _address_in(folder: Path) -> str | None:
     """Return the address for which a folder stands as it was given, None for none."""
-    named = _read_spec(folder)
-    if named is None:
+    spec = _read_spec(folder)
+    if spec is None:
         return None
-    if not named.startswith(_POSTGRES):
+    if not spec.startswith(_POSTGRES):
         raise InputError(
-            f"{folder / NAMED_IN} names the store {named!r}, which Clew does not have: index the"
+            f"{folder / NAMED_IN} names the store {spec!r}, which Clew does not have: index the"
             f" documents anew into another folder"
         )
-    return named.removeprefix(_POSTGRES)
+    return spec.removeprefix(_POSTGRES)
 
 
 def _read_spec(folder: Path) -> str | None:

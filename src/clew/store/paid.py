@@ -24,9 +24,9 @@ _HELD = {CALLS: "replies", EMBEDDINGS: "vectors"}
 
 def note_files(store: Store, folder: Path) -> None:
     """Record in an index which paid files lie beside it, earlier ones included."""
-    known = noted_files(store.note(NOTE))
-    there = known | {name for name in FILES if (folder / name).exists()}
-    if there != known:
+    earlier = noted_files(store.note(NOTE))
+    there = earlier | {name for name in FILES if (folder / name).exists()}
+    if there != earlier:
         store.set_note(NOTE, {_FILES: sorted(there)})
 
 
@@ -35,13 +35,13 @@ def noted_files(note: Mapping[str, Any] | None) -> set[str]:
     return {*(note or {}).get(_FILES, ())}
 
 
-def find_faults(folder: Path, known: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield each damaged or missing paid file among `known`, with its fault."""
+def find_faults(folder: Path, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each damaged or missing paid file among `names`, with its fault."""
     for name in FILES:
         faults = _list_faults(folder / name)
         if faults:
             yield name, f"{faults[0]}; the {_HELD[name]} that cannot be read are paid for again"
-        elif name in known and not owner(folder / name):
+        elif name in names and not owner(folder / name):
             yield name, f"it is missing: the {_HELD[name]} that it held are paid for again"
 
 
@@ -49,10 +49,10 @@ def _list_faults(path: Path) -> list[str]:
     return ledger.Ledger(path).faults() if path.name == CALLS else cache.faults(path)
 
 
-def mend(folder: Path, known: set[str]) -> list[str]:
+def mend(folder: Path, names: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
     _restore_names(folder)
-    damaged = [name for name, _ in find_faults(folder, known)]
+    damaged = [name for name, _ in find_faults(folder, names)]
     for path in (folder / name for name in damaged):
         if _list_faults(path):
             if path.name == CALLS:

@@ -88,8 +88,8 @@ def stand_ins(folder: Path, catalogue: Catalogue) -> StandIns:
     for part in parts:
         _drop_names(part)
     arrays = [part.arrays for part in parts]
-    named = catalogue.rows_with_vectors()
-    unnamed = np.setdiff1d(named, schema.concatenate_column(arrays, "name.entity"))
+    rows = catalogue.rows_with_vectors()
+    unnamed = np.setdiff1d(rows, schema.concatenate_column(arrays, "name.entity"))
     sources, gone = lost.extractions()
     nobodys = {TITLE: np.full(1, -1, np.int32), _DOCUMENT: np.full(1, n_documents, np.int32)}
     return StandIns(
@@ -163,17 +163,17 @@ def _read_part(path: Path, counts: Mapping[str, int]) -> _Part | None:
 def _stand_in(counts: Mapping[str, int], n_documents: int, others: Sequence[Arrays]) -> _Part:
     """Return a stand-in for an unreadable segment, with the arrays that others have."""
     arrays: dict[str, NDArray[Any]] = {TITLE: np.full(n_documents, -1, np.int32)}
-    known = {name: other[name] for other in others for name in other}
+    own = {name: other[name] for other in others for name in other}
     for layer, n in counts.items():
         for name in schema.number_columns(layer):
-            if name == parent_column(layer) or name in known:
+            if name == parent_column(layer) or name in own:
                 arrays[name] = np.zeros(n, _DTYPES.get(name, "int32"))
         wide = dict.fromkeys(TABLES[layer].ragged.values(), 0)
         for name, n_rows in {f"{layer}.vectors": n, **wide}.items():
-            if name in known:
-                arrays[name] = np.zeros((n_rows, *known[name].shape[1:]), known[name].dtype)
+            if name in own:
+                arrays[name] = np.zeros((n_rows, *own[name].shape[1:]), own[name].dtype)
         for count, array in TABLES[layer].ragged.items():
-            if array in known:
+            if array in own:
                 arrays[f"{layer}.{count}"] = np.zeros(n, np.int32)
     return _Part(arrays, {name: [(0, len(array))] for name, array in arrays.items() if len(array)})
 
@@ -224,16 +224,16 @@ class _DamagedRows:
                 self._mark(_EXTRACTION, i, part.damaged.get(name, ()))
         self.rows[_EXTRACTION] = below | unknown
         self.is_unsure = bool(unknown.any())
-        known = np.flatnonzero(~unknown)
+        rows = np.flatnonzero(~unknown)
         columns = [self._full_column(name) for name in schema.number_columns(_EXTRACTION)]
-        chunks, kinds, sources = (column[known] for column in columns)
-        self._extractions = (known, chunks, kinds, sources)
+        chunks, kinds, sources = (column[rows] for column in columns)
+        self._extractions = (rows, chunks, kinds, sources)
         # Those before damaged ones are damaged too, so that they do not count again.
         _, lost = self.extractions()
         for number, kind in enumerate(KINDS):
             inside = (kinds == number) & (chunks < len(lost[kind]))
             gone = lost[kind][chunks[inside]]
-            self.rows[_EXTRACTION][known[inside][gone]] = True
+            self.rows[_EXTRACTION][rows[inside][gone]] = True
         nobodys = int(self.starts["chunk"][-1])
         for i, part in enumerate(self.parts):
             column = part.arrays.get(parent_column(_EXTRACTION))

@@ -104,8 +104,8 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return int(self._seen_by_readers.meta("generation"))
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
-        named = self._catalogue.keys_with_vectors(keys)
-        return [i for i, key in enumerate(keys) if key not in named]
+        with_vectors = self._catalogue.keys_with_vectors(keys)
+        return [i for i, key in enumerate(keys) if key not in with_vectors]
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         self.lock()
@@ -180,8 +180,8 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         with self._transaction():
-            known = self._catalogue.known_ids([*hashes])
-            pairs = [(i, content) for i, content in hashes.items() if i in known]
+            ids = self._catalogue.known_ids([*hashes])
+            pairs = [(i, content) for i, content in hashes.items() if i in ids]
             back = [i for i, content in pairs if self._catalogue.revive(i, content)]
             if back:
                 self._advance()

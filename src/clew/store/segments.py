@@ -129,8 +129,8 @@ def _header(
     blocks = "".join(f"{each:08x}" for of_array in (empty | sums).values() for each in of_array)
     sums_of = {"block": str(_BLOCK), "blocks": blocks}
     crc = _checksum(header, *sums_of.values())
-    named = {"name": own_name, "name_crc32": _checksum({}, crc, own_name)}
-    header["__metadata__"] = {**sums_of, "crc32": crc, **named}
+    own = {"name": own_name, "name_crc32": _checksum({}, crc, own_name)}
+    header["__metadata__"] = {**sums_of, "crc32": crc, **own}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return len(text).to_bytes(_LENGTH, "little") + text
@@ -345,9 +345,9 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
         own, sums = sums[:n_blocks], sums[n_blocks:]
         if len(own) < n_blocks:
             raise ValueError("checksums are missing")
-        known = np.zeros((2, n_blocks), dtype=bool)
+        is_checked = np.zeros((2, n_blocks), dtype=bool)
         width = array.nbytes // len(array) if len(array) else 0
-        arrays[name] = _Mapped(array, width, begin + entry["data_offsets"][0], own, *known)
+        arrays[name] = _Mapped(array, width, begin + entry["data_offsets"][0], own, *is_checked)
     return MappedSegment(path, data, arrays, block, mend)
 
 
@@ -433,9 +433,9 @@ def _read_name(path: Path) -> str | None:
 
 def delete_others(folder: Path, keep: Iterable[str]) -> None:
     """Delete the segments in `folder` that are not in `keep`."""
-    kept = {f"{name}{SUFFIX}" for name in keep}
+    names = {f"{name}{SUFFIX}" for name in keep}
     for path in folder.iterdir() if folder.exists() else ():
-        if path.name not in kept:
+        if path.name not in names:
             unlink(path)
 
 

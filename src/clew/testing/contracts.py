@@ -162,28 +162,28 @@ class MethodContract:
         with self._index(method, small_documents()) as snapshot:
             texts = {document.id: document.text for document in small_documents()}
             for question in self.questions:
-                found = method.retrieve(question, snapshot, models(llm=self.llm()))
-                assert found.query == question
-                assert found.method
-                scores = [hit.score for hit in found.hits]
+                evidence = method.retrieve(question, snapshot, models(llm=self.llm()))
+                assert evidence.query == question
+                assert evidence.method
+                scores = [hit.score for hit in evidence.hits]
                 assert np.all(np.isfinite(scores))
                 assert all(a >= b - 1e-6 for a, b in pairwise(scores))
-                places = [(hit.chunk_id, hit.start, hit.end) for hit in found.hits]
+                places = [(hit.chunk_id, hit.start, hit.end) for hit in evidence.hits]
                 assert len(set(places)) == len(places)
                 assert min(snapshot.layer("chunk").rows([i for i, *_ in places]), default=0) >= 0
                 assert all(
-                    texts[hit.document_id][hit.start : hit.end] == hit.text for hit in found.hits
+                    texts[hit.document_id][hit.start : hit.end] == hit.text for hit in evidence.hits
                 )
                 most = getattr(method, "chunks", None)
-                assert most is None or len(found.hits) <= most
+                assert most is None or len(evidence.hits) <= most
 
     def test_threads_lead_to_places_that_exist(self, method: Method) -> None:
         """Every step of a path or seed is a row of the index, and its range gives its text."""
         with self._index(method, small_documents()) as snapshot:
             texts = {document.id: document.text for document in small_documents()}
             for question in self.questions:
-                found = method.retrieve(question, snapshot, models(llm=self.llm()))
-                steps = [*found.seeds, *(step for path in found.paths for step in path.steps)]
+                evidence = method.retrieve(question, snapshot, models(llm=self.llm()))
+                steps = [*evidence.seeds, *(step for path in evidence.paths for step in path.steps)]
                 for step in steps:
                     if step.layer not in ("query", "statistical", "theme"):  # these are no layers
                         assert snapshot.layer(step.layer).rows([step.id]) != [-1]
@@ -219,9 +219,9 @@ class MethodContract:
             for rows in (np.arange(0, 12, 2), np.arange(1, 12, 3), np.arange(5, 12)):
                 assert whole.among is not None
                 some = whole.among(rows)
-                found = [method.retrieve(q, some, models(llm=self.llm())) for q in self.questions]
+                part = [method.retrieve(q, some, models(llm=self.llm())) for q in self.questions]
                 alone = self._ask(method, [documents[row] for row in rows], self.questions)
-                assert found == alone
+                assert part == alone
 
     def test_unrelated_documents_are_no_better(self, method: Method) -> None:
         """A document that shares nothing with the question does not become the best hit."""
@@ -234,5 +234,5 @@ class MethodContract:
 
     def test_one_chunk_is_enough(self, method: Method) -> None:
         """An index of one chunk gives that chunk or nothing."""
-        [found] = self._ask(method, small_documents()[:1], self.questions[:1])
-        assert {hit.document_id for hit in found.hits} <= {small_documents()[0].id}
+        [evidence] = self._ask(method, small_documents()[:1], self.questions[:1])
+        assert {hit.document_id for hit in evidence.hits} <= {small_documents()[0].id}

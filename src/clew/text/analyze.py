@@ -84,13 +84,13 @@ def terms(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 12)
 def term_set(text: str) -> frozenset[str]:
     """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
-    found: set[str] = set()
+    distinct: set[str] = set()
     for word in set(_WORD.findall(unseen.drop_unseen(text))):
-        known = _word_set(word) if len(word) <= _USUAL else None
-        if known is None:
+        own = _word_set(word) if len(word) <= _USUAL else None
+        if own is None:
             return frozenset(terms(text))
-        found.update(known)
-    return frozenset(found)
+        distinct.update(own)
+    return frozenset(distinct)
 
 
 def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
@@ -111,11 +111,11 @@ def _usual_terms(word: str) -> tuple[tuple[str, int, int], ...]:
 @lru_cache(maxsize=1 << 14)
 def _word_set(word: str) -> frozenset[str] | None:
     """Return the distinct terms of a word, None where one may be an acronym, as its text tells."""
-    found = _usual_terms(word)
-    stops = (word[start:end] for term, start, end in found if term in STOP_WORDS)
+    usual = _usual_terms(word)
+    stops = (word[start:end] for term, start, end in usual if term in STOP_WORDS)
     if any(_POSSESSIVE.sub("", stop) in _ACRONYMS for stop in stops):
         return None
-    return frozenset(term for term, _, _ in found) - STOP_WORDS
+    return frozenset(term for term, _, _ in usual) - STOP_WORDS
 
 
 def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:

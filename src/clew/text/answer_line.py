@@ -50,11 +50,11 @@ def parse_numbers(marks: str) -> list[int]:
     >>> parse_numbers("[Source 4], [1-3] and 【2†source】")
     [4, 1, 2, 3]
     """
-    found: list[int] = []
+    numbers: list[int] = []
     for match in _RANGES.finditer(_FOOTNOTES.sub("", marks)):
         first, last = int(match[1] or match[3]), int(match[2] or match[3])
-        found += range(first, last + 1) if first <= last < first + _WIDEST else (first, last)
-    return list(dict.fromkeys(found))
+        numbers += range(first, last + 1) if first <= last < first + _WIDEST else (first, last)
+    return list(dict.fromkeys(numbers))
 
 
 # Told of what stands between two groups of citations, and of the second; None: it begins anew.
@@ -155,10 +155,10 @@ class AnswerText:
         new, ends, _ = new.partition("\n")
         self._is_line = not ends
         self._line = _SPACES.sub(" ", self._line + new)
-        known = len(self._line) if ends else _find_open_end(self._line)
+        end = len(self._line) if ends else _find_open_end(self._line)
         start = len(self._past)
-        part = self._past + _SPACES.sub(" ", self._line[:known].replace("**", ""))
-        self._line = self._line[known:]
+        part = self._past + _SPACES.sub(" ", self._line[:end].replace("**", ""))
+        self._line = self._line[end:]
         self._past = part[-1:]
         for marks in self._marks.finditer(part, start):
             self._feed_words(part[start : marks.start()])

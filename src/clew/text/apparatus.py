@@ -65,17 +65,17 @@ _SHORT = 60  # characters of the lines of a list, on average
 def apparatus_kind(text: str, section: str = "") -> str:
     """Return which of `KINDS` a piece of text in a section is, or ""; most of a table is none."""
     lines = [line for line in map(collapse, text.splitlines()) if line]
-    named = kind_in_heading(section)
-    if len(lines) < 2 and named != BIBLIOGRAPHY:  # as mostly
+    kind = kind_in_heading(section)
+    if len(lines) < 2 and kind != BIBLIOGRAPHY:  # as mostly
         return ""
     if 2 * sum(bool(LONE_BAR.search(line)) for line in lines) > len(lines):
         return ""
-    if named == BIBLIOGRAPHY and _n_sources(text) >= 2:
-        return named
-    if named in (CONTENTS, INDEX) and _is_list(lines):
-        return named
+    if kind == BIBLIOGRAPHY and _n_sources(text) >= 2:
+        return kind
+    if kind in (CONTENTS, INDEX) and _is_list(lines):
+        return kind
     if _is_contents(lines):
-        return named or CONTENTS
+        return kind or CONTENTS
     return INDEX if _is_index(lines) else BIBLIOGRAPHY if _is_labelled(text) else ""
 
 

@@ -248,8 +248,8 @@ def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple
     cuts = [start + int(begins[i]) for i in _halving_cuts(len(begins), depth, limit)]
     readable = end - len(whole.lstrip())
     parts = pairwise(sorted({start, *cuts, end}))
-    kept = [a for a, b in parts if a > readable and text[a:b].strip()]
-    return list(pairwise(sorted({start, *kept, end})))
+    starts = [a for a, b in parts if a > readable and text[a:b].strip()]
+    return list(pairwise(sorted({start, *starts, end})))
 
 
 def _halving_cuts(n_tokens: int, depth: int, limit: int) -> list[int]:

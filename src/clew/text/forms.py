@@ -41,12 +41,12 @@ def find_base(term: str) -> str:
     """
     if not (term.isascii() and term.isalpha()):
         return term
-    known = _VERBS.get(term, term)
-    if len(known) > 4 and known.endswith(("ies", "ied")):
-        return f"{known[:-3]}y"
-    cut = _INFLECTED.sub("", known)
+    base = _VERBS.get(term, term)
+    if len(base) > 4 and base.endswith(("ies", "ied")):
+        return f"{base[:-3]}y"
+    cut = _INFLECTED.sub("", base)
     if not _VOWEL.search(cut):
-        return known
-    if known.endswith(("ing", "ed")):
+        return base
+    if base.endswith(("ing", "ed")):
         cut = _DOUBLED.sub(r"\1", cut)
     return cut.removesuffix("e") if len(cut) > 3 else cut

@@ -163,27 +163,27 @@ def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str
 def strip_title(title: str) -> str:
     """Return the name proper in a document's title: of "The Thing (1982 film)" it is "Thing"."""
     title = _PARENTHESIS.sub("", title) or title
-    kept = _strip_leading(_words(title))
-    return title[kept[0].start :] if kept else title
+    words = _strip_leading(_words(title))
+    return title[words[0].start :] if words else title
 
 
 def _words(text: str, pattern: Pattern[str] = _WORD) -> list[_Word]:
-    found = []
+    words = []
     for match in pattern.finditer(text):
         word, (start, end) = match[0], match.span()
         if match.lastindex == 1:
-            found.append(_Word(start, end, word, capital=False))
+            words.append(_Word(start, end, word, capital=False))
             continue
         if match.lastindex:
-            found.append(_Word(start, end, word.lower(), capital=True))
+            words.append(_Word(start, end, word.lower(), capital=True))
             continue
         if word.isascii() and word.isalpha() and word.islower():
-            found.append(_Word(start, end, word, capital=False))
+            words.append(_Word(start, end, word, capital=False))
             continue
         lower = word if is_acronym(text, start, end) else word.lower()
         capital = any(map(str.isupper, word)) or bool(_VERSION.fullmatch(word))
-        found.append(_Word(start, end, lower, capital))
-    return found
+        words.append(_Word(start, end, lower, capital))
+    return words
 
 
 def _runs(text: str) -> Iterator[list[_Word]]:

@@ -94,10 +94,10 @@ def entity_key(name: str) -> str:
         folded = folded.replace(".", "")
     folded = _ARTICLE.sub("", _POSSESSIVE.sub("", folded.strip()))
     if folded.isascii():
-        kept = _NO_KEY.sub(" ", folded)
+        words = _NO_KEY.sub(" ", folded)
     else:
-        kept = "".join(c if _is_name_character(c) else " " for c in folded)
-    return " ".join(kept.split())
+        words = "".join(c if _is_name_character(c) else " " for c in folded)
+    return " ".join(words.split())
 
 
 def _is_name_character(character: str) -> bool:

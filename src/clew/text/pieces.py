@@ -13,28 +13,28 @@ class PieceStream:
 
     def __init__(self, tell: OnPiece) -> None:
         self._tell = tell
-        self._told: list[str] = []
+        self._pieces: list[str] = []
 
     @property
     def has_sent(self) -> bool:
         """Whether any piece that still counts was sent."""
-        return bool(self._told)
+        return bool(self._pieces)
 
     def add(self, piece: str) -> None:
         """Send a further piece, unless it is empty."""
         if piece:
-            self._told.append(piece)
+            self._pieces.append(piece)
             self._tell(piece)
 
     def restart(self) -> None:
         """Tell the listener, by None, that the pieces sent so far no longer count."""
-        if self._told:
-            self._told.clear()
+        if self._pieces:
+            self._pieces.clear()
             self._tell(None)
 
     def end(self, text: str) -> None:
         """Send the rest of the whole `text`; if it does not continue what was sent, restart."""
-        sent = "".join(self._told)
+        sent = "".join(self._pieces)
         if not text.startswith(sent):
             self.restart()
             sent = ""

@@ -140,8 +140,8 @@ def find_foreign_asking(question: str) -> tuple[Kind, Span] | None:
     """
     if has_question_word(question) or (question.isascii() and "?" not in question):
         return None
-    found = ((kind, words.search(question)) for kind, words in ASKING.items())
-    return next(((kind, match.span()) for kind, match in found if match), None)
+    matches = ((kind, words.search(question)) for kind, words in ASKING.items())
+    return next(((kind, match.span()) for kind, match in matches if match), None)
 
 
 def is_foreign_question(question: str) -> bool:
@@ -161,8 +161,8 @@ def find_joining(question: str) -> frozenset[str]:
     """
     if not is_foreign_question(question):
         return _NONE
-    found = JOINING.intersection(_fold_words(question))
-    return found.union(map(fold, found))
+    words = JOINING.intersection(_fold_words(question))
+    return words.union(map(fold, words))
 
 
 def _fold_words(text: str) -> list[str]:
@@ -298,5 +298,5 @@ def find_topic(question: str) -> str:
     'sled dogs'
     """
     words = (match[0] for match in _WORD.finditer(question))
-    kept = (w for w in words if fold(w) not in STOP_WORDS and not _OF_WHOLE.fullmatch(w))
-    return " ".join(kept)
+    topic = (w for w in words if fold(w) not in STOP_WORDS and not _OF_WHOLE.fullmatch(w))
+    return " ".join(topic)

@@ -46,8 +46,8 @@ def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = 
     if not headings:
         return [""] * len(places)
     above = _parent_headings(headings)
-    known = collapse(title[:_READ])
-    return [_section(headings, above, place, known) for place in places]
+    own = collapse(title[:_READ])
+    return [_section(headings, above, place, own) for place in places]
 
 
 def _parent_headings(headings: Sequence[Headed]) -> list[int]:

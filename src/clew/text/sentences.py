@@ -122,12 +122,12 @@ def _join_abbreviated(block: str, spans: Iterable[tuple[int, int]]) -> Iterator[
 
 def _goes_on(block: str, span: tuple[int, int], start: int) -> bool:
     """Say whether the sentence of a span goes on at `start`, behind the dot that it ends with."""
-    said = block[max(span[0], span[1] - 20) : span[1]].rstrip()
-    if not said.endswith("."):
+    tail = block[max(span[0], span[1] - 20) : span[1]].rstrip()
+    if not tail.endswith("."):
         return False
-    if ABBREVIATION.search(said) or block[start : start + 1].islower():
+    if ABBREVIATION.search(tail) or block[start : start + 1].islower():
         return True
-    return bool(ORDINAL.search(said) and COUNTED.match(block, start))
+    return bool(ORDINAL.search(tail) and COUNTED.match(block, start))
 
 
 def _split(block: str) -> Iterator[tuple[int, int]]:

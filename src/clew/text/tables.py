@@ -76,10 +76,10 @@ def find_tables(text: str) -> list[TextTable]:
     """
     if "|" not in text:
         return []
-    found: list[TextTable] = []
+    tables: list[TextTable] = []
     for run in _runs(text):
-        found += _tables_of(text, run)
-    return found
+        tables += _tables_of(text, run)
+    return tables
 
 
 def columns_of(section: str) -> str:
@@ -99,11 +99,11 @@ def find_headers(text: str, places: Sequence[int]) -> list[TableHeader | None]:
         return [None] * len(places)
     headers = _all_headers(text)
     bodies = [header.body for header in headers]
-    found: list[TableHeader | None] = []
+    of_places: list[TableHeader | None] = []
     for place in places:
         i = bisect_right(bodies, place) - 1
-        found.append(headers[i] if i >= 0 and place < headers[i].end else None)
-    return found
+        of_places.append(headers[i] if i >= 0 and place < headers[i].end else None)
+    return of_places
 
 
 @lru_cache(maxsize=4)

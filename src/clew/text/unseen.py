@@ -37,10 +37,10 @@ def drop_and_place(text: str) -> tuple[str, Sequence[int]]:
 
     A range of the new text is `places[start], places[end - 1] + 1` of the old one.
     """
-    if _is_plain(text) or not (found := [match.span() for match in _UNSEEN.finditer(text)]):
+    if _is_plain(text) or not (spans := [match.span() for match in _UNSEEN.finditer(text)]):
         return text, range(len(text) + 1)
-    starts = [0, *(end for _, end in found)]
-    ends = [*(start for start, _ in found), len(text) + 1]
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(text) + 1]
     places = [place for pair in zip(starts, ends, strict=True) for place in range(*pair)]
     return _UNSEEN.sub("", text), places
 

@@ -138,8 +138,8 @@ def _find_spelling(snapshot: Snapshot, row: int, key: str) -> str:
     texts = [*titles, *snapshot.layer("unit").texts(units)]
     words = r"[\W_]+".join(map(re.escape, key.split()))
     spelled = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
-    found = (match[0] for text in texts for match in spelled.finditer(text))
-    return next((words for words in found if name_key(words) == key), key)
+    spellings = (match[0] for text in texts for match in spelled.finditer(text))
+    return next((words for words in spellings if name_key(words) == key), key)
 
 
 def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
@@ -164,20 +164,20 @@ def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
         [row] = snapshot.layer(kind).rows([key]) if key else [-1]
         if row >= 0:
             return describe(snapshot, row)
-    known = ", ".join(kind for kind, *_ in kinds[:-1])
+    names = ", ".join(kind for kind, *_ in kinds[:-1])
     raise InputError(
-        f"the index has no {known} or term {name!r}: see 'clew show' for what the index holds"
+        f"the index has no {names} or term {name!r}: see 'clew show' for what the index holds"
     )
 
 
-def without_sources(found: Mapping[str, Any]) -> dict[str, Any]:
+def without_sources(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description of a row with ids of documents in place of where they came from."""
-    hidden = dict(found)
-    if "source" in found:
-        hidden["source"] = found.get("document", found.get("document_id", found["id"]))
-    for parts in {"units", "sentences"} & found.keys():
+    hidden = dict(row)
+    if "source" in row:
+        hidden["source"] = row.get("document", row.get("document_id", row["id"]))
+    for parts in {"units", "sentences"} & row.keys():
         hidden[parts] = [
-            without_sources(each) if isinstance(each, dict) else each for each in found[parts]
+            without_sources(each) if isinstance(each, dict) else each for each in row[parts]
         ]
     return hidden
 
@@ -200,14 +200,14 @@ def _document(snapshot: Snapshot, row: int) -> dict[str, Any]:
 
 def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
     units = neighbours(snapshot.link("chunk", "unit"), row).tolist()
-    named = snapshot.link("unit", "entity")
-    entities = {e for u in units for e in neighbours(named, u).tolist()}
+    mentions = snapshot.link("unit", "entity")
+    entities = {e for u in units for e in neighbours(mentions, u).tolist()}
     entities.update(neighbours(snapshot.link("chunk", "entity"), row).tolist())
     triples = neighbours(snapshot.link("chunk", "triple"), row).tolist()
     columns, described = snapshot.layer("chunk").columns, snapshot.layer("description")
     own = np.flatnonzero(described.columns["chunk"] == row).tolist()
     names = snapshot.layer("entity").texts(described.columns["entity"][own].tolist())
-    said = zip(names, described.texts(own), strict=True)
+    pairs = zip(names, described.texts(own), strict=True)
     return {
         **_range(snapshot, "chunk", row),
         "n_tokens": int(columns["n_tokens"][row]),
@@ -215,7 +215,7 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "triples_made_by": SOURCES[_find_makers(snapshot, GRAPH)[row]],
         "units": snapshot.layer("unit").ids(units[:_MOST]),
         "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
-        "descriptions": [{"name": name, "text": text} for name, text in said if text][:_MOST],
+        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][:_MOST],
         "triples": snapshot.layer("triple").texts(triples[:_MOST]),
     }
 
@@ -287,7 +287,7 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     others = positive_top_k(near, _MOST).tolist()
     ends = snapshot.layer("triple").columns
     about = (ends["subject"] == row) | (ends["object"] == row)
-    said = described.texts(np.flatnonzero(described.columns["entity"] == row).tolist())
+    descriptions = described.texts(np.flatnonzero(described.columns["entity"] == row).tolist())
     mentions = [_range(snapshot, "unit", unit) for unit in units[:_MOST]]
     shown = ("id", "document", "source", "line", "text")  # of a unit
     return {
@@ -300,7 +300,7 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_units": len(units),
         "units": [{name: mention[name] for name in shown} for mention in mentions],
         "together_with": layer.texts(others),
-        "descriptions": list(dict.fromkeys(filter(None, said)))[:_MOST],
+        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MOST],
         "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MOST]),
     }
 

@@ -184,12 +184,12 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
     is not joined to it.
     """
     linkable = snapshot.layer("entity").columns["linkable"].astype(bool)
-    chunks, named = snapshot.link("unit", "chunk"), snapshot.link("unit", "entity")
-    n_chunks = np.diff((chunks.T @ named).tocsc().indptr)
+    chunks, mentions = snapshot.link("unit", "chunk"), snapshot.link("unit", "entity")
+    n_chunks = np.diff((chunks.T @ mentions).tocsc().indptr)
     keys = snapshot.layer("entity").ids(range(len(linkable)))
     ends, places = array("q"), array("q")
-    for unit, (begin, end) in enumerate(pairwise(named.indptr.tolist())):
-        names = named.indices[begin:end]
+    for unit, (begin, end) in enumerate(pairwise(mentions.indptr.tolist())):
+        names = mentions.indices[begin:end]
         names = np.unique(names[linkable[names]]).tolist()
         if len(names) <= MOST_PAIRS:
             for pair in combinations(names, 2):
@@ -199,14 +199,14 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
                     places.append(unit)
     pairs = np.asarray(ends, np.int64).reshape(-1, 2)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    found, first = np.unique(pairs[order], axis=0, return_index=True)
+    edges, first = np.unique(pairs[order], axis=0, return_index=True)
     units = np.split(np.asarray(places, np.int64)[order], first[1:])
     entities = np.flatnonzero(linkable & (n_chunks > 0)).tolist()
     return ExportedGraph(
         n_nodes=len(entities),
-        n_edges=len(found),
+        n_edges=len(edges),
         nodes=partial(_entities, snapshot, entities, n_chunks),
-        edges=partial(_pair_rows, snapshot, found, units),
+        edges=partial(_pair_rows, snapshot, edges, units),
         edges_are="sentences",
     )
 
@@ -267,8 +267,8 @@ def _triples(snapshot: Snapshot) -> Iterator[Row]:
         keys = dict(zip(ends, entities.ids(ends), strict=True))
         names = dict(zip(ends, entities.texts(ends), strict=True))
         chunks = _chunks(snapshot, link, rows)
-        found = zip(rows, layer.ids(rows), layer.relations(rows), subjects, objects, strict=True)
-        for row, key, relation, subject, end in found:
+        parts = zip(rows, layer.ids(rows), layer.relations(rows), subjects, objects, strict=True)
+        for row, key, relation, subject, end in parts:
             own = slice(link.indptr[row], link.indptr[row + 1])
             places = [chunks[chunk] for chunk in link.indices[own].tolist()]
             yield {
@@ -292,36 +292,36 @@ def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple
     is_text = layer.columns[GRAPH][chunks] != IMPORTED
     documents = snapshot.layer("document").ids(layer.columns["document"][chunks].tolist())
     ids = layer.ids(chunks.tolist())
-    found = zip(chunks.tolist(), ids, documents, is_text.tolist(), strict=True)
-    return {chunk: (key, document if text else None) for chunk, key, document, text in found}
+    columns = zip(chunks.tolist(), ids, documents, is_text.tolist(), strict=True)
+    return {chunk: (key, document if text else None) for chunk, key, document, text in columns}
 
 
 def evidence_graph(evidence: Evidence) -> ExportedGraph:
     """Return the graph of what a query found. Raises InputError where that has no node."""
-    found, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
-    if found is None:
+    graph, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
+    if graph is None:
         raise InputError(
             f"the method {evidence.method!r} found no graph{why}: take one that does, as 'paths', "
             "'bubble' or 'agrag', on an index with triples"
         )
-    if not (found.entities or found.subgraph):
+    if not (graph.entities or graph.subgraph):
         raise InputError(
             f"nothing in the graph of this index fits the question, as {evidence.method!r} sees "
             f"it{why}: name something that stands there, or take another method"
         )
     about = {"query": evidence.query, "method": evidence.method}
-    if found.subgraph:
-        return _of_subgraph(about, found.subgraph, found.facts, evidence.hits)
-    return _of_candidates(about, found)
+    if graph.subgraph:
+        return _of_subgraph(about, graph.subgraph, graph.facts, evidence.hits)
+    return _of_candidates(about, graph)
 
 
-def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
+def _of_candidates(about: Row, graph: EvidenceGraph) -> ExportedGraph:
     """Return the entities and triples of the chosen candidates."""
     anchored: dict[tuple[str, str], list[str]] = {}
-    for group in found.groups:
+    for group in graph.groups:
         for anchor in group.anchors:
             anchored.setdefault((anchor.layer, anchor.id), []).append(group.concept)
-    reasons = {(each.triple, each.candidate): each.reason for each in found.expansions}
+    reasons = {(each.triple, each.candidate): each.reason for each in graph.expansions}
     nodes = [
         {
             "id": entity.id,
@@ -329,9 +329,9 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
             "reason": entity.reason,
             "score": entity.score,
             "groups": anchored.get(("entity", entity.id), []),
-            "candidates": [c.rank for c in found.candidates if entity.id in c.entities],
+            "candidates": [c.rank for c in graph.candidates if entity.id in c.entities],
         }
-        for entity in found.entities
+        for entity in graph.entities
     ]
     edges = [
         {
@@ -341,11 +341,11 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
             "candidate": fact.candidate,
             "depth": fact.depth,
         }
-        for fact in found.facts
+        for fact in graph.facts
     ]
     listed = ("groups", "candidates", "expansions", "answers")
     return _make_graph(
-        {**about, **{name: [asdict(each) for each in getattr(found, name)] for name in listed}},
+        {**about, **{name: [asdict(each) for each in getattr(graph, name)] for name in listed}},
         _types("name reason score:double groups candidates"),
         _types("relation text reason groups candidate:int depth:int chunks"),
         nodes,
@@ -354,16 +354,16 @@ def _of_candidates(about: Row, found: EvidenceGraph) -> ExportedGraph:
 
 
 def _of_subgraph(
-    about: Row, found: Subgraph, facts: Sequence[Fact], hits: Sequence[Hit]
+    about: Row, graph: Subgraph, facts: Sequence[Fact], hits: Sequence[Hit]
 ) -> ExportedGraph:
     """Return the nodes of a subgraph, an edge for each of its facts, and its other edges.
 
     The growth of an edge is that of its later end. Chunks that are hits have section and pages.
     """
     by_chunk = {hit.chunk_id: hit for hit in hits}
-    terminals = {step.id for step in found.terminals}
-    growth = {each.node: place for place, each in enumerate(found.growth, 1)}
-    components = {node: i for i, nodes in enumerate(found.components, 1) for node in nodes}
+    terminals = {step.id for step in graph.terminals}
+    growth = {each.node: place for place, each in enumerate(graph.growth, 1)}
+    components = {node: i for i, nodes in enumerate(graph.components, 1) for node in nodes}
     nodes = [
         {
             "id": step.id,
@@ -379,24 +379,24 @@ def _of_subgraph(
             "growth": growth.get(step.id, 0),
             "component": components[step.id],
         }
-        for step in found.nodes
+        for step in graph.nodes
         for hit in [by_chunk.get(step.id) if step.layer == "chunk" else None]
     ]
-    by_id, tree = {fact.id: fact for fact in facts}, set(found.tree)
+    by_id, tree = {fact.id: fact for fact in facts}, set(graph.tree)
     edges = [
         {
-            **said,
+            **row,
             "kind": edge.kind,
             "cost": edge.cost,
             "in_tree": edge in tree,
             "growth": max(growth.get(edge.a, 0), growth.get(edge.b, 0)),
             "component": components[edge.a],
         }
-        for edge in found.edges
-        for said in [_fact_row(by_id[fact]) for fact in edge.facts] or [_edge_row(edge)]
+        for edge in graph.edges
+        for row in [_fact_row(by_id[fact]) for fact in edge.facts] or [_edge_row(edge)]
     ]
     return _make_graph(
-        {**about, "growth": [asdict(each) for each in found.growth]},
+        {**about, "growth": [asdict(each) for each in graph.growth]},
         _types(
             "name kind text section pages reason score:double terminal:boolean in_tree:boolean"
             " growth:int component:int"
@@ -473,8 +473,8 @@ def _write_graphml(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
         file.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
         for kind, types in kinds.items():
             for name, form in types.items():
-                named = f'id="{kind}.{name}" for="{kind}" attr.name="{name}" attr.type="{form}"'
-                file.write(f"<key {named}/>\n")
+                text = f'id="{kind}.{name}" for="{kind}" attr.name="{name}" attr.type="{form}"'
+                file.write(f"<key {text}/>\n")
         file.write(f'<graph edgedefault="directed">{_data("graph", about, about, raw)}\n')
         for node in graph.nodes():
             data = _data("node", graph.node_types, node, raw)
@@ -533,17 +533,17 @@ def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  
     with _open_file(path) as file:
         for node in graph.nodes():
             if node["type"] != ENTITY_TYPES[0] or node["description"]:
-                said = {name: node[name] for name in ("name", "type", "description")}
-                file.write(_json_line(said))
+                values = {name: node[name] for name in ("name", "type", "description")}
+                file.write(_json_line(values))
         for edge in graph.edges():
-            said = {name: edge[name] for name in ("subject", "relation", "object", "description")}
+            values = {name: edge[name] for name in ("subject", "relation", "object", "description")}
             for document, strength in edge["places"]:
                 whole = min(max(round(strength), 1), _MOST_STRENGTH)
-                file.write(_json_line({**said, "strength": whole, "document": document}))
+                file.write(_json_line({**values, "strength": whole, "document": document}))
 
 
-def _json_line(said: Row) -> str:
-    return json.dumps({name: each for name, each in said.items() if each not in (None, "")}) + "\n"
+def _json_line(row: Row) -> str:
+    return json.dumps({name: each for name, each in row.items() if each not in (None, "")}) + "\n"
 
 
 def _write_table(path: Path, graph: ExportedGraph, *, raw: bool) -> None:

@@ -53,10 +53,10 @@ def write_report(snapshot: Snapshot, path: Path, title: str) -> int:
     and where the file cannot be written.
     """
     check_report(path)
-    found = themes(snapshot)
-    rows = [row for row in range(len(found)) if found.sizes[row]]
+    levels = themes(snapshot)
+    rows = [row for row in range(len(levels)) if levels.sizes[row]]
     described = dict(
-        zip((found.ids[row] for row in rows), describe_themes(snapshot, rows), strict=True)
+        zip((levels.ids[row] for row in rows), describe_themes(snapshot, rows), strict=True)
     )
     text = "\n".join(_describe_index(described, title))
     if path.suffix.lower() == ".html":

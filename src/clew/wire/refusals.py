@@ -78,9 +78,9 @@ _BEARER = {"WWW-Authenticate": 'Bearer realm="clew"'}
 no_key = partial(Refusal, HTTPStatus.UNAUTHORIZED, "unauthorized", headers=_BEARER)
 
 
-def no_such_kind(told: str, kinds: Sequence[str]) -> Refusal:
+def no_such_kind(kind: str, kinds: Sequence[str]) -> Refusal:
     """Return the refusal for a body of an unsupported media type."""
-    sentence = f"a body is {' or '.join(kinds)} here, not {told:.80}: say so in Content-Type"
+    sentence = f"a body is {' or '.join(kinds)} here, not {kind:.80}: say so in Content-Type"
     return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", sentence)
 
 

@@ -45,11 +45,11 @@ class RayWorkers:
         if not self.n:
             raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
         self._run = self._ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
-        self._named = self._ray.put(specs)
+        self._specs = self._ray.put(specs)
 
     def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
         """Let a worker do a task; see `clew.index.building.Workers`."""
-        return _Task(self, self._ray, self._run.remote(self._named, task, arguments))
+        return _Task(self, self._ray, self._run.remote(self._specs, task, arguments))
 
     def check_head(self) -> None:
         """Look for the head of the cluster, now and then.
@@ -167,9 +167,9 @@ def _address(spec: str) -> str:
     """
     if spec.startswith("ray://"):
         return spec
-    named = spec.removeprefix("ray").removeprefix(":") or os.environ.get("RAY_ADDRESS", "")
-    if named not in {"", "auto"}:
-        return named
+    address = spec.removeprefix("ray").removeprefix(":") or os.environ.get("RAY_ADDRESS", "")
+    if address not in {"", "auto"}:
+        return address
     from ray._private.services import canonicalize_bootstrap_address_or_die
 
     return str(canonicalize_bootstrap_address_or_die("auto"))

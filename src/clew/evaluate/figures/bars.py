@@ -82,10 +82,10 @@ def _draw_panel(panel: Axes, bars: Bars, datasets: Sequence[str]) -> None:
     step = _ROW * len(datasets) + _GAP
     for number, dataset in enumerate(datasets):
         places = [place * step + _ROW * number for place, (_, m) in enumerate(bars) if dataset in m]
-        found = [measured[dataset] for _, measured in bars if dataset in measured]
-        _draw_bars(panel, places, found, number, len(datasets))
+        estimates = [measured[dataset] for _, measured in bars if dataset in measured]
+        _draw_bars(panel, places, estimates, number, len(datasets))
         full = bars[0][1].get(dataset)
-        for place, estimate in zip(places, found, strict=True):
+        for place, estimate in zip(places, estimates, strict=True):
             _write(panel, f"{estimate.mean:.3f}", _MEAN_AT, place, "data")
             if full is not None and estimate is not full:
                 _write(panel, f"{estimate.mean - full.mean:+.3f}", _DIFFERENCE_AT, place, "data")
@@ -101,11 +101,11 @@ def _draw_panel(panel: Axes, bars: Bars, datasets: Sequence[str]) -> None:
 
 
 def _draw_bars(
-    panel: Axes, places: Sequence[float], found: Sequence[Estimate], number: int, n: int
+    panel: Axes, places: Sequence[float], means: Sequence[Estimate], number: int, n: int
 ) -> None:
     panel.barh(
         places,
-        [e.mean for e in found],
+        [e.mean for e in means],
         height=_ROW * 0.9,
         color=canvas.colour(2 * number + 1, 2 * n + 1),
         edgecolor="white",
@@ -113,7 +113,7 @@ def _draw_bars(
         label=str(number),
         zorder=2,
     )
-    panel.hlines(places, [e.low for e in found], [e.high for e in found], color="black", zorder=3)
+    panel.hlines(places, [e.low for e in means], [e.high for e in means], color="black", zorder=3)
 
 
 def _write(panel: Axes, text: str, at: float, y: float, along: str) -> None:

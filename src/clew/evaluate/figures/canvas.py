@@ -84,13 +84,13 @@ def svg_text(figure: Figure, title: str, about: str) -> str:
     written = StringIO()
     with style():
         figure.savefig(written, format="svg", metadata=_NO_METADATA)
-    said = "".join(
+    head = "".join(
         f" <{tag}>{escape(printable(text))}</{tag}>\n"
         for tag, text in (("title", title), ("desc", about))
     )
     before, _, rest = _COMMENT.sub("", written.getvalue()).partition("<svg ")
     attributes, _, drawn = rest.partition(">\n")
-    return f'{before}<svg role="img" {attributes}>\n{said}{drawn}'
+    return f'{before}<svg role="img" {attributes}>\n{head}{drawn}'
 
 
 def save(figure: Figure, file: str | Path, title: str, about: str) -> None:

@@ -47,9 +47,9 @@ def place_names(
         if not prices.size:
             places.append(None)
             continue
-        chosen = boxes[free][np.argmin(prices)]
-        taken = np.vstack([taken, chosen])
-        left, bottom, right, top = chosen.tolist()
+        box = boxes[free][np.argmin(prices)]
+        taken = np.vstack([taken, box])
+        left, bottom, right, top = box.tolist()
         places.append((left, bottom, right, top))
     return places
 
@@ -76,8 +76,8 @@ def _meet(boxes: Array, others: Array) -> Mask:
     """Return for each box and each of `others` whether they meet."""
     left, bottom, right, top = boxes.T[:, :, None]
     across = (left < others[:, 2]) & (others[:, 0] < right)
-    found: Mask = across & (bottom < others[:, 3]) & (others[:, 1] < top)
-    return found
+    meets: Mask = across & (bottom < others[:, 3]) & (others[:, 1] < top)
+    return meets
 
 
 def _leads_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask:
@@ -87,8 +87,8 @@ def _leads_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask
     along = ends[:, None] + (np.array(point) - ends)[:, None] * shares
     x, y = along[..., 0, None], along[..., 1, None]
     within = (others[:, 0] < x) & (x < others[:, 2]) & (others[:, 1] < y) & (y < others[:, 3])
-    found: Mask = within.any(axis=1) & (lengths > _LEADER)[:, None]
-    return found
+    leads: Mask = within.any(axis=1) & (lengths > _LEADER)[:, None]
+    return leads
 
 
 def _ends(point: tuple[float, float], boxes: Array) -> tuple[Array, Array]:

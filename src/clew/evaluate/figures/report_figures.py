@@ -27,12 +27,12 @@ Cost = Callable[[Summary], float | None]
 
 def pictures(report: Report) -> list[Picture]:
     """Return bars, quality against cost and latency, and a curve for each grid of numbers."""
-    found: list[Picture] = []
+    figures: list[Picture] = []
     for metric in compared_metrics(report):
-        found += _bars(report, metric)
-        found += _costs(report, metric)
+        figures += _bars(report, metric)
+        figures += _costs(report, metric)
     grids = number_grids(report.settings)
-    return [*found, *(_curves(report, grid, n) for n, grid in enumerate(grids, start=1))]
+    return [*figures, *(_curves(report, grid, n) for n, grid in enumerate(grids, start=1))]
 
 
 def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
@@ -61,9 +61,9 @@ def _bars(report: Report, metric: str) -> Iterator[Picture]:
     }
     if len(means) < 2:
         return
-    said = (f"{label} {mean:.3f}" for label, mean in means.items())
+    parts = (f"{label} {mean:.3f}" for label, mean in means.items())
     figure = bar_figure(groups, metric, make_title(report))
-    about = f"Bars of {metric} with 95 % intervals: {', '.join(said)}."
+    about = f"Bars of {metric} with 95 % intervals: {', '.join(parts)}."
     section = "answers" if metric == TESTED_ANSWER else "ranking"
     yield _picture(figure, f"{_slug(metric)}-bars", section, f"{metric} by setting", about)
 
@@ -71,13 +71,13 @@ def _bars(report: Report, metric: str) -> Iterator[Picture]:
 def _costs(report: Report, metric: str) -> Iterator[Picture]:
     """Show `metric` over the context, what models were given and took, dollars and seconds."""
     answers = metric == TESTED_ANSWER
-    asked = "a question with its answer" if answers else "a question"
+    unit = "a question with its answer" if answers else "a question"
     median = _medians(report, answers=answers)
     axes: tuple[tuple[str, str, Cost], ...] = (
         ("context", "tokens of the context", lambda s: s.context_tokens),
-        ("tokens", f"tokens of an LLM, {asked}", partial(_sum_spent, "tokens", answers)),
-        ("usd", f"dollars, {asked}", partial(_sum_spent, "cost_usd", answers)),
-        ("seconds", f"median seconds, {asked}", lambda s: median.get(s.label)),
+        ("tokens", f"tokens of an LLM, {unit}", partial(_sum_spent, "tokens", answers)),
+        ("usd", f"dollars, {unit}", partial(_sum_spent, "cost_usd", answers)),
+        ("seconds", f"median seconds, {unit}", lambda s: median.get(s.label)),
     )
     for name, axis, cost_of in axes:
         points = [
@@ -95,14 +95,14 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
 
 
 def _curves(report: Report, grid: Grid, number: int) -> Picture:
-    kept = [
+    points = [
         (setting, estimates)
         for setting, estimates in pair_estimates(report)
         if grid.holds(setting) or not setting.parameters
     ]
     metrics = compared_metrics(report)
     about = describe_curves(grid, metrics)
-    figure = curves(make_title(report), grid, kept, metrics)
+    figure = curves(make_title(report), grid, points, metrics)
     return _picture(figure, f"grid-{number}", "grids", about, f"Curves of {about}.")
 
 
@@ -111,17 +111,17 @@ def _medians(report: Report, *, answers: bool) -> dict[str, float]:
     seconds: dict[str, list[float]] = {}
     for row in report.rows:
         spent = (row.usage, row.answer_usage) if answers else (row.usage,)
-        known = [usage.total_seconds for usage in spent if usage is not None]
-        if len(known) == len(spent):
-            seconds.setdefault(row.label, []).append(sum(known))
+        times = [usage.total_seconds for usage in spent if usage is not None]
+        if len(times) == len(spent):
+            seconds.setdefault(row.label, []).append(sum(times))
     return {label: quantiles(values, (0.5,))[0] for label, values in seconds.items()}
 
 
 def _sum_spent(name: str, answers: bool, summary: Summary) -> float | None:  # noqa: FBT001
     """Return what a search cost, with its answer if asked for; None where it is not known."""
     spent = (summary.search, summary.answer) if answers else (summary.search,)
-    known = [cost for each in spent if (cost := getattr(each, name, None)) is not None]
-    return sum(known) if len(known) == len(spent) else None
+    costs = [cost for each in spent if (cost := getattr(each, name, None)) is not None]
+    return sum(costs) if len(costs) == len(spent) else None
 
 
 def _picture(figure: Figure, name: str, section: str, title: str, about: str) -> Picture:

@@ -66,8 +66,8 @@ def check_figure(
     unknown = [metric for metric in metrics if metric not in have]
     if unknown or not metrics:
         what = repr(unknown[0]) if unknown else "nothing"
-        known = ", ".join(sorted(have)) or "none"
-        raise InputError(f"a plot cannot show {what}: metrics that apply are {known}")
+        names = ", ".join(sorted(have)) or "none"
+        raise InputError(f"a plot cannot show {what}: metrics that apply are {names}")
 
 
 def pair_estimates(report: Report) -> list[Measured]:
@@ -105,8 +105,8 @@ def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[
                 panel.set_xlim(-0.5, len(places) - 0.5)
             elif all(isinstance(value, int) for value in places):  # no fractions between these
                 panel.locator_params(axis="x", integer=True)
-            found = [(s, estimates[metric]) for s, estimates in shown if metric in estimates]
-            _draw_panel(panel, grid, found, places, joined=joined)
+            pairs = [(s, estimates[metric]) for s, estimates in shown if metric in estimates]
+            _draw_panel(panel, grid, pairs, places, joined=joined)
             panel.set(xlabel=f"{x} of {grid.method}", ylabel=metric)
         _lay_out(figure, panels[0], title, "bands" if joined else "bars")
     return figure
@@ -167,7 +167,7 @@ def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
 def _draw_panel(
     panel: Axes,
     grid: Grid,
-    found: Sequence[tuple[Setting, Estimate]],
+    pairs: Sequence[tuple[Setting, Estimate]],
     places: Mapping[Scalar, float],
     *,
     joined: bool,
@@ -176,7 +176,7 @@ def _draw_panel(
     x = grid.names[0]
     series: dict[str, dict[float, Estimate]] = {}
     others: dict[str, float] = {}
-    for setting, estimate in found:
+    for setting, estimate in pairs:
         if grid.holds(setting):
             points = series.setdefault(_series_label(setting, x), {})
             points[places[setting.parameters[x]]] = estimate
@@ -198,13 +198,13 @@ def _draw_lines(
     apart = 0.0 if joined else min(_APART, _SPREAD / len(series))
     for number, (label, points) in enumerate(series.items()):
         shift = apart * (number - (len(series) - 1) / 2)
-        found = [points[place] for place in sorted(points)]
+        estimates = [points[place] for place in sorted(points)]
         along = [place + shift for place in sorted(points)]
-        low, high = [e.low for e in found], [e.high for e in found]
+        low, high = [e.low for e in estimates], [e.high for e in estimates]
         colour, marker = canvas.colour(number, len(series)), _MARKERS[number % len(_MARKERS)]
         panel.plot(
             along,
-            [e.mean for e in found],
+            [e.mean for e in estimates],
             f"{marker}-" if joined else marker,
             color=colour,
             markersize=4,

@@ -50,9 +50,9 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
         questions = _questions_file(path)
         parsed = parsed_questions(questions)
     if corpus is not None:
-        found = corpora.read(corpus)
+        documents = corpora.read(corpus)
     elif parsed.pool is not None:
-        found = corpora.make_corpus(parsed.pool)
+        documents = corpora.make_corpus(parsed.pool)
     else:
         root = path if path.is_dir() else path.parent
         if parsed.format == "graphrag-bench":
@@ -60,11 +60,11 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
             file = _find_only_file(root, "corpus_name", what, hint)
         else:
             file = root / beir.CORPUS if parsed.format == "beir" else clew.corpus_path(root)
-        found = corpora.read(file)
-    lost = sorted(parsed.sources - found.ids) if found.is_long else []
+        documents = corpora.read(file)
+    lost = sorted(parsed.sources - documents.ids) if documents.is_long else []
     if lost:
         raise InputError(f"{questions}: its corpus lacks what questions are about: {lost[0]!r}")
-    return questions, parsed, found
+    return questions, parsed, documents
 
 
 def parsed_questions(path: Path) -> Parsed:
@@ -100,7 +100,7 @@ def _find_only_file(
     `otherwise` where there is none; where there is none but a file that cannot be read, the error
     of that one.
     """
-    found, errors = [], []
+    files, errors = [], []
     for file in sorted((*root.glob("*"), *root.glob("*/*"))):
         hidden = any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
         if hidden or file.suffix.lower() not in corpora.SUFFIXES or not file.is_file():
@@ -111,12 +111,12 @@ def _find_only_file(
             errors.append(error)
             continue
         if first is not None and key in first.values:
-            found.append(file)
-    if len(found) == 1:
-        return found[0]
-    if errors and not found:
+            files.append(file)
+    if len(files) == 1:
+        return files[0]
+    if errors and not files:
         raise errors[0]
-    have = ", ".join(file.relative_to(root).as_posix() for file in found)
-    if found:
-        raise InputError(f"{root}: {len(found)} files with {what} ({have}): {hint}")
+    have = ", ".join(file.relative_to(root).as_posix() for file in files)
+    if files:
+        raise InputError(f"{root}: {len(files)} files with {what} ({have}): {hint}")
     raise InputError(f"{root}: no file with {what}: {otherwise or hint}")

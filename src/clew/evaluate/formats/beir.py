@@ -36,8 +36,8 @@ def read(root: Path, split: str | None) -> Parsed:
     files = {path.stem: path for path in sorted((root / "qrels").glob("*.tsv"))}
     wanted = split or (next(iter(files)) if len(files) == 1 else _USUAL)
     if wanted not in files:
-        known = ", ".join(files) or "none"
-        raise InputError(f"{root / 'qrels'}: no split {wanted!r}, only {known}")
+        names = ", ".join(files) or "none"
+        raise InputError(f"{root / 'qrels'}: no split {wanted!r}, only {names}")
     queries = {record.id: record for record in unique(records(root / "queries.jsonl"))}
     scores: dict[str, dict[str, float]] = {}
     for place, query, document, score in _judgements(files[wanted]):

@@ -42,8 +42,8 @@ def read_labelled(path: Path, split: str) -> tuple[Document, ...]:
 
 def _key(file: Path) -> list[tuple[str, int]]:
     """Return by what a file is sorted: n2 stands before n10."""
-    found = re.findall(r"(\D*)(\d*)", str(file))
-    return [(letters, int(digits or 0)) for letters, digits in found]
+    pieces = re.findall(r"(\D*)(\d*)", str(file))
+    return [(letters, int(digits or 0)) for letters, digits in pieces]
 
 
 def _read_file(file: Path) -> Iterator[tuple[int, str, str]]:

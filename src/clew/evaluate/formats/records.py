@@ -39,10 +39,10 @@ def records(path: Path) -> Iterator[Record]:
         yield from _lines(path)
 
 
-def unique(found: Iterable[Record]) -> Iterator[Record]:
+def unique(items: Iterable[Record]) -> Iterator[Record]:
     """Yield the records; InputError where one has no id, or an id comes back."""
     places: dict[str, str] = {}
-    for record in found:
+    for record in items:
         id_ = record.id
         if id_ in places:
             raise record.error(f"the id {id_!r} is already that of {places[id_]}")
@@ -86,11 +86,11 @@ class Record:
         values = self.values.get(key)
         if values is None:
             return ()
-        found = self.strings(values, repr(key))
-        for value in found:
+        strings = self.strings(values, repr(key))
+        for value in strings:
             if not value.strip():
                 raise self.error(f"{key!r} must hold texts that are not empty, but has {value!r}")
-        return distinct(found)
+        return distinct(strings)
 
     def strings(self, values: object, name: str) -> list[str]:
         """Return `values`, which the complaint calls `name`, if they are a list of texts."""

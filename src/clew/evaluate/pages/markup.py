@@ -158,10 +158,10 @@ def _html_table(rows: Rows, name: str) -> Iterator[str]:
 def _html_figure(picture: Picture) -> Iterator[str]:
     """Return a figure whose names are its own, since a page has several."""
     _, _, drawn = picture.svg.partition("<svg ")
-    named = _SVG_NAME.sub(rf"\g<1>{picture.name}-", drawn)
+    svg = _SVG_NAME.sub(rf"\g<1>{picture.name}-", drawn)
     title = escape(printable(picture.title))
     yield "<figure>"
     yield f"<figcaption>{title}</figcaption>"
-    yield f'<div class="wide" role="region" tabindex="0" aria-label="{title}"><svg {named.strip()}'
+    yield f'<div class="wide" role="region" tabindex="0" aria-label="{title}"><svg {svg.strip()}'
     yield "</div>"
     yield "</figure>"

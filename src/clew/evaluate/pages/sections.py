@@ -33,7 +33,7 @@ def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "")
         "By type of question": cells.by_type,
         "By number of hops": cells.by_hops,
     }
-    found = [
+    blocks = [
         _describe_measurement(report, remark),
         _means(report, "Ranking", cells.ranking_metrics(report), of["ranking"]),
         _means(report, "Contexts and answers", cells.ANSWER_METRICS, of["answers"]),
@@ -53,7 +53,7 @@ def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "")
         ),
         Section(title="How to read it", items=tuple(_reading(report))),
     ]
-    return [each for each in found if each.sentences or each.tables or each.items or each.pictures]
+    return [each for each in blocks if each.sentences or each.tables or each.items or each.pictures]
 
 
 def _describe_measurement(report: Report, remark: str) -> Section:
@@ -61,9 +61,9 @@ def _describe_measurement(report: Report, remark: str) -> Section:
     questions = format_count(dataset.n_questions, "question")
     documents = format_count(dataset.n_documents, "document")
     settings = format_count(len(report.settings), "setting")
-    said = [f"{dataset.name}: {questions} over {documents}, asked of {settings}."]
+    sentences = [f"{dataset.name}: {questions} over {documents}, asked of {settings}."]
     if report.headline:
-        said.append(f"Settings are compared by {report.headline}.")
+        sentences.append(f"Settings are compared by {report.headline}.")
     facts = {  # what another must know to measure the same
         "format of the files": dataset.format,
         "digest of the questions": dataset.digest[:_DIGEST],
@@ -76,7 +76,7 @@ def _describe_measurement(report: Report, remark: str) -> Section:
     }
     return Section(
         title="What was measured",
-        sentences=(*said, *filter(None, [remark])),
+        sentences=(*sentences, *filter(None, [remark])),
         tables=([["what", "value"], *map(list, facts.items())],),
     )
 
@@ -84,10 +84,10 @@ def _describe_measurement(report: Report, remark: str) -> Section:
 def _means(
     report: Report, title: str, metrics: Sequence[str], pictures: tuple[Picture, ...]
 ) -> Section:
-    said = cells.counts(metrics, report.summaries)
+    note = cells.counts(metrics, report.summaries)
     return Section(
         title=title,
-        sentences=(said,) if said else (),
+        sentences=(note,) if note else (),
         tables=_drop_empty_tables(cells.means(report, "setting", metrics)),
         pictures=pictures,
     )
@@ -97,10 +97,10 @@ def _cost(report: Report, pictures: tuple[Picture, ...]) -> Section:
     summaries = report.summaries
     spent = (cells.search_cost, cells.answer_cost, cells.judge_cost)
     tables = _drop_empty_tables(*(cost(summaries) for cost in spent))
-    said = "Seconds are those of the median and the 95th percentile, the rest are means."
+    note = "Seconds are those of the median and the 95th percentile, the rest are means."
     return Section(
         title="Cost of a question",
-        sentences=(said,) if tables else (),
+        sentences=(note,) if tables else (),
         tables=tables,
         pictures=pictures,
     )

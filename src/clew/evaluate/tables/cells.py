@@ -73,10 +73,10 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
     compared = compared_metrics(report)
     columns = [[title, *(s.label for s in summaries)]]
     for metric in shown:
-        found = [s.estimates.get(metric) for s in summaries]
-        columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in found)])
+        estimates = [s.estimates.get(metric) for s in summaries]
+        columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in estimates)])
         if metric in compared:
-            intervals = (_NONE if e is None else _interval(e.low, e.high) for e in found)
+            intervals = (_NONE if e is None else _interval(e.low, e.high) for e in estimates)
             columns.append([_INTERVAL, *intervals])
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -85,27 +85,27 @@ def counts(metrics: Sequence[str], summaries: Sequence[Summary]) -> str:
     """Say over how many questions the means of `metrics` are; "" where none applies."""
     sizes: dict[str, list[str]] = {}
     for metric in metrics:
-        found = {s.estimates[metric].n for s in summaries if metric in s.estimates}
-        if found:
-            size = " to ".join(str(n) for n in sorted({min(found), max(found)}))
+        ns = {s.estimates[metric].n for s in summaries if metric in s.estimates}
+        if ns:
+            size = " to ".join(str(n) for n in sorted({min(ns), max(ns)}))
             sizes.setdefault(size, []).append(metric)
     if not sizes:
         return ""
     usual, *others = sorted(sizes, key=lambda size: -len(sizes[size]))
-    said = [
+    parts = [
         f"{usual} question{'' if usual == '1' else 's'}",
         *(f"{' and '.join(sizes[n])} over {n}" for n in others),
     ]
-    return f"Means are over {', '.join(said)}."
+    return f"Means are over {', '.join(parts)}."
 
 
 def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
     """Return a row per setting that was compared with the first one."""
-    found = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
-    if not found:
+    pairs = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
+    if not pairs:
         return []
     rows = [[f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]]
-    for label, test in found:
+    for label, test in pairs:
         verdict = "yes, higher" if test.difference > 0 else "yes, lower"
         verdict = "no" if test.p_value >= _LEVEL else verdict
         interval, p_value = _interval(test.low, test.high), f"{test.p_value:.4f}"
@@ -120,8 +120,8 @@ def by_type(metric: str, summaries: Sequence[Summary]) -> Rows:
 
 def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
     """Return a row per setting, a column per number of hops."""
-    named = [{f"hops {n}": group for n, group in s.by_hops.items()} for s in summaries]
-    return _groups(metric, [(s.label, g) for s, g in zip(summaries, named, strict=True)])
+    groups = [{f"hops {n}": group for n, group in s.by_hops.items()} for s in summaries]
+    return _groups(metric, [(s.label, g) for s, g in zip(summaries, groups, strict=True)])
 
 
 def search_cost(summaries: Sequence[Summary]) -> Rows:
@@ -185,9 +185,9 @@ def notes(report: Report) -> Iterator[str]:
             yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
         stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
         recorded = {name: spent.recorded_calls for name, spent in stages.items() if spent}
-        said = " and ".join(f"{n} of {name}" for name, n in recorded.items() if n)
-        if said:
-            yield f"{summary.label}: LLM calls that the ledger replied to, at no cost: {said}"
+        calls = " and ".join(f"{n} of {name}" for name, n in recorded.items() if n)
+        if calls:
+            yield f"{summary.label}: LLM calls that the ledger replied to, at no cost: {calls}"
     unknown = [s.label for s in report.summaries if s.search is None and not s.n_failed]
     if unknown:
         yield f"no cost is known of: {', '.join(unknown)}"

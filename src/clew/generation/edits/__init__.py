@@ -190,7 +190,7 @@ class _Edits:
         n_chunks, n_units = len(live.rows["chunk"]), len(units.edits.at)
         titled = np.flatnonzero(source.titles >= 0)
         titles = self.entities.numbers[source.titles[titled]]
-        named = self.entities.numbers[self.mentions.entity]
+        names = self.entities.numbers[self.mentions.entity]
         above, terms = live.above["count"], self.terms.numbers[source.new_values("count.term")]
         postings = Postings(
             live.above["posting"],
@@ -201,7 +201,7 @@ class _Edits:
         of_came, counts = units.distinct.of_came, source.new_values("count.n")
         links = {
             ("chunk", "unit"): build_link(units.came.chunk, of_came, n_chunks, sizes["unit"]),
-            ("unit", "entity"): build_link(self.mentions.unit, named, n_units, sizes["entity"]),
+            ("unit", "entity"): build_link(self.mentions.unit, names, n_units, sizes["entity"]),
             ("document", "entity"): build_link(titled, titles, len(source.titles), sizes["entity"]),
             ("chunk", "term"): build_link(above, terms, n_chunks, sizes["term"], counts),
             ("entity", "chunk"): entity_chunks(source, self.entities),
@@ -229,9 +229,9 @@ class _Edits:
         new, chunk = new[ascending], chunk[ascending]
         own = postings.sentence_terms(self._ranges("sentence", rows[new], chunk)).tocoo()
         former = self.source.base.links["sentence", "term"].rows(edits.origin[old]).tocoo()
-        kept = self.terms.edits.to_present(former.col)
+        columns = self.terms.edits.to_present(former.col)
         row = np.concatenate([new[own.row], old[former.row]])
-        return build_link(row, np.concatenate([own.col, kept]), len(rows), self.terms.edits.size)
+        return build_link(row, np.concatenate([own.col, columns]), len(rows), self.terms.edits.size)
 
     def _ranges(self, layer: str, rows: Rows, chunk: Rows) -> Ranges:
         start, end = (self.source.stored.take(f"{layer}.{name}", rows) for name in ("start", "end"))

@@ -158,10 +158,10 @@ def find_moves(
     )
     # The first of those that stay, and of those that came.
     stays = np.flatnonzero(~are_in(known.chunks[occurrences], gone))
-    kept = first_in_groups(owner[stays], n)
-    kept[kept >= 0] = occurrences[stays[kept[kept >= 0]]]
-    former = take_or_any(known.chunks, kept).astype(np.int64)
-    now = np.where(kept >= 0, source.chunks.to_present(former), _NONE)
+    firsts = first_in_groups(owner[stays], n)
+    firsts[firsts >= 0] = occurrences[stays[firsts[firsts >= 0]]]
+    former = take_or_any(known.chunks, firsts).astype(np.int64)
+    now = np.where(firsts >= 0, source.chunks.to_present(former), _NONE)
     new = first_in_groups(group[: len(came.keys)], n)
     here = np.where(new >= 0, take_or_any(source.chunks.at, take_or_any(came.chunk, new)), _NONE)
     is_new = here < now
@@ -169,12 +169,12 @@ def find_moves(
     before = np.zeros(n, dtype=np.int64)
     boundary = insertion_places(known.chunk, source.chunks_before)
     before[is_new] = boundary[came.chunk[new[is_new]]]
-    old = np.flatnonzero(~is_new & (kept >= 0))
-    code[old] = known.codes[kept[old]]
+    old = np.flatnonzero(~is_new & (firsts >= 0))
+    code[old] = known.codes[firsts[old]]
     before[old] = places_inside(known.chunk, known.code, former[old], code[old])
     moved = np.ones(n, dtype=bool)
     if not always:
-        same = np.flatnonzero(~is_new & is_known & (kept >= 0))
+        same = np.flatnonzero(~is_new & is_known & (firsts >= 0))
         moved[same] = row[same] != before[same]
     left = np.flatnonzero(moved & (chunk < _NONE))
     place = np.full(n, -1, dtype=np.int64)

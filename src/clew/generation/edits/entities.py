@@ -61,20 +61,20 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     )
     row = take_or_default(source.lookups["entity.rows"], touched)
     kept_title, kept_mention, linkable = _kept_occurrences(source, mentions, row, lost)
-    kept, owner = _kept_descriptions(source, row)
+    rows, owner = _kept_descriptions(source, row)
     kept_description = first_in_groups(owner, n)
-    kept_description[kept_description >= 0] = kept[kept_description[kept_description >= 0]]
+    kept_description[kept_description >= 0] = rows[kept_description[kept_description >= 0]]
     new_title, new_mention, new_description = (
         first_in_groups(each, n) for each in (in_titles, in_mentions, in_described)
     )
     linkable[in_titles] = True
     linkable[in_mentions[mentions.columns["label"] != DATE]] = True
-    by_graph = source.column("chunk.graph")[source.column("description.chunk")[kept]] == IMPORTED
+    by_graph = source.column("chunk.graph")[source.column("description.chunk")[rows]] == IMPORTED
     linkable[owner[by_graph]] = True
     chunk = source.live.chunks_of("description")
     linkable[in_described[source.extraction_sources(GRAPH)[chunk] == IMPORTED]] = True
     votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int64)
-    np.add.at(votes, (owner, source.column("description.type")[kept]), 1)
+    np.add.at(votes, (owner, source.column("description.type")[rows]), 1)
     np.add.at(votes, (in_described, source.new_values("description.type")), 1)
     votes[:, 0] = 0  # "other" is no vote
 
@@ -119,11 +119,11 @@ def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
     return np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *lost]), [-1])
 
 
-def _first_before(edits: RowEdits, kept: Rows, new: Rows) -> Rows:
+def _first_before(edits: RowEdits, stays: Rows, new: Rows) -> Rows:
     """Return the first of former rows that stay and of rows that came, -1 for none of both."""
-    firsts = np.full(len(kept), _NONE)
-    has = kept >= 0
-    firsts[has] = edits.to_present(kept[has])
+    firsts = np.full(len(stays), _NONE)
+    has = stays >= 0
+    firsts[has] = edits.to_present(stays[has])
     has = new >= 0
     firsts[has] = np.minimum(firsts[has], edits.at[new[has]])
     firsts[firsts == _NONE] = -1
@@ -193,9 +193,9 @@ class _FirstPlaces:
         lower = places[2] < own[2]
         for i in (1, 0):
             lower = (places[i] < own[i]) | ((places[i] == own[i]) & lower)
-        chosen = some[lower]
-        self.places[:, chosen] = places[:, lower]
-        self.before[chosen] = before[lower]
+        rows = some[lower]
+        self.places[:, rows] = places[:, lower]
+        self.before[rows] = before[lower]
 
 
 def _kept_occurrences(
@@ -234,12 +234,12 @@ def _kept_occurrences(
 
 def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
     """Return the descriptions of some former entities that stay, and the place of each entity."""
-    known = np.flatnonzero(rows >= 0)
-    chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[known]).indices)
+    places = np.flatnonzero(rows >= 0)
+    chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[places]).indices)
     chunks = chunks[~are_in(chunks, source.chunks.gone)]
     descriptions = rows_below(source.column("description.chunk"), chunks)
     number = np.full(len(source.base.stored["entity"]), -1, dtype=np.int64)
-    number[rows[known]] = known
+    number[rows[places]] = places
     owner = number[source.column("description.entity")[descriptions]]
     return descriptions[owner >= 0], owner[owner >= 0]
 

@@ -43,7 +43,7 @@ class TermEdits:
 
 def find_terms(source: Source) -> TermEdits:
     """Return which terms came and went, each where a chunk first has it."""
-    known = source.lookups
+    table = source.lookups
     new = np.flatnonzero(source.chunks.origin < 0)  # all others have the terms that they had
     mine = np.flatnonzero(are_in(source.live.above["count"], new))
     rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
@@ -52,10 +52,10 @@ def find_terms(source: Source) -> TermEdits:
     went = source.stored.take("count.term", lost).astype(np.int64)
     touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
     in_came, in_went = place[: len(came)], place[len(came) :]
-    row = take_or_default(known["term.rows"], touched)
+    row = take_or_default(table["term.rows"], touched)
     counts = {}
     for name in ("n", "n_lower"):
-        former = np.where(row >= 0, take_or_any(known[f"term.{name}"], row), 0)
+        former = np.where(row >= 0, take_or_any(table[f"term.{name}"], row), 0)
         plus = np.bincount(in_came, source.new_values(f"count.{name}")[mine], len(touched))
         minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
         counts[name] = former + plus.astype(np.int64) - minus.astype(np.int64)
@@ -67,7 +67,7 @@ def find_terms(source: Source) -> TermEdits:
     has = first >= 0
     chunk[has] = source.chunks.at[above[first[has]]]
     count[has] = rows[first[has]]
-    boundary = insertion_places(known["term.chunk"], source.chunks_before)
+    boundary = insertion_places(table["term.chunk"], source.chunks_before)
     before[has] = boundary[above[first[has]]]
     there, stays, at = _kept_terms(source, touched, row)
     now = np.full(len(touched), _NONE)
@@ -76,14 +76,14 @@ def find_terms(source: Source) -> TermEdits:
     chunk[earlier] = now[earlier]
     kept = np.searchsorted(there, earlier)
     count[earlier] = at[kept]
-    before[earlier] = places_inside(known["term.chunk"], known["term.count"], stays[kept], at[kept])
+    before[earlier] = places_inside(table["term.chunk"], table["term.count"], stays[kept], at[kept])
     # All of them that are left come anew, each where it stands first.
     left = np.flatnonzero(chunk < _NONE)
     left = left[np.lexsort((count[left], chunk[left]))]
     n_before = len(source.base.stored["term"])
     edits = RowEdits.from_changes(n_before, np.sort(row[row >= 0]), before[left], row[left])
-    numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(known["term.rows"])), -1)
-    numbers[: len(known["term.rows"])] = edits.to_present(known["term.rows"], followed=False)
+    numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(table["term.rows"])), -1)
+    numbers[: len(table["term.rows"])] = edits.to_present(table["term.rows"], followed=False)
     numbers[touched[left]] = edits.at
     were = np.zeros(len(numbers), dtype=bool)
     were[source.base.stored["term"]] = source.column("term.common")
@@ -94,19 +94,19 @@ def find_terms(source: Source) -> TermEdits:
 
 def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:
     """Return which terms are in chunks that stay, the first such chunk, and the count there."""
-    known = np.flatnonzero(rows >= 0)
-    chunk = source.lookups["term.chunk"][rows[known]].astype(np.int64)
-    count = source.lookups["term.count"][rows[known]].astype(np.int64)
+    places = np.flatnonzero(rows >= 0)
+    chunk = source.lookups["term.chunk"][rows[places]].astype(np.int64)
+    count = source.lookups["term.count"][rows[places]].astype(np.int64)
     went = np.flatnonzero(are_in(chunk, source.removed))
     if len(went):
         link = source.base.links["chunk", "term"].whole
-        chunk[went] = _first_rows(link, rows[known[went]], source.removed)
+        chunk[went] = _first_rows(link, rows[places[went]], source.removed)
         stays = went[chunk[went] >= 0]
         below, owner = source.stored.rows_below("count", source.base.stored["chunk"][chunk[stays]])
-        same = source.stored.take("count.term", below) == terms[known[stays]][owner]
+        same = source.stored.take("count.term", below) == terms[places[stays]][owner]
         count[stays[owner[same]]] = below[same]
     left = chunk >= 0
-    return known[left], chunk[left], count[left]
+    return places[left], chunk[left], count[left]
 
 
 def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
@@ -114,7 +114,7 @@ def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
     number = place_by_row(columns, link.shape[1])
     entries = np.flatnonzero(number[link.indices] >= 0)
     rows = np.searchsorted(link.indptr, entries, side="right") - 1
-    kept = ~are_in(rows, but)
+    stays = ~are_in(rows, but)
     first_rows = np.full(len(columns), -1, dtype=np.int64)
-    first_rows[number[link.indices[entries[kept]]][::-1]] = rows[kept][::-1]
+    first_rows[number[link.indices[entries[stays]]][::-1]] = rows[stays][::-1]
     return first_rows

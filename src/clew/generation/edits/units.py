@@ -136,9 +136,9 @@ def find_names(
     """Return which words of such scripts are names after some units came and went."""
     owner, columns = stored_units.mentions_of(moves.code)
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
-    known, df = source.lookups["named.entities"], source.lookups["named.df"]
-    entities = np.union1d(known, entity[is_term])
-    at = np.searchsorted(entities, known)
+    before, df = source.lookups["named.entities"], source.lookups["named.df"]
+    entities = np.union1d(before, entity[is_term])
+    at = np.searchsorted(entities, before)
     counts = np.zeros(len(entities), dtype=np.int64)
     counts[at] = df
     if len(entities):
@@ -147,18 +147,18 @@ def find_names(
         changed = entities[are_in(entities, touched)]
         is_own = are_in(entity, changed)
         pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
-        former, named = stored_units.mentions_with("entity", changed)
+        former, names = stored_units.mentions_with("entity", changed)
         units = known_units.rows_of(stored_units.keys(former), former)
-        kept = (units >= 0) & ~are_in(units, moves.gone)
-        stands = source.column("unit.chunk")[units[kept]].astype(np.int64)
-        pairs.append((named[kept], source.chunks.to_present(stands)))
+        stays = (units >= 0) & ~are_in(units, moves.gone)
+        stands = source.column("unit.chunk")[units[stays]].astype(np.int64)
+        pairs.append((names[stays], source.chunks.to_present(stands)))
         both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
         counts[np.searchsorted(entities, changed)] = np.bincount(
             np.searchsorted(changed, both[0]), minlength=len(changed)
         )
     useful = is_useful(counts, source.chunks.size)
     were = is_useful(df, source.chunks.n)
-    return Names(entities, useful, known[useful[at] != were])
+    return Names(entities, useful, before[useful[at] != were])
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +253,9 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
     """Return the mentions of the units that came and went."""
     unit, columns = units.stored_units.mentions_of(units.distinct.code)
     term = columns["term"].astype(np.int64)
-    kept = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
-    kept &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
-    unit, columns = unit[kept], {name: column[kept] for name, column in columns.items()}
+    stays = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
+    stays &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
+    unit, columns = unit[stays], {name: column[stays] for name, column in columns.items()}
     former = source.column("mention.unit")
     gone = rows_below(former, units.edits.gone)
     before = insertion_places(former, units.distinct.before)[unit]

@@ -97,8 +97,8 @@ class Agrag:
             raise InputError("subgraph and hybrid are both off: leave one of them on")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
-        hybrid = steps.hybrid_scores(snapshot, asked)
+        question = steps.read_query(models, query)
+        hybrid = steps.hybrid_scores(snapshot, question)
         if not self.subgraph:
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks)
         if not len(snapshot.layer("triple")):
@@ -107,7 +107,7 @@ class Agrag:
         mapped = map_facts(
             snapshot,
             models,
-            asked,
+            question,
             k=self.facts,
             most=self.kept,
             filtered=self.filter,
@@ -117,7 +117,7 @@ class Agrag:
         notes += mapped.notes
         if not mapped.kept:
             return self._retrieve_hybrid(query, snapshot, hybrid, _NO_FACT, notes)
-        view = open_view(snapshot, asked, graph, counted, self.costs, hybrid)
+        view = open_view(snapshot, question, graph, counted, self.costs, hybrid)
         columns = snapshot.layer("triple").columns
         ends = [columns[end][list(mapped.kept)] for end in ("subject", "object")]
         terminals = np.unique(np.concatenate(ends)).tolist()
@@ -133,7 +133,7 @@ class Agrag:
         added = grow_tree(view.get_neighbours, tree, scores, rule=self.rule, cap=self.rounds)
         if tree.stopped:
             notes += (f"the search for the tree ended after {tree.settled:,} nodes",)
-        found = subgraph_evidence(
+        evidence = subgraph_evidence(
             FoundSubgraph(view, mapped, terminals, scores, tree, added),
             hybrid if self.hybrid else np.zeros_like(hybrid),
             method=self.name,
@@ -142,7 +142,7 @@ class Agrag:
             fused=self.order == "fused",
             notes=notes,
         )
-        return choose_hits(snapshot, asked, found, self.chunks) if self.as_set else found
+        return choose_hits(snapshot, question, evidence, self.chunks) if self.as_set else evidence
 
     def _retrieve_hybrid(
         self,

@@ -76,8 +76,8 @@ class FoundSubgraph:
     def ids(self) -> dict[int, str]:
         """The id of each node: an entity's key, a chunk's id."""
         snapshot, graph = self.view.snapshot, self.view.graph
-        known = [node for node in self.nodes if node < graph.n_entities]
-        ids = dict(zip(known, snapshot.layer("entity").ids(known), strict=True))
+        entities = [node for node in self.nodes if node < graph.n_entities]
+        ids = dict(zip(entities, snapshot.layer("entity").ids(entities), strict=True))
         chunks = snapshot.layer("chunk").ids(self.chunks)
         ids |= zip((graph.first_chunk + chunk for chunk in self.chunks), chunks, strict=True)
         others = [node for node in self.nodes if graph.n_entities <= node < graph.first_chunk]
@@ -120,7 +120,7 @@ class FoundSubgraph:
 
 
 def subgraph_evidence(
-    found: FoundSubgraph,
+    graph: FoundSubgraph,
     hybrid: NDArray[np.float64],
     *,
     method: str,
@@ -134,40 +134,40 @@ def subgraph_evidence(
     At most `n_passages` chunks of the subgraph are hits, and `n_chunks` in all. With `fused` both
     rankings count; without it, those of the subgraph come first.
     """
-    view = found.view
-    on_graph = found.chunks[:n_passages]
+    view = graph.view
+    on_graph = graph.chunks[:n_passages]
     if fused:
         ranked = _fuse_chunks(on_graph, hybrid, n_chunks)
     else:
-        ranked = _concatenate(found, on_graph, hybrid, n_chunks)
+        ranked = _concatenate(graph, on_graph, hybrid, n_chunks)
     start = Step(layer="query", id="", text=view.query.text)
-    ways, facts, subgraph = _find_ways(found), _build_facts(found), _build_subgraph(found)
+    ways, facts, subgraph = _find_ways(graph), _build_facts(graph), _build_subgraph(graph)
     entities = tuple(step for step in subgraph.nodes if step.layer != "chunk")
     return Evidence(
         query=view.query.text,
         method=method,
-        tables=(_build_table(found, facts),),
+        tables=(_build_table(graph, facts),),
         hits=tuple(_build_hits(view, ranked, on_graph)),
         paths=tuple(
-            _build_thread(found, ways, view.graph.first_chunk + row, score)
+            _build_thread(graph, ways, view.graph.first_chunk + row, score)
             if row in on_graph
             else Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
             for row, score in ranked.items()
         ),
-        seeds=tuple(_build_seeds(found)),
+        seeds=tuple(_build_seeds(graph)),
         graph=EvidenceGraph(subgraph=subgraph, entities=entities, facts=facts),
         notes=notes,
     )
 
 
 def _concatenate(
-    found: FoundSubgraph, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
+    graph: FoundSubgraph, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
 ) -> dict[int, float]:
     """Return at most `k` chunks with scores: those of the subgraph, then by hybrid retrieval."""
-    own, first = on_graph[:k], found.view.graph.first_chunk
+    own, first = on_graph[:k], graph.view.graph.first_chunk
     best = top_k(hybrid, k).tolist() if hybrid.any() else []
     others = [row for row in best if row not in own][: k - len(own)]
-    influence = np.round(found.influence[[first + row for row in own]], DECIMALS)
+    influence = np.round(graph.influence[[first + row for row in own]], DECIMALS)
     ranked = dict(zip(own, (_FIRST + influence).tolist(), strict=True))
     return ranked | dict(zip(others, np.minimum(hybrid[others], _FIRST).tolist(), strict=True))
 
@@ -182,104 +182,104 @@ def _fuse_chunks(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -
 def _build_hits(
     view: AgragView, ranked: Mapping[int, float], on_graph: Sequence[int]
 ) -> Iterator[Hit]:
-    found = steps.hits(view.snapshot, ranked, np.array(list(ranked.values())))
-    for row, hit in zip(ranked, found, strict=True):
+    hits = steps.hits(view.snapshot, ranked, np.array(list(ranked.values())))
+    for row, hit in zip(ranked, hits, strict=True):
         yield replace(hit, channel=_ON_GRAPH if row in on_graph else _HYBRID)
 
 
-def _build_seeds(found: FoundSubgraph) -> Iterator[Step]:
-    cosines = dict(found.mapped.raw)
-    for row in found.mapped.kept:
-        yield steps.triple_step(found.view.snapshot, row, "a fact near the question", cosines[row])
+def _build_seeds(graph: FoundSubgraph) -> Iterator[Step]:
+    cosines = dict(graph.mapped.raw)
+    for row in graph.mapped.kept:
+        yield steps.triple_step(graph.view.snapshot, row, "a fact near the question", cosines[row])
 
 
 # -- the subgraph ---------------------------------------------------------------------------------
 
 
-def _build_subgraph(found: FoundSubgraph) -> Subgraph:
-    steps_of = dict(zip(found.nodes, _build_node_steps(found), strict=True))
+def _build_subgraph(graph: FoundSubgraph) -> Subgraph:
+    steps_of = dict(zip(graph.nodes, _build_node_steps(graph), strict=True))
     return Subgraph(
-        terminals=tuple(steps_of[node] for node in found.terminals),
-        tree=tuple(found.drawn_edges[edge] for edge in found.tree.edges),
+        terminals=tuple(steps_of[node] for node in graph.terminals),
+        tree=tuple(graph.drawn_edges[edge] for edge in graph.tree.edges),
         growth=tuple(
             Growth(
-                node=found.ids[each.node],
-                to=found.ids[each.to],
+                node=graph.ids[each.node],
+                to=graph.ids[each.to],
                 cost=each.cost,
                 score=each.score,
                 ratio=each.ratio,
                 limit=each.limit if math.isfinite(each.limit) else None,
             )
-            for each in found.added
+            for each in graph.added
         ),
         nodes=tuple(steps_of.values()),
-        edges=tuple(found.drawn_edges.values()),
+        edges=tuple(graph.drawn_edges.values()),
         components=tuple(
-            tuple(found.ids[node] for node in found.nodes if found.component[node] == number)
-            for number in range(1, max(found.component.values()) + 1)
+            tuple(graph.ids[node] for node in graph.nodes if graph.component[node] == number)
+            for number in range(1, max(graph.component.values()) + 1)
         ),
     )
 
 
-def _build_node_steps(found: FoundSubgraph) -> Iterator[Step]:
+def _build_node_steps(graph: FoundSubgraph) -> Iterator[Step]:
     """Yield a step for each node, in their order, with why it is one and its influence."""
-    snapshot, graph = found.view.snapshot, found.view.graph
-    for node in found.nodes:
-        depth, score = found.depth[node], float(found.influence[node])
+    snapshot, whole = graph.view.snapshot, graph.view.graph
+    for node in graph.nodes:
+        depth, score = graph.depth[node], float(graph.influence[node])
         reason = f"joined at step {depth}" if depth else "on the tree"
-        if node in found.terminals:
+        if node in graph.terminals:
             reason = _TERMINAL
-        if node >= graph.first_chunk:
-            yield steps.chunk_step(snapshot, node - graph.first_chunk, reason, score)
+        if node >= whole.first_chunk:
+            yield steps.chunk_step(snapshot, node - whole.first_chunk, reason, score)
         else:
-            yield _build_node_step(found, node, reason, score)
+            yield _build_node_step(graph, node, reason, score)
 
 
-def _build_node_step(found: FoundSubgraph, node: int, reason: str, score: float) -> Step:
-    layer = "entity" if node < found.view.graph.n_entities else "statistical"
-    return Step(layer=layer, id=found.ids[node], text=found.names[node], reason=reason, score=score)
+def _build_node_step(graph: FoundSubgraph, node: int, reason: str, score: float) -> Step:
+    layer = "entity" if node < graph.view.graph.n_entities else "statistical"
+    return Step(layer=layer, id=graph.ids[node], text=graph.names[node], reason=reason, score=score)
 
 
 # -- facts and tables -----------------------------------------------------------------------------
 
 
-def _order_facts(found: FoundSubgraph) -> list[tuple[int, int, int, int]]:
+def _order_facts(graph: FoundSubgraph) -> list[tuple[int, int, int, int]]:
     """Return (component, a, b, triple) of the facts inside: components, then by influence.
 
     The influence of a fact is that of both of its ends.
     """
-    facts = [(a, b, row) for (a, b), rows in found.inside.items() for row in rows]
-    sums = {(a, b): round(float(found.influence[[a, b]].sum()), DECIMALS) for a, b, _ in facts}
-    facts.sort(key=lambda fact: (found.component[fact[0]], -sums[fact[:2]], fact[2]))
-    return [(found.component[a], a, b, row) for a, b, row in facts]
+    facts = [(a, b, row) for (a, b), rows in graph.inside.items() for row in rows]
+    sums = {(a, b): round(float(graph.influence[[a, b]].sum()), DECIMALS) for a, b, _ in facts}
+    facts.sort(key=lambda fact: (graph.component[fact[0]], -sums[fact[:2]], fact[2]))
+    return [(graph.component[a], a, b, row) for a, b, row in facts]
 
 
-def _build_facts(found: FoundSubgraph) -> tuple[Fact, ...]:
-    ordered = _order_facts(found)
-    places = [(part, max(found.depth[a], found.depth[b])) for part, a, b, _ in ordered]
-    return build_facts(found.view.snapshot, [row for *_, row in ordered], places)
+def _build_facts(graph: FoundSubgraph) -> tuple[Fact, ...]:
+    ordered = _order_facts(graph)
+    places = [(part, max(graph.depth[a], graph.depth[b])) for part, a, b, _ in ordered]
+    return build_facts(graph.view.snapshot, [row for *_, row in ordered], places)
 
 
-def _build_table(found: FoundSubgraph, facts: Sequence[Fact]) -> Table:
+def _build_table(graph: FoundSubgraph, facts: Sequence[Fact]) -> Table:
     """Return the facts of the subgraph, then its synonyms, as rows of names."""
-    names = {found.ids[node]: name for node, name in found.names.items()}
-    alike = [(a, b) for a, b, _ in found.edges if found.get_kind(a, b) == SYNONYM]
+    names = {graph.ids[node]: name for node, name in graph.names.items()}
+    alike = [(a, b) for a, b, _ in graph.edges if graph.get_kind(a, b) == SYNONYM]
     return table_facts(
-        facts, names, ((found.names[a], "synonym", found.names[b]) for a, b in alike)
+        facts, names, ((graph.names[a], "synonym", graph.names[b]) for a, b in alike)
     )
 
 
 # -- threads --------------------------------------------------------------------------------------
 
 
-def _find_ways(found: FoundSubgraph) -> dict[int, int]:
+def _find_ways(graph: FoundSubgraph) -> dict[int, int]:
     """Return the node before each one on its cheapest way from a terminal, itself for these."""
-    beside: dict[int, list[tuple[float, int]]] = {node: [] for node in found.nodes}
-    for a, b, cost in found.edges:
+    beside: dict[int, list[tuple[float, int]]] = {node: [] for node in graph.nodes}
+    for a, b, cost in graph.edges:
         beside[a].append((cost, b))
         beside[b].append((cost, a))
     before: dict[int, int] = {}
-    queue = [(0.0, terminal, terminal) for terminal in found.terminals]  # ascending: a heap
+    queue = [(0.0, terminal, terminal) for terminal in graph.terminals]  # ascending: a heap
     while queue:
         so_far, node, last = heapq.heappop(queue)
         if node not in before:
@@ -290,27 +290,27 @@ def _find_ways(found: FoundSubgraph) -> dict[int, int]:
     return before
 
 
-def _build_thread(found: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:
+def _build_thread(graph: FoundSubgraph, before: Mapping[int, int], node: int, score: float) -> Path:
     way = [node]
     while before[way[-1]] != way[-1]:
         way.append(before[way[-1]])
     way.reverse()
-    stops = [Step(layer="query", id="", text=found.view.query.text)]
-    stops.append(_build_node_step(found, way[0], _TERMINAL, float(found.influence[way[0]])))
+    stops = [Step(layer="query", id="", text=graph.view.query.text)]
+    stops.append(_build_node_step(graph, way[0], _TERMINAL, float(graph.influence[way[0]])))
     for last, here in pairwise(way):
-        stops += _build_stops(found, last, here)
+        stops += _build_stops(graph, last, here)
     return Path(tuple(stops), score)
 
 
-def _build_stops(found: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
+def _build_stops(graph: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
     """Yield what leads from one node of the subgraph to the next, and that one."""
-    snapshot, first = found.view.snapshot, found.view.graph.first_chunk
-    kind, score = found.get_kind(last, here), float(found.influence[here])
+    snapshot, first = graph.view.snapshot, graph.view.graph.first_chunk
+    kind, score = graph.get_kind(last, here), float(graph.influence[here])
     if kind == FACT:
-        rows = found.inside[min(last, here), max(last, here)]
+        rows = graph.inside[min(last, here), max(last, here)]
         yield steps.triple_step(snapshot, rows[0], "joins them")
     if here >= first:
-        yield steps.chunk_step(snapshot, here - first, f"contains {found.names[last]}", score)
+        yield steps.chunk_step(snapshot, here - first, f"contains {graph.names[last]}", score)
     else:
         reason = {CONTAINS: "stands there", SYNONYM: "a synonym", FACT: ""}[kind]
-        yield _build_node_step(found, here, reason, score)
+        yield _build_node_step(graph, here, reason, score)

@@ -151,12 +151,12 @@ def _find_mentions(
     inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]],
     n_entities: int,
 ) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    known = np.zeros(n_entities, dtype=bool)
+    is_inside = np.zeros(n_entities, dtype=bool)
     for nodes, _ in inside:
-        known[nodes[nodes < n_entities]] = True
+        is_inside[nodes[nodes < n_entities]] = True
     chunks, entities = (snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")).nonzero()
-    kept = known[entities]
-    return entities[kept], chunks[kept]
+    both = is_inside[entities]
+    return entities[both], chunks[both]
 
 
 def _join_parts(
@@ -173,10 +173,10 @@ def _join_parts(
 def _join_synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
     """Return the synonyms, of nodes `below` a number only where one is given."""
     a, b = counted.synonyms.nonzero()
-    kept = a < b if below is None else (a < b) & (b < below)
-    weights = counted.synonyms.data[kept].astype(np.float64)
-    none = np.full(int(kept.sum()), -1, dtype=np.int32)
-    return a[kept].astype(np.int32), b[kept].astype(np.int32), weights, none
+    is_pair = a < b if below is None else (a < b) & (b < below)
+    weights = counted.synonyms.data[is_pair].astype(np.float64)
+    none = np.full(int(is_pair.sum()), -1, dtype=np.int32)
+    return a[is_pair].astype(np.int32), b[is_pair].astype(np.int32), weights, none
 
 
 def _assemble(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[np.int32]]:
@@ -237,15 +237,15 @@ class AgragView:
     counted: StatisticalEntities
     costs: Costs
     chunk_similarity: NDArray[np.float64]  # (n_chunks,)
-    _known: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
+    _edges: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
 
     def get_neighbours(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the nodes that edges join a node to, ascending, and what the edges cost."""
-        if node not in self._known:
+        if node not in self._edges:
             entries = self.graph.row_entries(node)
             others = self.graph.adjacency.indices[entries].astype(np.intp)
-            self._known[node] = others, self._compute_costs(node, others, self.graph.pairs[entries])
-        return self._known[node]
+            self._edges[node] = others, self._compute_costs(node, others, self.graph.pairs[entries])
+        return self._edges[node]
 
     def _compute_costs(
         self, node: int, others: NDArray[np.intp], pairs: NDArray[np.int32]
@@ -278,9 +278,9 @@ class AgragView:
         """Return the cosines of the names of entities of both kinds."""
         n = self.graph.n_entities
         cosines = np.empty(len(nodes))
-        known = nodes < n
-        cosines[known] = self._row_cosines(self.snapshot.layer("entity"), nodes[known])
-        cosines[~known] = self._row_cosines(self.counted, nodes[~known] - n)
+        is_own = nodes < n
+        cosines[is_own] = self._row_cosines(self.snapshot.layer("entity"), nodes[is_own])
+        cosines[~is_own] = self._row_cosines(self.counted, nodes[~is_own] - n)
         return cosines
 
     def _row_cosines(

@@ -82,13 +82,13 @@ class Bubble:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         begun = time.monotonic()
-        asked = steps.read_query(models, query)
+        question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            hybrid = self._hybrid_scores(snapshot, asked)
+            hybrid = self._hybrid_scores(snapshot, question)
             if hybrid is None:
-                return steps.nearest_chunks(snapshot, asked, self.name, self.chunks, (_BARE,))
+                return steps.nearest_chunks(snapshot, question, self.name, self.chunks, (_BARE,))
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_BARE,))
-        retrieved, scores = self._find_shown(snapshot, asked)
+        retrieved, scores = self._find_shown(snapshot, question)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
         analysis = analyse(
@@ -105,37 +105,37 @@ class Bubble:
             return Evidence(
                 query=query, method=self.name, hits=first, answer=analysis.answer, notes=(note,)
             )
-        seen = open_view(snapshot, asked)
+        seen = open_view(snapshot, question)
         anchors = find_anchors(seen, models, analysis, k=self.anchors, validate=self.validate)
         meaning = analysis.query_type if self.semantics == "auto" else self.semantics
         pieces, notes = self._find_candidates(seen, anchors, meaning)
-        chosen = self._choose_candidates(pieces, meaning)
+        places = self._choose_candidates(pieces, meaning)
         walks = models.llm is None and not snapshot.are_texts().any()  # from what is named
-        named = graph_paths.find_named(snapshot, models, query) if walks else []
-        own = add_uncovered(seen, named, pieces, chosen)
+        starts = graph_paths.find_named(snapshot, models, query) if walks else []
+        own = add_uncovered(seen, starts, pieces, places)
         pieces += self._rank_candidates(seen, anchors, meaning, own)
-        chosen += range(len(pieces) - len(own), len(pieces))
-        found = FoundCandidates(
+        places += range(len(pieces) - len(own), len(pieces))
+        candidates = FoundCandidates(
             groups=anchors.groups,
             ranked=pieces,
-            chosen=chosen,
-            named=named,
+            chosen=places,
+            starts=starts,
             grown=grow_candidates(
                 AdjacentTriples(seen, self.width, self.seconds, begun),
                 models,
-                [pieces[place].piece.nodes for place in chosen],
+                [pieces[place].piece.nodes for place in places],
                 phrases=analysis.phrases,
-                named=named,
+                starts=starts,
                 depth=self.depth,
             ),
             retrieved=retrieved,
             shown=show,
-            hybrid=self._hybrid_scores(snapshot, asked),
+            hybrid=self._hybrid_scores(snapshot, question),
             notes=(*analysis.notes, *anchors.notes, *notes),
         )
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks
-        merged = build_evidence(seen, found, models, method=self.name, chunks=wanted)
-        return choose_hits(snapshot, asked, merged, self.chunks) if self.as_set else merged
+        merged = build_evidence(seen, candidates, models, method=self.name, chunks=wanted)
+        return choose_hits(snapshot, question, merged, self.chunks) if self.as_set else merged
 
     def _find_shown(
         self, snapshot: Snapshot, query: steps.Query
@@ -166,12 +166,12 @@ class Bubble:
             intra=self.intra,
             limit=self.states,
         )
-        found = self._rank_candidates(seen, anchors, meaning, search.pieces)
+        pieces = self._rank_candidates(seen, anchors, meaning, search.pieces)
         if not self.ranking:
             place = {piece.nodes: i for i, piece in enumerate(search.pieces)}
-            found.sort(key=lambda each: place[each.piece.nodes])
+            pieces.sort(key=lambda each: place[each.piece.nodes])
         stopped = f"the search for candidates ended after {search.settled:,} states"
-        return found, (stopped,) if search.stopped else ()
+        return pieces, (stopped,) if search.stopped else ()
 
     def _rank_candidates(
         self, seen: BubbleView, anchors: Anchors, meaning: str, pieces: Sequence[Piece]
@@ -190,39 +190,39 @@ class Bubble:
     def _choose_alpha(self, meaning: str) -> float:
         return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
 
-    def _choose_candidates(self, found: Sequence[RankedPiece], meaning: str) -> list[int]:
+    def _choose_candidates(self, pieces: Sequence[RankedPiece], meaning: str) -> list[int]:
         """Return the places of the candidates to go on with.
 
         What is compared needs a candidate each, so those of a comparison differ.
         """
         if meaning == "comparison" and self.ranking:
-            return select_diverse(found, self.candidates)
-        return list(range(min(self.candidates, len(found))))
+            return select_diverse(pieces, self.candidates)
+        return list(range(min(self.candidates, len(pieces))))
 
 
 def grow_candidates(
     beside: AdjacentTriples,
     models: Models,
-    chosen: Sequence[Sequence[int]],
+    candidates: Sequence[Sequence[int]],
     *,
     phrases: Sequence[str] = (),
-    named: Sequence[NamedEntity] = (),
+    starts: Sequence[NamedEntity] = (),
     depth: int,
 ) -> list[CandidateGrowth]:
-    """Return what each of the `chosen` candidates, given as nodes by rank, grows by (§3.5).
+    """Return what each of the `candidates`, given as nodes by rank, grows by (§3.5).
 
     They grow one after the other, so whatever ends it early leaves what was added until then. At
     each of `depth` levels triples are chosen from those beside the entities that the level before
     brought; at first these are the ends of all of the candidate's triples, which are words of its
-    evidence, and its other entities. An LLM chooses; without one, walks from what is `named`; where
+    evidence, and its other entities. An LLM chooses; without one, walks from the `starts`; where
     that is nothing, what relations say of the `phrases`, or of the whole question without any.
     """
     if models.llm is not None:
-        return grow_by_llm(beside, models.llm, chosen, depth)
-    if named:
-        return grow_by_walks(beside, models, chosen, depth, named)
-    asked = phrases or [beside.view.query.text]
-    return grow_by_relations(beside, models.embedder, chosen, depth, asked)
+        return grow_by_llm(beside, models.llm, candidates, depth)
+    if starts:
+        return grow_by_walks(beside, models, candidates, depth, starts)
+    texts = phrases or [beside.view.query.text]
+    return grow_by_relations(beside, models.embedder, candidates, depth, texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,22 +129,22 @@ def _build_prompt(query: str, shown: Sequence[Hit]) -> Prompt:
 
 def _parse_concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concept]:
     """Return the concepts of a reply, without empty ones and repeats."""
-    found: dict[str, Concept] = {}
+    concepts: dict[str, Concept] = {}
     for row in rows:
         text, is_latent = collapse(row["text"]), row["kind"] == "latent"
         key = entity_key(text)
-        if not key or key in found or (is_latent and not latent):
+        if not key or key in concepts or (is_latent and not latent):
             continue
         specialised = collapse(row["specialised"])
         forms = {entity_key(form): collapse(form) for form in reversed(row["relaxed"])}
         others = [form for form_key, form in reversed(forms.items()) if form_key]
-        found[key] = Concept(
+        concepts[key] = Concept(
             text=text,
             latent=is_latent,
             specialised=specialised if entity_key(specialised) != key else "",
             relaxed=tuple(others[:_MOST_RELAXED]),
         )
-    return list(found.values())[:_MOST_CONCEPTS]
+    return list(concepts.values())[:_MOST_CONCEPTS]
 
 
 def _parse_answer(
@@ -157,8 +157,8 @@ def _parse_answer(
     answer = collapse(data["answer"])
     if not data["sufficient"] or not answer:
         return None, ()
-    named = data["passage"] - 1
-    order = sorted(range(len(shown)), key=lambda place: place != named)
+    passage = data["passage"] - 1
+    order = sorted(range(len(shown)), key=lambda place: place != passage)
     for hit in (shown[place] for place in order):
         quote = _find_quote(data["quote"], hit.text)
         if len(entity_key(quote)) > len(entity_key(answer)):
@@ -186,15 +186,15 @@ def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise
     """
     names = _find_names(query, snapshot, models)
     spans = sorted(names)
-    found = [Concept(text=names[span]) for span in spans]
+    every = [Concept(text=names[span]) for span in spans]
     phrases: list[str] = []
     for start, end in phrase_spans(query, spans):
         first, last = span_to_nearest((start, end), spans)
         specialised = collapse(query[first:last]) if specialise and spans else ""
         phrases.append(collapse(query[start:end]))
-        found.append(Concept(text=phrases[-1], specialised=specialised))
+        every.append(Concept(text=phrases[-1], specialised=specialised))
     distinct: dict[str, Concept] = {}
-    for concept in found:
+    for concept in every:
         distinct.setdefault(entity_key(concept.text), concept)
     concepts = list(distinct.values())[: _MOST_CONCEPTS - 1]
     if entity_key(query) not in distinct:
@@ -222,11 +222,11 @@ def _find_names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, st
 def _find_linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
     """Yield where the names of entities that have triples stand in a query, and the names."""
     in_graph = mark_connected(snapshot)
-    found = [each for each in steps.named_entities(snapshot, query) if in_graph[each.row]]
-    names = snapshot.layer("entity").texts([each.row for each in found])
+    links = [each for each in steps.named_entities(snapshot, query) if in_graph[each.row]]
+    names = snapshot.layer("entity").texts([each.row for each in links])
     places = list(_split_key(query))
     words = [word for word, _, _ in places]
-    for each, name in zip(found, names, strict=True):
+    for each, name in zip(links, names, strict=True):
         key = each.mention.split()
         first = next(i for i in range(len(words)) if words[i : i + len(key)] == key)
         yield (places[first][1], places[first + len(key) - 1][2]), name
@@ -247,12 +247,12 @@ def _tag_names(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple
     A term of a script without capitals is a name only where it is such an entity's.
     """
     [mentions] = models.tagger.tag([query])
-    found = [mention for mention in mentions if mention.label != "DATE"]
-    rows = snapshot.layer("entity").rows([entity_key(query[m.start : m.end]) for m in found])
+    names = [mention for mention in mentions if mention.label != "DATE"]
+    rows = snapshot.layer("entity").rows([entity_key(query[m.start : m.end]) for m in names])
     in_graph = mark_connected(snapshot)
     ranked = sorted(
         (row < 0 or not in_graph[row], m.start - m.end, m.start, m.label)
-        for m, row in zip(found, rows, strict=True)
+        for m, row in zip(names, rows, strict=True)
     )
     for unknown, minus_length, start, label in ranked:
         if not (unknown and label == "TERM"):

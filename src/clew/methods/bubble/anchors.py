@@ -66,14 +66,14 @@ def find_anchors(
     reply, each concept is a group, of the candidates that come near its best one in similarity,
     and all weigh the same.
     """
-    found = _find_candidates(view, models, analysis.concepts, k)
+    candidates = _find_candidates(view, models, analysis.concepts, k)
     notes: tuple[str, ...] = ()
-    if models.llm is not None and validate and any(found):
-        groups, fault = _choose_by_llm(view, models.llm, analysis.concepts, found)
+    if models.llm is not None and validate and any(candidates):
+        groups, fault = _choose_by_llm(view, models.llm, analysis.concepts, candidates)
         if not fault:
             return Anchors(_normalize_weights(groups))
         notes = (f"the LLM did not group the anchors ({fault}): one group for each concept",)
-    pairs = zip(analysis.concepts, map(_drop_far, found), strict=True)
+    pairs = zip(analysis.concepts, map(_drop_far, candidates), strict=True)
     groups = [AnchorGroup(concept, 1.0, nodes) for concept, nodes in pairs if nodes]
     return Anchors(_normalize_weights(groups), notes)
 
@@ -86,17 +86,17 @@ def _normalize_weights(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]
     """
     weights = [group.weight if 0 < group.weight < math.inf else 0.0 for group in groups]
     total = sum(weights)
-    kept: dict[frozenset[int], AnchorGroup] = {}
+    first: dict[frozenset[int], AnchorGroup] = {}
     for group, weight in zip(groups, weights, strict=True):
         share = weight / total if 0 < total < math.inf else 1 / len(groups)
         nodes = frozenset(group.nodes)
-        if nodes in kept:
-            before = kept[nodes]
-            named = replace(before.concept, text=f"{before.concept.text}{_AND}{group.concept.text}")
-            kept[nodes] = replace(before, concept=named, weight=before.weight + share)
+        if nodes in first:
+            before = first[nodes]
+            joint = replace(before.concept, text=f"{before.concept.text}{_AND}{group.concept.text}")
+            first[nodes] = replace(before, concept=joint, weight=before.weight + share)
         else:
-            kept[nodes] = replace(group, weight=share)
-    return tuple(kept.values())
+            first[nodes] = replace(group, weight=share)
+    return tuple(first.values())
 
 
 # -- candidates -----------------------------------------------------------------------------------
@@ -111,15 +111,15 @@ def _find_candidates(
     """
     words = list(dict.fromkeys(search for each in concepts for search in each.searches))
     nodes = dict(zip(words, _find_nodes(view, models, words, k), strict=True))
-    found = []
+    candidates = []
     for concept in concepts:
         best: dict[int, Found] = {}
         for search in concept.searches:
             for node, similarity in nodes[search]:
                 if similarity > best.get(node, _UNLIKE)[0]:
                     best[node] = similarity, search
-        found.append(dict(_sort_nodes(best)[:k]))
-    return found
+        candidates.append(dict(_sort_nodes(best)[:k]))
+    return candidates
 
 
 def _find_nodes(
@@ -131,14 +131,14 @@ def _find_nodes(
     vectors = models.embedder.embed(words, kind="document")
     entities = steps.near_rows(snapshot, "entity", vectors, k, only=in_graph)
     triples = steps.near_rows(snapshot, "triple", vectors, k)
-    named = snapshot.layer("entity").rows([entity_key(each) for each in words])
+    rows = snapshot.layer("entity").rows([entity_key(each) for each in words])
     return [
         [
             *([(row, 1.0)] if row >= 0 and in_graph[row] else []),
             *near,
-            *((n + triple, cosine) for triple, cosine in said),
+            *((n + triple, cosine) for triple, cosine in facts),
         ]
-        for row, near, said in zip(named, entities, triples, strict=True)
+        for row, near, facts in zip(rows, entities, triples, strict=True)
     ]
 
 
@@ -149,17 +149,17 @@ def _sort_nodes(nodes: Mapping[int, Found]) -> list[tuple[int, Found]]:
 def _drop_far(nodes: Mapping[int, Found]) -> dict[int, Found]:
     """Return the candidates without those that are far less similar than the best one."""
     least = max((similarity for similarity, _ in nodes.values()), default=0.0) - _MARGIN
-    return {node: found for node, found in nodes.items() if found[0] >= least}
+    return {node: pair for node, pair in nodes.items() if pair[0] >= least}
 
 
 # -- groups by an LLM -----------------------------------------------------------------------------
 
 
 def _choose_by_llm(
-    view: BubbleView, llm: LLM, concepts: Sequence[Concept], found: Sequence[Mapping[int, Found]]
+    view: BubbleView, llm: LLM, concepts: Sequence[Concept], near: Sequence[Mapping[int, Found]]
 ) -> tuple[list[AnchorGroup], str]:
     """Return the groups that an LLM makes, in the order of the concepts, or why there are none."""
-    listed = _list_candidates(found)
+    listed = _list_candidates(near)
     nodes = list(listed)
     reply = steps.reply_to(llm, _build_prompt(view, concepts, nodes))
     if reply.error:
@@ -167,11 +167,11 @@ def _choose_by_llm(
     weights: dict[int, float] = {}
     members: dict[int, dict[int, Found]] = {}
     for row in reply.data["groups"]:
-        named = [nodes[place] for place in valid_places(row["candidates"], len(nodes))]
+        own_nodes = [nodes[place] for place in valid_places(row["candidates"], len(nodes))]
         is_finite = abs(row["weight"]) <= sys.float_info.max  # JSON has longer whole numbers
-        for place in valid_places([row["concept"]], len(concepts)) if named else ():
+        for place in valid_places([row["concept"]], len(concepts)) if own_nodes else ():
             weights[place] = weights.get(place, 0.0) + (row["weight"] if is_finite else 0.0)
-            own = ((node, found[place].get(node, listed[node])) for node in named)
+            own = ((node, near[place].get(node, listed[node])) for node in own_nodes)
             members.setdefault(place, {}).update(own)
     groups = [
         AnchorGroup(concepts[place], weights[place], dict(_sort_nodes(members[place])))
@@ -180,10 +180,10 @@ def _choose_by_llm(
     return groups, "" if groups else "it chose none of the candidates"
 
 
-def _list_candidates(found: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
+def _list_candidates(candidates: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
     """Return the candidates of all concepts, each once, as its most similar concept has it."""
     listed: dict[int, Found] = {}
-    for node, (similarity, search) in (item for nodes in found for item in nodes.items()):
+    for node, (similarity, search) in (item for nodes in candidates for item in nodes.items()):
         if similarity > listed.get(node, _UNLIKE)[0]:
             listed[node] = similarity, search
     return listed

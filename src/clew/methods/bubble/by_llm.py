@@ -30,11 +30,11 @@ class _Choice:
 
 
 def grow_by_llm(
-    beside: AdjacentTriples, llm: LLM, chosen: Sequence[Sequence[int]], depth: int
+    beside: AdjacentTriples, llm: LLM, candidates: Sequence[Sequence[int]], depth: int
 ) -> list[CandidateGrowth]:
     """Return what each candidate grows by; the LLM is called once a level at most."""
     guide = _Guide(beside, llm)
-    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(candidates, 1)]
 
 
 class _Guide:
@@ -87,20 +87,20 @@ class _Guide:
     def _build_prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
         beside = quote_lines(listed)
         room = _MOST_TOKENS - tokens.count(beside.plain)
-        found = (Excerpt("- ", shorten(text)) for text in self._read_words(held))
+        excerpts = (Excerpt("- ", shorten(text)) for text in self._read_words(held))
         return fill_prompt(
             "bubble_expansion",
             schema=_SCHEMA,
             max_tokens=256,
             question=collapse(self._beside.view.query.text),
-            found=quote_lines(take_fitting(found, _count_tokens, room), none="(nothing)"),
+            found=quote_lines(take_fitting(excerpts, _count_tokens, room), none="(nothing)"),
             beside=beside,
         )
 
-    def _ask_llm(self, asked: Prompt) -> Reply:
-        if asked.user not in self._replies:
-            self._replies[asked.user] = steps.reply_to(self._llm, asked)
-        return self._replies[asked.user]
+    def _ask_llm(self, prompt: Prompt) -> Reply:
+        if prompt.user not in self._replies:
+            self._replies[prompt.user] = steps.reply_to(self._llm, prompt)
+        return self._replies[prompt.user]
 
     def _read_words(self, triples: Sequence[int]) -> list[str]:
         new = [triple for triple in dict.fromkeys(triples) if triple not in self._texts]

@@ -26,23 +26,23 @@ class _Path:
     triples: tuple[int, ...]
     entities: frozenset[int]  # of all of these triples
     ends: frozenset[int]  # the entities from which it may go on
-    said: NDArray[np.float64]  # (n_phrases,) the similarity of its best relation to each phrase
+    near: NDArray[np.float64]  # (n_phrases,) the similarity of its best relation to each phrase
 
     @property
     def score(self) -> float:
-        return float(self.said.mean())
+        return float(self.near.mean())
 
 
 def grow_by_relations(
     beside: AdjacentTriples,
     embedder: Embedder,
-    chosen: Sequence[Sequence[int]],
+    candidates: Sequence[Sequence[int]],
     depth: int,
     phrases: Sequence[str],
 ) -> list[CandidateGrowth]:
     """Return what each candidate grows by."""
     guide = _Guide(beside, embedder, phrases)
-    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(chosen, 1)]
+    return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(candidates, 1)]
 
 
 class _Guide:
@@ -52,7 +52,7 @@ class _Guide:
         self._beside = beside
         self._embedder = embedder
         self._phrases = embedder.embed(list(phrases), kind="document")
-        self._said: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
+        self._near: dict[str, NDArray[np.float64]] = {}  # relations to (n_phrases,) cosines
         self._over = False
 
     def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
@@ -62,8 +62,8 @@ class _Guide:
         held, entities = self._beside.read_candidate(nodes)
         ends = frozenset(entities)
         nothing = np.zeros((1, len(self._phrases)))
-        said = np.concatenate([nothing, self._relation_nearness(held)]).max(axis=0)
-        paths = [_Path(tuple(held), ends, ends, said)]
+        similarity = np.concatenate([nothing, self._relation_nearness(held)]).max(axis=0)
+        paths = [_Path(tuple(held), ends, ends, similarity)]
         added: list[GrownTriple] = []
         for depth in range(1, most + 1):
             if reason := self._beside.explain_end():
@@ -89,29 +89,29 @@ class _Guide:
         ways = [(p, o) for p in paths for o in options if not p.ends.isdisjoint(ends[o])]
         if not ways:
             return []
-        said = dict(zip(options, self._relation_nearness(options), strict=True))
-        after = np.stack([np.maximum(path.said, said[option]) for path, option in ways])
+        similarities = dict(zip(options, self._relation_nearness(options), strict=True))
+        after = np.stack([np.maximum(path.near, similarities[option]) for path, option in ways])
         scores = after.mean(axis=1)
-        kept: dict[int, tuple[_Path, _Path]] = {}
+        best: dict[int, tuple[_Path, _Path]] = {}
         for place in top_k(scores, len(ways)).tolist():
             path, option = ways[place]
             if scores[place] < scores.max() - _MARGIN:
                 break
-            if option not in kept and scores[place] >= path.score + _LEAST_GAIN:
+            if option not in best and scores[place] >= path.score + _LEAST_GAIN:
                 triples = (*path.triples, option)
                 new = frozenset(ends[option] - path.entities)
-                kept[option] = path, _Path(triples, path.entities | new, new, after[place])
-        return list(kept.values())
+                best[option] = path, _Path(triples, path.entities | new, new, after[place])
+        return list(best.values())
 
     def _relation_nearness(self, triples: Sequence[int]) -> NDArray[np.float64]:
         """Return (n, n_phrases): how near the relations of triples come to the phrases."""
         relations = self._beside.view.snapshot.triples.relations(triples)
-        new = [each for each in dict.fromkeys(relations) if each not in self._said]
+        new = [each for each in dict.fromkeys(relations) if each not in self._near]
         if new:
             vectors = self._embedder.embed(new, kind="document")
             cosines = np.round((vectors @ self._phrases.T).astype(np.float64), DECIMALS)
-            self._said |= zip(new, cosines, strict=True)
-        return np.array([self._said[each] for each in relations]).reshape(-1, len(self._phrases))
+            self._near |= zip(new, cosines, strict=True)
+        return np.array([self._near[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
 def _build_growth(before: _Path, path: _Path, depth: int) -> GrownTriple:

@@ -18,35 +18,35 @@ _ANSWERS = 20  # ends of walks to which a candidate grows
 
 def add_uncovered(
     view: BubbleView,
-    named: Iterable[NamedEntity],
-    found: Sequence[RankedPiece],
-    chosen: Iterable[int],
+    starts: Iterable[NamedEntity],
+    pieces: Sequence[RankedPiece],
+    places: Iterable[int],
 ) -> list[Piece]:
     """Return a candidate of its own for each named entity that no chosen one has."""
     n = view.graph.n_entities
     covered: set[int] = set()
-    for place in chosen:
-        nodes = found[place].piece.nodes
+    for place in places:
+        nodes = pieces[place].piece.nodes
         covered.update(node for node in nodes if node < n)
         covered.update(end for node in nodes if node >= n for end in view.graph.ends_of(node - n))
-    rows = dict.fromkeys(start.entity for start in named if start.entity not in covered)
+    rows = dict.fromkeys(start.entity for start in starts if start.entity not in covered)
     return [Piece((row,), (), "single") for row in rows]
 
 
 def grow_by_walks(
     beside: AdjacentTriples,
     models: Models,
-    chosen: Sequence[Sequence[int]],
+    candidates: Sequence[Sequence[int]],
     depth: int,
-    named: Sequence[NamedEntity],
+    starts: Sequence[NamedEntity],
 ) -> list[CandidateGrowth]:
-    """Return what each candidate grows by: the ways from what is `named` in it, level by level.
+    """Return what each candidate grows by: the ways from the `starts` in it, level by level.
 
     A name that several candidates have is gone on from in the first of them.
     """
     grown: list[CandidateGrowth] = []
-    left = list(named)
-    for rank, nodes in enumerate(chosen, 1):
+    left = list(starts)
+    for rank, nodes in enumerate(candidates, 1):
         if reason := beside.explain_end():
             grown.append(CandidateGrowth(rank, notes=(describe_end(rank, 1, reason),)))
             break
@@ -61,20 +61,20 @@ def grow_by_walks(
 def _grow_candidate(
     beside: AdjacentTriples,
     models: Models,
-    named: Sequence[NamedEntity],
+    starts: Sequence[NamedEntity],
     held: Sequence[int],
     depth: int,
 ) -> Iterator[GrownTriple]:
-    if not named or not depth:
+    if not starts or not depth:
         return
     view = beside.view
     reach = ReachLimits(hops=min(depth, _HOPS), answers=_ANSWERS)
-    found = rank_answers(
-        view.snapshot, models, view.query.text, reach, begin={start.entity for start in named}
+    answers = rank_answers(
+        view.snapshot, models, view.query.text, reach, begin={start.entity for start in starts}
     )
     seen = set(held)
     for level in range(reach.hops):
-        for each in found.reached:
+        for each in answers.reached:
             if level < len(each.triples) and each.triples[level] not in seen:
                 seen.add(each.triples[level])
                 yield GrownTriple(each.triples[level], level + 1, _describe_way(each), each.score)

@@ -44,7 +44,7 @@ _NEAR = "near the question"
 
 
 def build_evidence(
-    view: BubbleView, found: FoundCandidates, models: Models, *, method: str, chunks: int
+    view: BubbleView, search: FoundCandidates, models: Models, *, method: str, chunks: int
 ) -> Evidence:
     """Return the union of the chosen candidates as evidence with at most `chunks` hits.
 
@@ -52,17 +52,18 @@ def build_evidence(
 
     Where an LLM was shown the retrieved chunks, these and the hits together are at most `chunks`.
     """
-    merged = merge_candidates(view, found)
-    chosen = find_sources(view, merged, found, chunks)
+    merged = merge_candidates(view, search)
+    sources = find_sources(view, merged, search, chunks)
     threads = _Threads(view, merged)
-    graph = replace(_build_graph(view, merged, found), answers=_build_answers(view, merged, models))
-    notes = (*found.notes, *(note for grown in found.grown for note in grown.notes))
+    answers = _build_answers(view, merged, models)
+    graph = replace(_build_graph(view, merged, search), answers=answers)
+    notes = (*search.notes, *(note for grown in search.grown for note in grown.notes))
     return Evidence(
         query=view.query.text,
         method=method,
         tables=_build_tables(graph),
-        hits=_build_hits(view, chosen),
-        paths=tuple(threads.build_thread(source) for source in chosen),
+        hits=_build_hits(view, sources),
+        paths=tuple(threads.build_thread(source) for source in sources),
         seeds=_build_seeds(graph.groups),
         graph=graph,
         notes=tuple(dict.fromkeys(notes)),
@@ -75,10 +76,10 @@ def _build_tables(graph: EvidenceGraph) -> tuple[Table, ...]:
     return (table_facts(graph.facts, names),) if graph.facts else ()
 
 
-def _build_hits(view: BubbleView, chosen: list[ShownChunk]) -> tuple[Hit, ...]:
-    scores = np.array([source.score for source in chosen])
-    found = steps.hits(view.snapshot, [source.chunk for source in chosen], scores)
-    return tuple(replace(h, channel=s.channel) for h, s in zip(found, chosen, strict=True))
+def _build_hits(view: BubbleView, sources: list[ShownChunk]) -> tuple[Hit, ...]:
+    scores = np.array([source.score for source in sources])
+    hits = steps.hits(view.snapshot, [source.chunk for source in sources], scores)
+    return tuple(replace(h, channel=s.channel) for h, s in zip(hits, sources, strict=True))
 
 
 def _build_seeds(groups: tuple[ConceptAnchors, ...]) -> tuple[Step, ...]:
@@ -95,20 +96,20 @@ def _build_answers(
     if not merged.facts or view.snapshot.are_texts().any():
         return ()
     facts, query = list(merged.facts), view.query.text
-    found = rank_answers(view.snapshot, models, query, ReachLimits(), triples=facts)
-    return to_graph_answers(view.snapshot, found.reached)
+    answers = rank_answers(view.snapshot, models, query, ReachLimits(), triples=facts)
+    return to_graph_answers(view.snapshot, answers.reached)
 
 
 # -- the graph ------------------------------------------------------------------------------------
 
 
 def _build_graph(
-    view: BubbleView, merged: MergedCandidates, found: FoundCandidates
+    view: BubbleView, merged: MergedCandidates, search: FoundCandidates
 ) -> EvidenceGraph:
     places = [(origin.candidate, origin.depth) for origin in merged.facts.values()]
     return EvidenceGraph(
-        groups=tuple(_build_group(merged, group) for group in sort_groups(found.groups)),
-        candidates=tuple(_build_candidates(merged, found)),
+        groups=tuple(_build_group(merged, group) for group in sort_groups(search.groups)),
+        candidates=tuple(_build_candidates(merged, search)),
         expansions=tuple(
             Expansion(
                 candidate=grown.candidate,
@@ -117,7 +118,7 @@ def _build_graph(
                 reason=added.reason,
                 score=added.score,
             )
-            for grown in found.grown
+            for grown in search.grown
             for added in grown.triples
         ),
         entities=tuple(_build_entities(view, merged)),
@@ -138,18 +139,18 @@ def _build_group(merged: MergedCandidates, group: AnchorGroup) -> ConceptAnchors
     )
 
 
-def _build_candidates(merged: MergedCandidates, found: FoundCandidates) -> Iterator[Candidate]:
+def _build_candidates(merged: MergedCandidates, search: FoundCandidates) -> Iterator[Candidate]:
     """Yield the chosen pieces, then the others, best first."""
-    concepts = [group.concept.text for group in found.groups]
-    others = [place for place in range(len(found.ranked)) if place not in found.chosen]
-    for rank, place in enumerate((*found.chosen, *others), 1):
-        each = found.ranked[place]
+    concepts = [group.concept.text for group in search.groups]
+    others = [place for place in range(len(search.ranked)) if place not in search.chosen]
+    for rank, place in enumerate((*search.chosen, *others), 1):
+        each = search.ranked[place]
         covered = list(zip(concepts, each.covers, strict=True))
         n_own = bisect_left(each.piece.nodes, merged.n_entities)
         own = [merged.ids[node] for node in each.piece.nodes]
         yield Candidate(
             rank=rank,
-            chosen=rank <= len(found.chosen),
+            chosen=rank <= len(search.chosen),
             kind=each.piece.kind,
             score=each.score,
             cost=each.cost,

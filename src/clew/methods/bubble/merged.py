@@ -23,7 +23,7 @@ class FoundCandidates:
     groups: Sequence[AnchorGroup] = ()
     ranked: Sequence[RankedPiece] = ()  # every piece, best first
     chosen: Sequence[int] = ()  # places in `ranked`; the first is candidate 1
-    named: Sequence[NamedEntity] = ()  # where walks begin, beside the anchors of groups
+    starts: Sequence[NamedEntity] = ()  # where walks begin, beside the anchors of groups
     grown: Sequence[CandidateGrowth] = ()  # for each of the chosen; none where nothing was to grow
     retrieved: Sequence[int] = ()  # rows of chunks near the query, nearest first
     shown: bool = False  # an LLM has read these, so they count among the chunks
@@ -61,12 +61,12 @@ class MergedCandidates:
         return Step(layer=layer, id=name, text=text, reason=reason, score=score)
 
 
-def merge_candidates(view: BubbleView, found: FoundCandidates) -> MergedCandidates:
+def merge_candidates(view: BubbleView, search: FoundCandidates) -> MergedCandidates:
     """Return the union of the chosen candidates."""
     n = view.graph.n_entities
-    pieces = {rank: found.ranked[place].piece for rank, place in enumerate(found.chosen, 1)}
+    pieces = {rank: search.ranked[place].piece for rank, place in enumerate(search.chosen, 1)}
     triples = {rank: _own_origins(view, rank, piece) for rank, piece in pieces.items()}
-    for grown in found.grown:
+    for grown in search.grown:
         triples[grown.candidate] |= {
             added.triple: Origin(grown.candidate, added.depth, added.reason)
             for added in grown.triples
@@ -81,12 +81,12 @@ def merge_candidates(view: BubbleView, found: FoundCandidates) -> MergedCandidat
         for node in piece.nodes:
             if node < n:
                 entities.setdefault(node, rank)
-    anchors = _explain_anchors(found.groups)
-    for start in found.named:
+    anchors = _explain_anchors(search.groups)
+    for start in search.starts:
         name = view.query.text[slice(*start.span)]
         anchors.setdefault(start.entity, explain_anchor(start.cosine, name))
     stated = [n + triple for triple in facts]
-    parts = (node for each in found.ranked for node in each.piece.nodes)
+    parts = (node for each in search.ranked for node in each.piece.nodes)
     nodes = sorted({*stated, *entities, *anchors, *parts})
     behind = np.array([each.candidate * (1 + each.depth) for each in facts.values()])
     return MergedCandidates(

@@ -28,24 +28,24 @@ class ShownChunk:
 
 
 def find_sources(
-    view: BubbleView, merged: MergedCandidates, found: FoundCandidates, limit: int
+    view: BubbleView, merged: MergedCandidates, search: FoundCandidates, limit: int
 ) -> list[ShownChunk]:
     """Return at most `limit` chunks, best first.
 
     Where an LLM was shown the retrieved chunks, both together are at most `limit`.
     """
-    shown = frozenset(found.retrieved if found.shown else ())
+    shown = frozenset(search.retrieved if search.shown else ())
     room = max(limit - len(shown), 0)
-    kept: dict[int, ShownChunk] = {}
-    ordered = _order_chunks(view, merged, found)
-    for source in ordered if found.hybrid is None else _fuse_hybrid(ordered, found.hybrid):
-        if len(kept) == limit:
+    sources: dict[int, ShownChunk] = {}
+    ordered = _order_chunks(view, merged, search)
+    for source in ordered if search.hybrid is None else _fuse_hybrid(ordered, search.hybrid):
+        if len(sources) == limit:
             break
         is_new = source.chunk not in shown
-        if source.chunk not in kept and (room or not is_new):
-            kept[source.chunk] = source
+        if source.chunk not in sources and (room or not is_new):
+            sources[source.chunk] = source
             room -= is_new
-    return list(kept.values())
+    return list(sources.values())
 
 
 def _fuse_hybrid(
@@ -62,15 +62,15 @@ def _fuse_hybrid(
 
 
 def _order_chunks(
-    view: BubbleView, merged: MergedCandidates, found: FoundCandidates
+    view: BubbleView, merged: MergedCandidates, search: FoundCandidates
 ) -> Iterator[ShownChunk]:
     """Yield chunks in order; one that several channels lead to comes from each."""
     if merged.facts:
         yield from _list_channel(TRIPLE, *_fact_chunks(view, merged))
     if merged.entities:
         yield from _list_channel(ENTITY, *_score_cosines(view, _entity_chunks(view, merged)))
-    if found.retrieved:
-        yield from _list_channel(TEXT, *_score_cosines(view, np.array(sorted(found.retrieved))))
+    if search.retrieved:
+        yield from _list_channel(TEXT, *_score_cosines(view, np.array(sorted(search.retrieved))))
 
 
 def _list_channel(

@@ -27,13 +27,13 @@ class BubbleView:
         """Return the (n,) cosines of nodes to the query, to six decimals."""
         rows = np.asarray(nodes, dtype=np.intp)
         is_triple = rows >= self.graph.n_entities
-        found = np.empty(len(rows))
+        cosines = np.empty(len(rows))
         entities, triples = rows[~is_triple], rows[is_triple] - self.graph.n_entities
         if len(entities):
-            found[~is_triple] = read_entity_vectors(self.snapshot)[entities] @ self.query.vector
+            cosines[~is_triple] = read_entity_vectors(self.snapshot)[entities] @ self.query.vector
         if len(triples):
-            found[is_triple] = self.snapshot.layer("triple").vectors[triples] @ self.query.vector
-        return np.round(found, DECIMALS)
+            cosines[is_triple] = self.snapshot.layer("triple").vectors[triples] @ self.query.vector
+        return np.round(cosines, DECIMALS)
 
     def node_costs(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
         """Return what it costs to go to nodes: 1 minus their cosines to the query."""

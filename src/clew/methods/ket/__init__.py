@@ -69,21 +69,21 @@ class Ket:
             raise InputError(f"k is even and at least 2, half of it for each kind, not {self.k}")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        asked = steps.read_query(models, query)
-        texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", asked))
-        graph, notes = self._search_graph(snapshot, asked, texts, models)
+        question = steps.read_query(models, query)
+        texts = Texts(snapshot, steps.dense_scores(snapshot, "subchunk", question))
+        graph, notes = self._search_graph(snapshot, question, texts, models)
         walks = self.rest == "walk" or self.order == "walk"
-        walked = spread_weight(snapshot, asked) if walks else None
+        walked = spread_weight(snapshot, question) if walks else None
         others = text_candidates.NOTHING
         if self.graph_share < 1:
-            others = self._find_others(snapshot, asked, texts, walked, self.tokens - graph.used)
+            others = self._find_others(snapshot, question, texts, walked, self.tokens - graph.used)
         if self.graph_share < 1 and self.rest == "keywords" and not len(snapshot.layer("sentence")):
             notes += ("no sentences, so no keywords: an imported graph has none",)
         worth = texts.cosines
         if walked is not None and self.order == "walk":
             worth = np.log(np.maximum(walked.texts, _LEAST))
-        coverage = steps.Coverage(snapshot, asked) if self.as_set else None
-        order = _Order(texts, asked, worth, coverage)
+        coverage = steps.Coverage(snapshot, question) if self.as_set else None
+        order = _Order(texts, question, worth, coverage)
         printed = _choose_printed(texts, graph, others, self.tokens, order)
         if (others.rows or graph.seeds) and not printed:
             notes += (f"no text fits into a budget of {self.tokens} tokens",)
@@ -92,7 +92,7 @@ class Ket:
             method=self.name,
             tables=graph.tables,
             hits=tuple(printed.values()),
-            paths=tuple(_build_paths(snapshot, asked, texts, graph, others, printed)),
+            paths=tuple(_build_paths(snapshot, question, texts, graph, others, printed)),
             seeds=tuple(_build_seeds(snapshot, graph, others, printed)),
             notes=notes,
         )
@@ -106,13 +106,13 @@ class Ket:
         view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
         llm = models.llm if self.summarise else None
         budget = int(round(self.graph_share * self.tokens, DECIMALS))
-        found = local.search_graph(
+        graph = local.search_graph(
             snapshot, query, view, texts, budget, n_seeds=self.seed_entities, llm=llm
         )
-        notes = (*view.notes, *found.notes)
+        notes = (*view.notes, *graph.notes)
         if self.summarise and llm is None:
             notes += ("no LLM to shorten descriptions: the longest instead",)
-        return found, notes
+        return graph, notes
 
     def _find_others(
         self,
@@ -151,8 +151,8 @@ class _Order:
             return ordered, ChosenChunks([], {})
         owners, worth = self.texts.owners[ordered].tolist(), self.worth[ordered]
         snapshot = self.texts.snapshot
-        places, chosen = order_as_set(snapshot, self.query, owners, worth, self.coverage)
-        return [ordered[i] for i in places], chosen
+        places, choice = order_as_set(snapshot, self.query, owners, worth, self.coverage)
+        return [ordered[i] for i in places], choice
 
 
 def _choose_printed(
@@ -173,11 +173,11 @@ def _choose_printed(
     if rows and not fit:
         cut = _truncate_hit(texts.build_hit(rows[0], others.channel), left)
         printed |= {rows[0]: cut} if cut.text else {}
-    ordered, chosen = order.sort(list(printed))
+    ordered, choice = order.sort(list(printed))
     ids = texts.snapshot.layer("chunk").ids
     if order.coverage is None:
         return {row: replace(printed[row], score=float(order.worth[row])) for row in ordered}
-    also = (tuple(ids(chosen.also.get(int(texts.owners[row]), ()))) for row in ordered)
+    also = (tuple(ids(choice.also.get(int(texts.owners[row]), ()))) for row in ordered)
     return {
         row: replace(printed[row], score=1 / place, also=repeated)
         for place, (row, repeated) in enumerate(zip(ordered, also, strict=True), 1)
@@ -215,11 +215,11 @@ def _build_paths(
     hits: Mapping[int, Hit],
 ) -> Iterator[Path]:
     """Yield the thread to each printed sub-chunk: from an entity, a keyword or a neighbour."""
-    found = {each.row: each for each in graph.texts}
+    by_row = {each.row: each for each in graph.texts}
     for row, hit in hits.items():
-        if row in found:
+        if row in by_row:
             chunk = int(texts.owners[row])
-            way = list(local.build_thread(snapshot, query, graph, found[row], chunk))
+            way = list(local.build_thread(snapshot, query, graph, by_row[row], chunk))
         elif row in others.keywords:
             term = others.keywords[row]
             way = [steps.term_step(snapshot, term, others.explain(term), others.score(term))]

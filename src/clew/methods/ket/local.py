@@ -67,31 +67,31 @@ def search_graph(
     order, _ = find_relations(skeleton.relations, list(seeds))
     rows = words.relation_rows(order.tolist())
     relations, more = _fill_table("Relations", _RELATION_COLUMNS, rows, budget // 2 - used)
-    found = find_texts(
+    rest = find_texts(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    first = list(islice(found, _ROWS_AT_ONCE))
+    first = list(islice(rest, _ROWS_AT_ONCE))
     texts.read_hits(each.row for each in first)
-    chosen = take_fitting(chain(first, found), lambda each: texts.count_cost(each.row), budget // 2)
-    used += more + sum(texts.count_cost(each.row) for each in chosen)
+    parts = take_fitting(chain(first, rest), lambda each: texts.count_cost(each.row), budget // 2)
+    used += more + sum(texts.count_cost(each.row) for each in parts)
     return LocalGraph(
         seeds=seeds,
         tables=tuple(table for table in (entities, relations) if table.rows),
-        texts=tuple(chosen),
+        texts=tuple(parts),
         used=used,
         notes=tuple(words.notes),
     )
 
 
 def build_thread(
-    snapshot: Snapshot, query: steps.Query, graph: LocalGraph, found: LocalText, chunk: int
+    snapshot: Snapshot, query: steps.Query, graph: LocalGraph, text: LocalText, chunk: int
 ) -> Iterator[Step]:
     """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
-    yield steps.entity_step(snapshot, found.seed, LIKE, graph.seeds[found.seed])
+    yield steps.entity_step(snapshot, text.seed, LIKE, graph.seeds[text.seed])
     columns = snapshot.layer("triple").columns
     here = neighbours(snapshot.link("chunk", "triple"), chunk)
-    own = here[(columns["subject"][here] == found.seed) | (columns["object"][here] == found.seed)]
-    if found.n_relations and len(own):
+    own = here[(columns["subject"][here] == text.seed) | (columns["object"][here] == text.seed)]
+    if text.n_relations and len(own):
         cosines = snapshot.layer("triple").vectors[own] @ query.vector
         best = int(top_k(cosines, 1)[0])
         yield steps.triple_step(snapshot, int(own[best]), "says of it", float(cosines[best]))
@@ -102,14 +102,14 @@ def _fill_table(
 ) -> tuple[Table, int]:
     """Return the table of the first rows that fit into `limit` tokens, and what it takes."""
     used = blocks.count_table_tokens(name, columns)
-    kept: list[tuple[str, ...]] = []
+    first: list[tuple[str, ...]] = []
     for row in rows:
         cost = blocks.count_row_tokens(row)
         if used + cost > limit:
             break
-        kept.append(row)
+        first.append(row)
         used += cost
-    return Table(name=name, columns=columns, rows=tuple(kept)), used if kept else 0
+    return Table(name=name, columns=columns, rows=tuple(first)), used if first else 0
 
 
 class _RowTexts:
@@ -130,8 +130,8 @@ class _RowTexts:
             if profiles:
                 number += 1
                 [name] = self._snapshot.layer("entity").texts([row])
-                said = self._summarize(name, self._snapshot.layer("profile").texts(profiles))
-                yield str(number), name, said, str(degree[row])
+                description = self._summarize(name, self._snapshot.layer("profile").texts(profiles))
+                yield str(number), name, description, str(degree[row])
 
     def relation_rows(self, rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
         relations, columns = self._skeleton.relations, self._snapshot.layer("triple").columns
@@ -143,10 +143,10 @@ class _RowTexts:
             names = self._snapshot.layer("entity").texts([*ends[0], *ends[1]])
             for i, row in enumerate(some):
                 chunks = neighbours(relations.chunks, row).tolist()
-                told = self._describe_relation(triples[i], ends[0][i], chunks)
-                said = _join_descriptions(told, self._most)
+                descriptions = self._describe_relation(triples[i], ends[0][i], chunks)
+                description = _join_descriptions(descriptions, self._most)
                 number, weight = str(first + i + 1), f"{relations.weight[row]:g}"
-                yield number, names[i], names[len(some) + i], said, weight
+                yield number, names[i], names[len(some) + i], description, weight
 
     def _describe_relation(
         self, triples: Sequence[int], source: int, chunks: Sequence[int]
@@ -157,43 +157,43 @@ class _RowTexts:
         the other way from `source` is written out.
         """
         layer = self._snapshot.triples
-        said: list[str] = []
+        descriptions: list[str] = []
         for triple in triples:
             described = layer.descriptions(triple, chunks)
             if described:
-                said += described
+                descriptions += described
             elif int(layer.columns["subject"][triple]) == source:
-                said += layer.relations([triple])
+                descriptions += layer.relations([triple])
             else:
-                said += layer.texts([triple])
-        return said
+                descriptions += layer.texts([triple])
+        return descriptions
 
-    def _summarize(self, name: str, said: Sequence[str]) -> str:
+    def _summarize(self, name: str, texts: Sequence[str]) -> str:
         """Return the descriptions of an entity as one, by the LLM where they are long."""
-        if self._llm is None or tokens.count(" ".join(said)) <= _LONG:
-            return _join_descriptions(said, self._most)
-        listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(said, _READ)])
-        asked = fill_prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
-        reply = steps.reply_to(self._llm, asked)
+        if self._llm is None or tokens.count(" ".join(texts)) <= _LONG:
+            return _join_descriptions(texts, self._most)
+        listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(texts, _READ)])
+        prompt = fill_prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
+        reply = steps.reply_to(self._llm, prompt)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
             self.notes.append(f"the LLM did not shorten what is said of {name} ({why})")
-            return _join_descriptions(said, self._most)
+            return _join_descriptions(texts, self._most)
         return tokens.truncate(reply.text.strip(), self._most)
 
 
-def _join_descriptions(said: Sequence[str], limit: int) -> str:
+def _join_descriptions(texts: Sequence[str], limit: int) -> str:
     """Return distinct descriptions as one of at most `limit` tokens."""
-    kept = _fit_descriptions(said, limit)
-    if said and not kept:
-        return tokens.truncate(max(said, key=len), limit)
-    ended = (f"{each} " if each.endswith(_STOPS) else f"{each}; " for each in kept)
+    fitting = _fit_descriptions(texts, limit)
+    if texts and not fitting:
+        return tokens.truncate(max(texts, key=len), limit)
+    ended = (f"{each} " if each.endswith(_STOPS) else f"{each}; " for each in fitting)
     return "".join(ended).rstrip("; ")
 
 
-def _fit_descriptions(said: Sequence[str], limit: int) -> list[str]:
+def _fit_descriptions(texts: Sequence[str], limit: int) -> list[str]:
     """Return distinct descriptions in order, only the longest where they have too many tokens."""
-    distinct = list(dict.fromkeys(said))
+    distinct = list(dict.fromkeys(texts))
     by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
-    kept = take_fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)
-    return [distinct[i] for i in sorted(kept)]
+    places = take_fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)
+    return [distinct[i] for i in sorted(places)]

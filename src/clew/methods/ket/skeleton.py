@@ -47,14 +47,14 @@ class Skeleton:
         if not self.profiles.nnz:
             return steps.nearest(snapshot, "entity", query, k, only=self.has_entity)
         is_said = self.has_entity & (self.lengths > 0)
-        said = np.flatnonzero(is_said)
+        described = np.flatnonzero(is_said)
         sums = self.profiles @ steps.dense_scores(snapshot, "profile", query)
-        named, cosines = steps.nearest(
+        others, cosines = steps.nearest(
             snapshot, "entity", query, k, only=self.has_entity & ~is_said
         )
-        rows = np.concatenate([said, named])
+        rows = np.concatenate([described, others])
         order = np.argsort(rows)
-        cosines = np.concatenate([sums[said] / self.lengths[said], cosines])[order]
+        cosines = np.concatenate([sums[described] / self.lengths[described], cosines])[order]
         best = top_k(cosines, k)
         return rows[order][best], cosines[best]
 
@@ -80,14 +80,14 @@ def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: i
     if size == 0 and not core.any():
         return _build_skeleton(snapshot, core, ("a core of no chunk, so no graph",))
     bare = TermSettings.from_recipe(snapshot.recipe) is not None
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if len(extracted) > size:
         ranks = steps.chunk_ranks(snapshot, k)[extracted] if by == "pagerank" else None
         extracted = extracted[choose_core(len(extracted), size, ranks, seed)]
     elif len(extracted) < size or (by == "random" and size < n):
-        told = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
+        notes = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
-    return _build_skeleton(snapshot, core, told + _describe_free(made_by, core, bare=bare))
+    return _build_skeleton(snapshot, core, notes + _describe_free(made_by, core, bare=bare))
 
 
 _SKELETON = Derived("the graph of a core", _compute_skeleton)
@@ -137,10 +137,10 @@ def _restrict_link(link: Matrix, core: NDArray[np.bool_]) -> Matrix:
     """Return a (n, n_chunks) link without the chunks that are not of the core."""
     if core.all():
         return link
-    kept = csr_array(link @ diags_array(core.astype(np.float32)))
-    kept.eliminate_zeros()
-    kept.sort_indices()
-    return kept
+    matrix = csr_array(link @ diags_array(core.astype(np.float32)))
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
 
 
 def _link_profiles(snapshot: Snapshot, core: NDArray[np.bool_], n_entities: int) -> Matrix:

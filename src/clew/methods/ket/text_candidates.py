@@ -56,8 +56,8 @@ class Texts:
     def read_hits(self, rows: Iterable[int]) -> None:
         """Read sub-chunks that will be asked for, all at once."""
         new = [row for row in rows if row not in self._hits]
-        found = steps.hits(self.snapshot, new, self.cosines[new], layer="subchunk")
-        self._hits.update(zip(new, found, strict=True))
+        hits = steps.hits(self.snapshot, new, self.cosines[new], layer="subchunk")
+        self._hits.update(zip(new, hits, strict=True))
 
     def count_cost(self, row: int) -> int:
         """Return how many tokens a sub-chunk takes in a context."""
@@ -117,9 +117,9 @@ def _keep_salient(snapshot: Snapshot, most: int) -> csr_array:
     frequent = np.bincount(terms, minlength=link.shape[1])
     weights = np.round(link.data * np.log(len(link.indptr) / frequent[terms]), DECIMALS)
     order = np.lexsort((terms, -weights, rows))
-    kept = order[np.arange(len(order)) - link.indptr[rows[order]] < most]
-    ones = np.ones(len(kept), dtype=np.float32)
-    return csr_array((ones, (terms[kept], rows[kept])), shape=link.shape[::-1])
+    entries = order[np.arange(len(order)) - link.indptr[rows[order]] < most]
+    ones = np.ones(len(entries), dtype=np.float32)
+    return csr_array((ones, (terms[entries], rows[entries])), shape=link.shape[::-1])
 
 
 _SALIENT = Derived("keywords by TF-IDF", _keep_salient)
@@ -146,11 +146,11 @@ def find_by_keywords(
         rows = neighbours(postings, term)
         return list(rows[top_k(texts.cosines[rows], len(rows))].tolist())
 
-    found = pool_rows(_iterate_best(scores), get_posted, texts.n_tokens, pool)
-    rows = np.fromiter(found, dtype=np.intp, count=len(found))
+    keywords = pool_rows(_iterate_best(scores), get_posted, texts.n_tokens, pool)
+    rows = np.fromiter(keywords, dtype=np.intp, count=len(keywords))
     rows.sort()
     order = rows[top_k(texts.cosines[rows], len(rows))]
-    return TextCandidates("keyword", tuple(order.tolist()), keywords=found, scores=scores)
+    return TextCandidates("keyword", tuple(order.tolist()), keywords=keywords, scores=scores)
 
 
 def _iterate_best(scores: NDArray[np.float64]) -> Iterator[int]:
@@ -173,7 +173,7 @@ def find_with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) 
     Neighbours come by the cosine of their chunks.
     """
     graph, vectors = steps.chunk_graph(snapshot, k), snapshot.layer("chunk").vectors
-    found: dict[int, int] = {}
+    seeds: dict[int, int] = {}
     used = 0
     for row in _find_nearest(texts, budget):
         if used > budget:
@@ -182,10 +182,10 @@ def find_with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) 
         near = neighbours(graph, chunk)
         near = near[top_k(vectors[near] @ vectors[chunk], len(near))]
         for part in (row, *(p for n in near for p in neighbours(texts.of_chunk, int(n)).tolist())):
-            if part not in found:
-                found[part] = row
+            if part not in seeds:
+                seeds[part] = row
                 used += int(texts.n_tokens[part])
-    return TextCandidates("text", tuple(found), seeds=found)
+    return TextCandidates("text", tuple(seeds), seeds=seeds)
 
 
 def _find_nearest(texts: Texts, budget: int) -> list[int]:

@@ -64,17 +64,17 @@ def build_restart(
     """Return the (n + m,) weights from which the walk starts, and why each term has some."""
     graph = read_text_graph(snapshot)
     n, m = graph.edges.by_row.shape
-    asked = [row for row in steps.term_rows(snapshot, query.text) if row >= 0]
+    query_terms = [row for row in steps.term_rows(snapshot, query.text) if row >= 0]
     by_words, by_sentences, by_chunks = np.zeros((3, n + m))
-    by_words[[n + row for row in asked]] = graph.rarity[asked]
+    by_words[[n + row for row in query_terms]] = graph.rarity[query_terms]
     reasons: dict[int, str] = {}
     dense = steps.dense_ranking(snapshot, query)
     link = snapshot.linked("sentence", "term")
     for sentence, cosine in _find_sentences(snapshot, query, dense):
-        found = link.row(sentence)
-        by_sentences[n + found] += graph.rarity[found] * cosine
-        reasons |= dict.fromkeys(found.tolist(), NEAR)
-    reasons |= dict.fromkeys(asked, _ASKED)
+        terms = link.row(sentence)
+        by_sentences[n + terms] += graph.rarity[terms] * cosine
+        reasons |= dict.fromkeys(terms.tolist(), NEAR)
+    reasons |= dict.fromkeys(query_terms, _ASKED)
     hybrid = steps.hybrid_ranking(snapshot, query, dense=dense)
     chunks = hybrid.best(_CHUNKS, positive=True)
     best = np.zeros(len(snapshot.layer("chunk")))
@@ -124,22 +124,22 @@ def _build_text_graph(snapshot: Snapshot) -> _Graph:
 _TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _build_text_graph)
 
 
-def find_by_walk(snapshot: Snapshot, found: TextSpread, texts: Texts, pool: int) -> TextCandidates:
+def find_by_walk(snapshot: Snapshot, spread: TextSpread, texts: Texts, pool: int) -> TextCandidates:
     """Return the sub-chunks of most influence, `pool` tokens of them, the first whatever its size.
 
     Each comes by the word that gave it most.
     """
-    rows = positive_top_k(found.texts, pool + 1)
+    rows = positive_top_k(spread.texts, pool + 1)
     used = np.cumsum(texts.n_tokens[rows])
-    kept = rows[(used <= pool) | (np.arange(len(rows)) == 0)]
+    best = rows[(used <= pool) | (np.arange(len(rows)) == 0)]
     graph = read_text_graph(snapshot)
     keywords: dict[int, int] = {}
-    for row in kept.tolist():
+    for row in best.tolist():
         words = neighbours(graph.edges.by_row, row)
         if len(words):
-            given = graph.rarity[words] * found.terms[words]
+            given = graph.rarity[words] * spread.terms[words]
             keywords[row] = int(words[top_k(given / max(given.max(), _NOTHING), 1)[0]])
-    reasons = dict.fromkeys(keywords.values(), _ONWARD) | found.reasons
+    reasons = dict.fromkeys(keywords.values(), _ONWARD) | spread.reasons
     return TextCandidates(
-        "keyword", tuple(kept.tolist()), keywords=keywords, scores=found.terms, reasons=reasons
+        "keyword", tuple(best.tolist()), keywords=keywords, scores=spread.terms, reasons=reasons
     )

@@ -44,10 +44,10 @@ def verbal(verb: Token) -> Iterator[Clause]:
     if verb.pos_ not in {"VERB", "AUX"} or verb.dep_ in {"aux", "auxpass"}:
         return
     for relation, object_ in _arguments(verb, _verb_words(verb)):
-        for named in subjects(verb):
+        for name in subjects(verb):
             # "is" makes a subject a name for a common noun: "Its capital is Oslo".
             own = (child for child in verb.children if child.dep_ in SUBJECT)
-            subject = next(own, named) if named == object_ else named
+            subject = next(own, name) if name == object_ else name
             owner = _owner(subject)
             if owner is None and relation in BE and is_common(subject) and object_.pos_ == "PROPN":
                 yield object_, relation, subject  # "The captain was Worsley"
@@ -153,19 +153,19 @@ def _find_name(noun: Token) -> Token:
     """Return the name that a sentence gives a common noun, as in "his brother, Leon"."""
     if is_name(noun):
         return noun
-    named = [child for child in noun.children if child.dep_ == "appos"]
+    names = [child for child in noun.children if child.dep_ == "appos"]
     if noun.dep_ == "nsubj" and noun.head.text.lower() in BE:
-        named += [child for child in noun.head.children if child.dep_ == "attr"]
-    return next((child for child in named if is_name(child)), noun)
+        names += [child for child in noun.head.children if child.dep_ == "attr"]
+    return next((child for child in names if is_name(child)), noun)
 
 
 def _list_conjuncts(noun: Token) -> list[Token]:
     """Return a noun and the nouns joined to it on its right."""
-    found = [noun]
+    nouns = [noun]
     for child in noun.children:
         if child.dep_ == "conj" or (is_name(noun) and _is_listed(child)):
-            found += _list_conjuncts(child)
-    return found
+            nouns += _list_conjuncts(child)
+    return nouns
 
 
 def _is_listed(token: Token) -> bool:
@@ -233,19 +233,19 @@ def _verb_words(verb: Token) -> str:
     above = ""
     if verb.dep_ == "xcomp" and not any(c.dep_ in SUBJECT for c in verb.children):
         above = _verb_words(verb.head) + " "
-    kept = []
+    words = []
     for token in (*verb.lefts, verb, *verb.rights):
         if token.dep_ == "neg":
-            kept.append("not")
+            words.append("not")
         elif token is verb or token.dep_ == "prt" or (above and token.tag_ == "TO"):
-            kept.append(token.text.lower())
-    return above + " ".join(kept)
+            words.append(token.text.lower())
+    return above + " ".join(words)
 
 
 def _noun_words(noun: Token) -> str:
     """Return a common noun with its modifiers, without articles and owners."""
-    kept = [t.text for t in noun.lefts if t.dep_ in {"amod", "compound", "nmod", "nummod"}]
-    return " ".join([*kept, noun.text])
+    words = [t.text for t in noun.lefts if t.dep_ in {"amod", "compound", "nmod", "nummod"}]
+    return " ".join([*words, noun.text])
 
 
 def _owner(noun: Token) -> Token | None:

@@ -48,10 +48,10 @@ class Cooccurrence:
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         """Return the pairs of each text; what models read of a chunk begins with its title."""
         read = [split_sentences(text) for text in texts]
-        tagged = iter(self.tagger.tag([sentence for _, found in read for sentence in found]))
+        tagged = iter(self.tagger.tag([sentence for _, parts in read for sentence in parts]))
         return [
-            extraction(self._statements(topic, [(s, next(tagged)) for s in found]))
-            for topic, found in read
+            extraction(self._statements(topic, [(s, next(tagged)) for s in parts]))
+            for topic, parts in read
         ]
 
     def _statements(
@@ -59,8 +59,8 @@ class Cooccurrence:
     ) -> Iterator[Statement]:
         """Yield what the sentences of a text say; `topic` is what it is about, if that is known."""
         for sentence, mentions in tagged:
-            found = [(m.start, m.end, End(sentence[m.start : m.end], m.label)) for m in mentions]
-            occurrences = _outer(found)
+            spans = [(m.start, m.end, End(sentence[m.start : m.end], m.label)) for m in mentions]
+            occurrences = _outer(spans)
             stop = _stand_in(sentence, tagged[0][0]) if topic else 0
             if stop and not (occurrences and occurrences[0][0] < stop):
                 occurrences.insert(0, (0, stop, End(topic)))
@@ -73,12 +73,12 @@ def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
     Names that rules join over a loose word are left to their parts, which the rules give too.
     """
     single = [o for o in occurrences if o[2].label != "NAME" or not _JOINED.search(o[2].name)]
-    kept: list[Occurrence] = []
+    outer: list[Occurrence] = []
     for _, group in groupby(single, key=lambda occurrence: occurrence[0]):
         longest = max(group, key=lambda occurrence: occurrence[1])
-        if not kept or longest[0] >= kept[-1][1]:
-            kept.append(longest)
-    return kept
+        if not outer or longest[0] >= outer[-1][1]:
+            outer.append(longest)
+    return outer
 
 
 def _stand_in(sentence: str, first: str) -> int:
@@ -90,8 +90,8 @@ def _stand_in(sentence: str, first: str) -> int:
     if pronoun := _PRONOUN.match(sentence):
         return pronoun.end()
     noun = _DEFINITE.match(sentence)
-    known = noun and sentence is not first and noun[1] in _WORD.findall(first)
-    return noun.end() if noun and known else 0
+    is_known = noun and sentence is not first and noun[1] in _WORD.findall(first)
+    return noun.end() if noun and is_known else 0
 
 
 def _pairs(

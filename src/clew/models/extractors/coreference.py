@@ -81,9 +81,9 @@ class Reading:
             return None
         likely, possible = _LABELS_OF[pronoun]
         recent = self.subjects[::-1]
-        found = [end for end in (*recent, self.topic) if end.label in likely]
-        found += [end for end in (self.topic, *recent) if end.label in possible]
-        return next((end for end in found if end.name), None)
+        ends = [end for end in (*recent, self.topic) if end.label in likely]
+        ends += [end for end in (self.topic, *recent) if end.label in possible]
+        return next((end for end in ends if end.name), None)
 
     def _name(self, end: End) -> End:
         """Return the end in full, where it names what the text is about or a person by a part."""

@@ -45,7 +45,7 @@ class DependencyTriples:
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
         """Return what each text says; what models read of a chunk begins with its title."""
         parted = [(text, *split_sentences(text)) for text in texts]
-        read = [(Reading(collapse(text), End(title)), found) for text, title, found in parted]
+        read = [(Reading(collapse(text), End(title)), pairs) for text, title, pairs in parted]
         docs = self._parse(
             (reading.topic.name, PARENTHESIS.sub("", sentence))
             for reading, sentences in read
@@ -101,15 +101,15 @@ def _merge_spans(doc: Doc, spans: Iterable[tuple[int, int]]) -> Doc:
 
 def _name_span(entity: Span) -> tuple[int, int] | None:
     """Return an entity's characters without article and possessive, with proper nouns before it."""
-    kept = [token for token in entity if token.pos_ != "PUNCT" and token.tag_ != "POS"]
-    while kept and kept[0].pos_ in {"DET", "ADP"}:
-        kept.pop(0)
-    if not kept or entity.label_ not in LABELS - {"NORP"}:
+    tokens = [token for token in entity if token.pos_ != "PUNCT" and token.tag_ != "POS"]
+    while tokens and tokens[0].pos_ in {"DET", "ADP"}:
+        tokens.pop(0)
+    if not tokens or entity.label_ not in LABELS - {"NORP"}:
         return None
-    first, doc = kept[0].i, entity.doc
+    first, doc = tokens[0].i, entity.doc
     while first and doc[first - 1].pos_ == "PROPN" and doc[first - 1].dep_ == "compound":
         first -= 1
-    return doc[first].idx, kept[-1].idx + len(kept[-1])
+    return doc[first].idx, tokens[-1].idx + len(tokens[-1])
 
 
 def _of_span(token: Token) -> tuple[int, int] | None:
@@ -130,8 +130,8 @@ def _statements(reading: Reading, sentences: Sequence[tuple[str, Doc]]) -> Itera
     """
     for sentence, doc in sentences:
         ends = reading.ends(doc)
-        named = {doc[i].text: end for i, end in ends.items() if is_name(doc[i])}
-        yield from in_parentheses(sentence, named)
+        names = {doc[i].text: end for i, end in ends.items() if is_name(doc[i])}
+        yield from in_parentheses(sentence, names)
         for clause in clauses(doc):
             subject, relation, object_ = clause
             if subject.i not in ends or object_.i not in ends:

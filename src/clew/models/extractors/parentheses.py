@@ -17,15 +17,15 @@ _RANGE = re.compile(r"\s*[–—]\s*|\s+-+\s*|(?<=\d{4})-(?=\d{4})")
 _PLACE = re.compile(r"\bin ((?:[A-Z][\w'’]*[ -]?)+)")
 
 
-def in_parentheses(sentence: str, known: Mapping[str, End]) -> Iterator[Statement]:
+def in_parentheses(sentence: str, ends: Mapping[str, End]) -> Iterator[Statement]:
     """Yield the dates of a life in parentheses, and abbreviations.
 
-    `known` are the sentence's names. "Fridtjof Nansen (10 October 1861 – 13 May 1930)" says when
+    `ends` are the sentence's names. "Fridtjof Nansen (10 October 1861 – 13 May 1930)" says when
     he was born and died; "the war (1914–1918)" only from when and to when.
     """
     for match in PARENTHESIS.finditer(sentence):
         before = sentence[: match.start()].rstrip(' ,"”')
-        names = [end for name, end in known.items() if before.endswith(name)]
+        names = [end for name, end in ends.items() if before.endswith(name)]
         name = max(names, key=lambda end: len(end.name), default=None)
         if name is None or not name.name:
             continue
@@ -41,11 +41,11 @@ def in_parentheses(sentence: str, known: Mapping[str, End]) -> Iterator[Statemen
 
 
 def _range(name: End, first: str, last: str) -> Iterator[Statement]:
-    found = (
+    dates_of = (
         [first[a:b] for a, b in date_spans(first)][-1:],
         [last[a:b] for a, b in date_spans(last)],
     )
-    begin, end = ("".join(dates[:1]) for dates in found)
+    begin, end = ("".join(dates[:1]) for dates in dates_of)
     if name.label == "PERSON" or (_choose_preposition(begin) == _choose_preposition(end) == "on"):
         yield name, f"born {_choose_preposition(begin)}", End(begin, "DATE")
         yield name, f"died {_choose_preposition(end)}", End(end, "DATE")

@@ -60,7 +60,7 @@ class Jobs:
         self._home = database.home
         self._changed = anyio.Event()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._asked: dict[str, float] = {}  # when jobs that are cancelled were asked to end
+        self._ends: dict[str, float] = {}  # when jobs that are cancelled were asked to end
         self._tidy_at = 0.0
         self._driving = ExitStack()
         self._is_driver = False
@@ -117,17 +117,17 @@ class Jobs:
 
     async def drive(self) -> None:
         """Start and watch jobs until cancelled."""
-        told = ""
+        failure = ""
         while True:
             self._changed = anyio.Event()
             is_busy = False
             try:
                 is_busy = await run_sync(self.step)
-                told = ""
+                failure = ""
             except (ClewError, OSError) as error:  # such as a full disk: the next look may go well
-                if told != type(error).__name__:
+                if failure != type(error).__name__:
                     _log.exception("jobs cannot be looked after: trying again")
-                told = type(error).__name__
+                failure = type(error).__name__
             with anyio.move_on_after(_BUSY_S if is_busy else _IDLE_S):
                 await self._changed.wait()
 
@@ -199,7 +199,7 @@ class Jobs:
         if child is None or child.poll() is not None:
             with hold_lock(find_job_folder(self._home, job.id) / LOCK) as is_free:
                 if is_free:
-                    self._asked.pop(job.id, None)
+                    self._ends.pop(job.id, None)
                     self._children.pop(job.id, None)
                     self.queue.record_death(job, _describe_end(child), _MOST_DEATHS)
                     return
@@ -215,10 +215,10 @@ class Jobs:
     def _end(self, job_id: str, pid: int) -> None:
         """Send SIGTERM to the process of a job, and SIGKILL after the grace period."""
         now = time.monotonic()
-        if job_id not in self._asked:
-            self._asked[job_id] = now
+        if job_id not in self._ends:
+            self._ends[job_id] = now
             _send_signal(pid, signal.SIGTERM, whole=False)
-        elif now - self._asked[job_id] > self._settings.job_grace_s:
+        elif now - self._ends[job_id] > self._settings.job_grace_s:
             _send_signal(pid, signal.SIGKILL, whole=True)
 
     # -- the end of a server ------------------------------------------------------------------
@@ -231,11 +231,11 @@ class Jobs:
         """Ask running jobs to stop and wait for them; a later server resumes them."""
         if not self._is_driver:
             return
-        asked: set[int] = set()
+        pids: set[int] = set()
         until = time.monotonic() + STOP_S
         while (jobs := self.queue.list_running()) and time.monotonic() < until:
-            for pid in {job.pid for job in jobs if job.pid is not None} - asked:
-                asked.add(pid)
+            for pid in {job.pid for job in jobs if job.pid is not None} - pids:
+                pids.add(pid)
                 _send_signal(pid, signal.SIGTERM, whole=False)
             time.sleep(_BUSY_S / 4)
             self._reap()

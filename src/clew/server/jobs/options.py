@@ -183,7 +183,7 @@ def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -
     for each in options.methods or ():
         retrieval.load(each)
     with closing(opening.open_store(folder)) as store:
-        kept = store.note(NOTE)
-    wanted = merge_wanted(kept, options.extraction())  # type: ignore[arg-type]  # its names are those
-    if wanted.needs_llm(Wanted(**kept)) and not has_llm:
+        earlier = store.note(NOTE)
+    wanted = merge_wanted(earlier, options.extraction())  # type: ignore[arg-type]  # its names are those
+    if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
         raise InputError("this extraction needs an LLM, and the server was started without --llm")

@@ -91,8 +91,8 @@ def run_job(home: Path, job_id: str, attempt: int) -> None:
                 return
             alive = ProcessLock(home)
             try:
-                told = {"clew.index": job.name, "clew.job": job.id}
-                with tracing.open_span(f"job {job.kind}", told) as span:
+                attributes = {"clew.index": job.name, "clew.job": job.id}
+                with tracing.open_span(f"job {job.kind}", attributes) as span:
                     state, result = _run_to_outcome(
                         job, database, queue, KeySpending(database, alive)
                     )
@@ -200,10 +200,10 @@ def _report_progress(progress: Progress, queue: JobQueue, job: Job, home: Path) 
 
     def tell() -> None:
         nonlocal before
-        found = _hide_places(_describe_progress(progress), home)
-        if found != before:
-            queue.add_progress(job.id, found)
-            before = found
+        values = _hide_places(_describe_progress(progress), home)
+        if values != before:
+            queue.add_progress(job.id, values)
+            before = values
 
     def follow() -> None:
         first, most = _TELL_S

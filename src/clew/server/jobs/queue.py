@@ -97,17 +97,17 @@ class JobQueue:
                 placed = (job_id, self._database.place)
                 connection.execute("INSERT INTO placed VALUES (?, ?)", placed)
             _insert_event(connection, job_id, jobs.QUEUED, {"kind": kind})
-        found = self.get(job_id)
-        assert found is not None  # noqa: S101 -- it was just written
-        return found
+        job = self.get(job_id)
+        assert job is not None  # noqa: S101 -- it was just written
+        return job
 
     def get(self, job_id: str) -> Job | None:
-        found = self._find_jobs("WHERE id = ?", (job_id,))
-        return found[0] if found else None
+        matches = self._find_jobs("WHERE id = ?", (job_id,))
+        return matches[0] if matches else None
 
     def count_states(self) -> dict[str, int]:
-        found = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
-        return {**dict.fromkeys(jobs.STATES, 0), **{state: int(n) for state, n in found}}
+        rows = self._database.read_rows("SELECT state, count(*) FROM job GROUP BY state")
+        return {**dict.fromkeys(jobs.STATES, 0), **{state: int(n) for state, n in rows}}
 
     def list_running(self) -> list[Job]:
         here = f"WHERE state = ? AND {_HERE} ORDER BY number"
@@ -174,10 +174,10 @@ class JobQueue:
         question = "SELECT DISTINCT name FROM job WHERE state IN (?, ?)"
         runs = {name: run(name) for (name,) in self._database.read_rows(question, _WAITING)}
         with self._database.writing() as connection:
-            found = _find_next(connection, most, self._database.place)
-            if found is None:
+            row = _find_next(connection, most, self._database.place)
+            if row is None:
                 return None
-            job_id, name = found
+            job_id, name = row
             if runs.get(name) is not None:
                 question = "UPDATE job SET run = ? WHERE id = ?"
                 connection.execute(question, (json.dumps(runs[name]), job_id))
@@ -210,8 +210,8 @@ class JobQueue:
             _end(connection, job, state, result)
 
     def is_cancelled(self, job_id: str) -> bool:
-        found = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
-        return bool(found) and found[0][0] is not None
+        rows = self._database.read_rows("SELECT cancelled FROM job WHERE id = ?", (job_id,))
+        return bool(rows) and rows[0][0] is not None
 
     def cancel(self, job_id: str) -> Job | None:
         """Cancel a job: a waiting one at once, a running one at its next safe point."""
@@ -246,7 +246,7 @@ class JobQueue:
             [(cancelled,)] = sqlite.rows(
                 connection, "SELECT cancelled FROM job WHERE id = ?", (job.id,)
             )
-            told = {"reason": reason}
+            outcome = {"reason": reason}
             if cancelled is not None:
                 _end(connection, job, jobs.CANCELLED, {})
             elif job.deaths + 1 > most_deaths:
@@ -257,7 +257,7 @@ class JobQueue:
                 error = {"code": "interrupted", "message": sentence}
                 _end(connection, job, jobs.FAILED, {"error": error})
             else:
-                _end(connection, job, jobs.INTERRUPTED, told)
+                _end(connection, job, jobs.INTERRUPTED, outcome)
 
     def add_spent(self, job_id: str, more: Bill) -> None:
         """Add to the spending of a job; a negative amount gives back what was set aside."""

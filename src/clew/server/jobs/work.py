@@ -66,9 +66,9 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
     if given.exists():
         return _add(_read_documents(given), task, options, progress)
     which: dict[str, Any] = {"prune": options.prune}
-    named, names = task.folder / FILES, options.files
-    if named.exists():
-        names = json.loads(named.read_text(encoding="utf-8"))
+    path, names = task.folder / FILES, options.files
+    if path.exists():
+        names = json.loads(path.read_text(encoding="utf-8"))
     if names:
         missing = next((each for each in names if not (task.uploads / each).is_file()), None)
         if missing is not None:
@@ -118,7 +118,7 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
     ids = {name: getattr(report, name) for name in names}
     ids["renamed"] = list(report.renamed.values())
     return {
-        **{name: {"n": len(found), "ids": found[:_MOST]} for name, found in ids.items()},
+        **{name: {"n": len(own), "ids": own[:_MOST]} for name, own in ids.items()},
         "n_unchanged": report.n_unchanged,
         "n_skipped": len(report.skipped),
         "partly": {"n": len(report.partly), "notes": dict(islice(report.partly.items(), _MOST))},
@@ -134,13 +134,13 @@ def _report_added(task: JobTask, added: Added) -> dict[str, Any]:
 
 def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[str, Any]:
     progress.stage = "removing"
-    chosen = task.folder / REMOVED
-    if chosen.exists():  # a process before this one may have removed some of them
-        removal = files.Removal(**json.loads(chosen.read_text(encoding="utf-8")))
+    path = task.folder / REMOVED
+    if path.exists():  # a process before this one may have removed some of them
+        removal = files.Removal(**json.loads(path.read_text(encoding="utf-8")))
     else:
         ids = task.index.documents(*options.documents, where=to_filter(options.where))
         removal = files.plan_removal(task.index.snapshot(), task.uploads, ids)
-        _write_whole(chosen, json.dumps(removal.to_dict()))
+        _write_whole(path, json.dumps(removal.to_dict()))
     files.remove_documents(task.index, task.uploads, removal)
     return removal.to_dict()
 
@@ -167,29 +167,29 @@ def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> di
     report = measure(
         index, dataset, make_protocol(options), folder=runs, budget=task.budget, on_progress=tell
     )
-    found = _hide_addresses(report.to_json(with_rows=True))
-    _write_whole(folder / REPORT, json.dumps(found, ensure_ascii=False))
-    headline = found["headline"]
+    content = _hide_addresses(report.to_json(with_rows=True))
+    _write_whole(folder / REPORT, json.dumps(content, ensure_ascii=False))
+    headline = content["headline"]
     return {
         "headline": headline,
-        "n_questions": found["dataset"]["questions"],
+        "n_questions": content["dataset"]["questions"],
         "methods": {
-            label: each["metrics"].get(headline) for label, each in found["methods"].items()
+            label: each["metrics"].get(headline) for label, each in content["methods"].items()
         },
     }
 
 
-def _hide_addresses(found: Any) -> Any:  # noqa: ANN401 -- JSON
+def _hide_addresses(value: Any) -> Any:  # noqa: ANN401 -- JSON
     """Remove the addresses of models from the errors of a report."""
-    if isinstance(found, list):
-        return [_hide_addresses(each) for each in found]
-    if not isinstance(found, dict):
-        return found
+    if isinstance(value, list):
+        return [_hide_addresses(each) for each in value]
+    if not isinstance(value, dict):
+        return value
     return {
         name: hide_addresses(each)
         if name.endswith("error") and isinstance(each, str)
         else _hide_addresses(each)
-        for name, each in found.items()
+        for name, each in value.items()
     }
 
 

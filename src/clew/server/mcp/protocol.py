@@ -117,12 +117,12 @@ def _describe_tool(tool: McpTool) -> types.Tool:
     )
 
 
-def _make_schema(found: dict[str, Any]) -> dict[str, Any]:
+def _make_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of a type, without its docstrings."""
-    kept = {name: value for name, value in found.items() if name not in {"description", "title"}}
-    if "$defs" in kept:
-        kept["$defs"] = {name: _make_schema(each) for name, each in kept["$defs"].items()}
-    return kept
+    fields = {name: value for name, value in schema.items() if name not in {"description", "title"}}
+    if "$defs" in fields:
+        fields["$defs"] = {name: _make_schema(each) for name, each in fields["$defs"].items()}
+    return fields
 
 
 async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
@@ -137,9 +137,9 @@ async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> type
         return _make_failure(f"{'.'.join(map(str, first['loc'])) or name}: {first['msg']}")
     except ClewError as error:
         return _make_failure(str(place.seat.make_refusal(error)))
-    found = reply.model_dump(mode="json")
+    value = reply.model_dump(mode="json")
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=dump_json(found))], structured_content=found
+        content=[types.TextContent(type="text", text=dump_json(value))], structured_content=value
     )
 
 

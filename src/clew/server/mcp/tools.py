@@ -99,18 +99,18 @@ def search(place: Place, given: SearchFor) -> SearchResults:
 
     Gives ids, titles and addresses, the most relevant first; read them with fetch.
     """
-    found = across.search_indexes(place.seat, given.query, most=_READ, index=place.index)
-    known: dict[tuple[str, str], Document] = {}
+    hits = across.search_indexes(place.seat, given.query, most=_READ, index=place.index)
+    documents: dict[tuple[str, str], Document] = {}
     parts: dict[tuple[str, str], list[range]] = {}
     results: list[SearchResult] = []
-    for each in found:
+    for each in hits:
         key = each.index, each.hit.document_id
-        if key not in known:
-            known[key] = _document(place.find_one(each.index), each.hit.document_id)
+        if key not in documents:
+            documents[key] = _document(place.find_one(each.index), each.hit.document_id)
         seen = parts.setdefault(key, [])
         if len(results) < _MOST and not any(each.hit.start in part for part in seen):
-            seen.append(_find_part(known[key], each.hit))
-            results.append(_make_result(place, each.index, known[key], each.hit, seen[-1]))
+            seen.append(_find_part(documents[key], each.hit))
+            results.append(_make_result(place, each.index, documents[key], each.hit, seen[-1]))
     return SearchResults(results=results)
 
 
@@ -203,10 +203,10 @@ def _find_range(scoped: Scoped, name: str) -> tuple[Document, int, int]:
 
 
 def _document(scoped: Scoped, name: str) -> Document:
-    found = scoped.find_document(name)
-    if found is None:
+    document = scoped.find_document(name)
+    if document is None:
         raise no_such_resource(f"there is no document {name!r:.200} here")
-    return found
+    return document
 
 
 # -- ask and thread -------------------------------------------------------------------------------
@@ -372,13 +372,13 @@ def hop(place: Place, given: HopFrom) -> ThreadsFound:
     index, _, rest = given.start.partition("/")
     is_named = bool(rest) and index in place.names()
     scoped = place.find_index(index if is_named else given.index)
-    found = scoped.hop(rest if is_named else given.start, query=given.query, chunks=_MOST)
-    return _describe_threads(place, scoped.name, found)
+    evidence = scoped.hop(rest if is_named else given.start, query=given.query, chunks=_MOST)
+    return _describe_threads(place, scoped.name, evidence)
 
 
-def _describe_threads(place: Place, index: str, found: Evidence) -> ThreadsFound:
+def _describe_threads(place: Place, index: str, evidence: Evidence) -> ThreadsFound:
     return ThreadsFound(
-        paths=[list(map(_describe_step, path.steps)) for path in found.paths],
+        paths=[list(map(_describe_step, path.steps)) for path in evidence.paths],
         passages=[
             FoundPassage(
                 id=f"{index}/{hit.document_id}:{hit.start}-{hit.end}",
@@ -389,10 +389,10 @@ def _describe_threads(place: Place, index: str, found: Evidence) -> ThreadsFound
                 section=hit.section,
                 page=hit.page,
             )
-            for hit in found.hits
+            for hit in evidence.hits
         ],
-        support=found.support,
-        notes=list(found.notes),
+        support=evidence.support,
+        notes=list(evidence.notes),
     )
 
 
@@ -430,8 +430,8 @@ class HeldIndexes(_Reply):
 
 def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     """List the indexes that can be asked, with how many documents each holds."""
-    found = across.find_indexes_with_documents(place.seat, place.names())
-    seen = [(each.name, *each.count_documents()) for each in found]
+    indexes = across.find_indexes_with_documents(place.seat, place.names())
+    seen = [(each.name, *each.count_documents()) for each in indexes]
     return HeldIndexes(
         indexes=[HeldIndex(name=name, documents=n, chunks=chunks) for name, n, chunks in seen]
     )
@@ -477,7 +477,7 @@ def themes(place: Place, given: ThemesOf) -> ThemesFound:
     documents and passages each covers, and sentences that represent it. Asks no model.
     """  # noqa: D205 -- a model reads it as one text
     scoped = place.find_index(given.index)
-    found = scoped.themes(given.level, limit=_MOST_THEMES)
+    page = scoped.themes(given.level, limit=_MOST_THEMES)
     return ThemesFound(
         themes=[
             FoundTheme(
@@ -488,9 +488,9 @@ def themes(place: Place, given: ThemesOf) -> ThemesFound:
                 entities=list(theme.entities),
                 sentences=[_cite_sentence(place, scoped.name, each) for each in theme.sentences],
             )
-            for theme in found.items
+            for theme in page.items
         ],
-        total=found.total,
+        total=page.total,
     )
 
 
@@ -526,13 +526,13 @@ def plan(place: Place, given: PlanOf) -> PlannedCosts:
 
     Spends nothing.
     """
-    found = place.find_index(given.index).plan(None)
+    costs = place.find_index(given.index).plan(None)
     return PlannedCosts(
-        model=found.model,
-        documents=found.n_documents,
-        chunks=found.n_chunks,
-        basis=found.basis,
-        estimates=[plain(each) for each in found.estimates],
+        model=costs.model,
+        documents=costs.n_documents,
+        chunks=costs.n_chunks,
+        basis=costs.basis,
+        estimates=[plain(each) for each in costs.estimates],
     )
 
 

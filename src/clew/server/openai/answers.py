@@ -129,9 +129,9 @@ def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
     ]
 
 
-async def answer_whole(call: Call, asked: ChatQuestion) -> StreamedAnswer:
+async def answer_whole(call: Call, chat: ChatQuestion) -> StreamedAnswer:
     """Return the complete answer."""
-    async for each in answer_events(call, asked):
+    async for each in answer_events(call, chat):
         if isinstance(each, StreamedAnswer):
             return each
     raise AssertionError  # the last event is always the whole answer
@@ -139,20 +139,20 @@ async def answer_whole(call: Call, asked: ChatQuestion) -> StreamedAnswer:
 
 async def stream_answer(
     call: Call,
-    asked: ChatQuestion,
+    chat: ChatQuestion,
     lines: Callable[[AsyncIterator[str | Evidence | StreamedAnswer]], AsyncGenerator[bytes]],
 ) -> StreamingResponse:
     """Return a response that streams an answer, in the events that `lines` makes.
 
     What goes wrong before there is anything to tell is raised here, and so gets its status.
     """
-    found = answer_events(call, asked)
-    first = await anext(found)
+    events = answer_events(call, chat)
+    first = await anext(events)
 
     async def continue_events() -> AsyncIterator[str | Evidence | StreamedAnswer]:
         yield first
         try:
-            async for each in found:
+            async for each in events:
                 yield each
         except ClewError as error:
             raise call.make_refusal(error) from error
@@ -161,19 +161,19 @@ async def stream_answer(
 
 
 async def answer_events(
-    call: Call, asked: ChatQuestion
+    call: Call, chat: ChatQuestion
 ) -> AsyncIterator[str | Evidence | StreamedAnswer]:
     """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
-    index, method = forms.parse_model(call, asked.model)
-    written = StreamedText(asked.stop, asked.most_tokens)
-    if asked.task is not None:
-        yield written.put(asked.task) + written.end()
+    index, method = forms.parse_model(call, chat.model)
+    written = StreamedText(chat.stop, chat.most_tokens)
+    if chat.task is not None:
+        yield written.put(chat.task) + written.end()
         yield StreamedAnswer(text=written.text, reason=written.reason or "stop")
         return
-    options = asked.options
+    options = chat.options
     ask = _choose_ask(call, index, options)
     own = {} if method is None else {"method": method}
-    question = options.as_question(asked.question, history=asked.history, **own)
+    question = options.as_question(chat.question, history=chat.history, **own)
 
     def work(tell: Callable[[str, object], None]) -> None:
         answer = ask(
@@ -186,24 +186,24 @@ async def answer_events(
         )
         tell("answer", answer)
 
-    said = _HeldText(asked.citations, asked.sources)
+    text = _HeldText(chat.citations, chat.sources)
     answer: Answer | None = None
     async for kind, data in follow_thread(call.server, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":
             yield data  # type: ignore[misc]  # the same
-        elif piece := written.put(said.hear(kind, data)):
+        elif piece := written.put(text.hear(kind, data)):
             yield piece
     if answer is None:
         raise AssertionError  # `work` tells it or raises
     rest, references, marks = compose_rest(
         answer,
-        said.told if answer.kind == "generated" else StreamedMarks(),
+        text.marks if answer.kind == "generated" else StreamedMarks(),
         index=index,
         base=find_base(call.request, call.server.settings),
-        form=asked.citations,
-        before=asked.sources,
+        form=chat.citations,
+        before=chat.sources,
     )
     if piece := written.put(rest) + written.end():
         yield piece
@@ -230,7 +230,7 @@ class _HeldText:
     """
 
     def __init__(self, form: str, before: int) -> None:
-        self.told = StreamedMarks()
+        self.marks = StreamedMarks()
         self._form = form
         self._before = before
         self._held = ""
@@ -240,11 +240,11 @@ class _HeldText:
         if kind == "citation":
             return self._mark(data)
         if data is None:
-            was_told, self._held = bool(self.told.text or self.told.spans), ""
-            self.told = StreamedMarks(n_told=self.told.n_told)
+            was_told, self._held = bool(self.marks.text or self.marks.spans), ""
+            self.marks = StreamedMarks(n_told=self.marks.n_told)
             return self._tell(_ANEW if was_told else "")
         before, self._held = self._held, data
-        self.told.text += before
+        self.marks.text += before
         return self._tell(before)
 
     def _mark(self, citation: Citation) -> str:
@@ -252,9 +252,9 @@ class _HeldText:
         if self._form == "none":
             return ""
         held, self._held = self._held, ""
-        self.told.text += held
-        return self._tell(held) + self.told.mark(citation, self._before)
+        self.marks.text += held
+        return self._tell(held) + self.marks.mark(citation, self._before)
 
     def _tell(self, text: str) -> str:
-        self.told.n_told += len(text)
+        self.marks.n_told += len(text)
         return text

@@ -54,7 +54,7 @@ async def complete(call: Call) -> Response:
         raise InputError(f"there is one answer to a question, not {body.n}: leave out n")
     if body.response_format is not None and body.response_format.type != "text":
         raise InputError("answers are texts: leave out response_format")
-    asked = read_question(
+    chat = read_question(
         call,
         body.messages,
         model=body.model,
@@ -64,10 +64,10 @@ async def complete(call: Call) -> Response:
     )
     head = _Head(model=body.model)
     if not body.stream:
-        return respond(_make_completion(head, await answer_whole(call, asked), asked))
+        return respond(_make_completion(head, await answer_whole(call, chat), chat))
     has_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     return await stream_answer(
-        call, asked, lambda found: _write_events(head, asked, found, usage=has_usage)
+        call, chat, lambda events: _write_events(head, chat, events, usage=has_usage)
     )
 
 
@@ -88,31 +88,31 @@ class _Head:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
-def _make_completion(head: _Head, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": told.text, "refusal": None}
-    if asked.citations in {"annotations", "open-webui"}:
-        message["annotations"] = _make_annotations(told)
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": told.reason}
+def _make_completion(head: _Head, answer: StreamedAnswer, chat: ChatQuestion) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+    if chat.citations in {"annotations", "open-webui"}:
+        message["annotations"] = _make_annotations(answer)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.reason}
     return {
         **head.make_object("chat.completion"),
         "choices": [choice],
-        "usage": _make_usage(told),
-        "clew": told.about(),
+        "usage": _make_usage(answer),
+        "clew": answer.about(),
     }
 
 
 async def _write_events(
     head: _Head,
-    asked: ChatQuestion,
-    found: AsyncIterator[str | Evidence | StreamedAnswer],
+    chat: ChatQuestion,
+    events: AsyncIterator[str | Evidence | StreamedAnswer],
     *,
     usage: bool,
 ) -> AsyncGenerator[bytes]:
     """Yield the server-sent events of an answer; an error ends them."""
     yield write_event(head.make_chunk({"role": "assistant", "content": ""}))
     try:
-        async for each in found:
-            for chunk in _make_chunks(head, asked, each):
+        async for each in events:
+            for chunk in _make_chunks(head, chat, each):
                 yield write_event(chunk)
             if usage and isinstance(each, StreamedAnswer):
                 last = head.make_object("chat.completion.chunk")
@@ -124,32 +124,32 @@ async def _write_events(
 
 
 def _make_chunks(
-    head: _Head, asked: ChatQuestion, event: str | Evidence | StreamedAnswer
+    head: _Head, chat: ChatQuestion, event: str | Evidence | StreamedAnswer
 ) -> Iterator[dict[str, Any]]:
-    is_open_webui = asked.citations == "open-webui"
+    is_open_webui = chat.citations == "open-webui"
     if isinstance(event, str):
         yield head.make_chunk({"content": event})
     elif not isinstance(event, StreamedAnswer):
         if is_open_webui:
             n = len({hit.document_id for hit in event.hits})
-            said = f"Found passages of {n} document{'s' * (n != 1)}"
-            status = {"type": "status", "data": {"description": said, "done": True}}
+            description = f"Found passages of {n} document{'s' * (n != 1)}"
+            status = {"type": "status", "data": {"description": description, "done": True}}
             yield head.make_chunk({}, event=status)
     else:
         if is_open_webui:
             for reference in event.references:
                 yield head.make_chunk({}, event=make_source_event(reference))
-        elif asked.citations == "annotations" and event.references:
+        elif chat.citations == "annotations" and event.references:
             yield head.make_chunk({"annotations": _make_annotations(event)})
         yield head.make_chunk({}, finish_reason=event.reason, clew=event.about())
 
 
-def _make_annotations(told: StreamedAnswer) -> list[dict[str, Any]]:
-    return [{"type": "url_citation", "url_citation": each.describe()} for each in told.marks]
+def _make_annotations(answer: StreamedAnswer) -> list[dict[str, Any]]:
+    return [{"type": "url_citation", "url_citation": each.describe()} for each in answer.marks]
 
 
-def _make_usage(told: StreamedAnswer) -> dict[str, Any]:
-    given, made = told.count_tokens()
+def _make_usage(answer: StreamedAnswer) -> dict[str, Any]:
+    given, made = answer.count_tokens()
     return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 

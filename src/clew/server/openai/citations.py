@@ -78,9 +78,9 @@ class StreamedMarks:
 
 
 def compose_rest(
-    answer: Answer, told: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
+    answer: Answer, sent: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
 ) -> tuple[str, tuple[Reference, ...], list[PlacedMark]]:
-    """Return the rest of an answer, of which `told` was streamed already; references and marks.
+    """Return the rest of an answer, of which `sent` was streamed already; references and marks.
 
     The numbers begin behind the `before` sources that the other side shows itself. `form` is one
     of `clew.server.keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
@@ -88,16 +88,16 @@ def compose_rest(
     """
     citations = sorted(
         answer.citations,
-        key=lambda each: told.numbers.get(_find_range(each), len(answer.citations)),
+        key=lambda each: sent.numbers.get(_find_range(each), len(answer.citations)),
     )
     titles = {each.number: each.title for each in answer.context.passages}
     is_refused = answer.kind == "refused"
-    named: Sequence[Citation | Passage] = citations
+    sources: Sequence[Citation | Passage] = citations
     if is_refused:
-        named = answer.context.passages[:NEAREST]
+        sources = answer.context.passages[:NEAREST]
     cited = [
         _make_reference(n, each, titles.get(each.number, ""), index, base)
-        for n, each in enumerate(named, before + 1)
+        for n, each in enumerate(sources, before + 1)
     ]
     shown = _escape_markdown if form in {"markdown", "open-webui"} else _join_lines
     marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
@@ -110,16 +110,16 @@ def compose_rest(
         quoted = (f"“{shown(each.quote)}”{marks[each]}" for each in cited)
         rest = "\n\n".join([*_write_short(answer.short, cited, marks, shown), *quoted])
     elif form == "none" or not cited:
-        rest = answer.text.removeprefix(told.text)
-        if not (told.text or rest):
+        rest = answer.text.removeprefix(sent.text)
+        if not (sent.text or rest):
             rest = "; ".join(answer.evidence.notes) or "Nothing was found."
     else:
         of_range = {_find_range(each): mark for each, mark in zip(citations, cited, strict=True)}
-        placed += [PlacedMark(of_range[key], a, b) for key, a, b in told.spans if key in of_range]
-        rest, more = _add_marks(answer.text, told, dict(zip(cited, citations, strict=True)))
+        placed += [PlacedMark(of_range[key], a, b) for key, a, b in sent.spans if key in of_range]
+        rest, more = _add_marks(answer.text, sent, dict(zip(cited, citations, strict=True)))
         placed += more
     if not placed and form != "none":
-        placed = list(find_marks(cited, rest, told.n_told))
+        placed = list(find_marks(cited, rest, sent.n_told))
     if answer.unsupported:
         rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
@@ -141,28 +141,28 @@ def _write_short(
 
 
 def _add_marks(
-    text: str, told: StreamedMarks, cited: Mapping[Reference, Citation]
+    text: str, marks: StreamedMarks, cited: Mapping[Reference, Citation]
 ) -> tuple[str, list[PlacedMark]]:
     """Return the rest of an answer's text, with citation numbers in their places.
 
     One whose place was told without it stands at the end, unless it stands somewhere already.
     """
-    begin, known = len(told.text), {key for key, _ in told.places}
+    begin, keys = len(marks.text), {key for key, _ in marks.places}
     wanted = []
     for reference, citation in cited.items():
         key = _find_range(citation)
         for at in citation.at or (len(text),):
-            if (key, at) in told.places or (at < begin and key in known):
+            if (key, at) in marks.places or (at < begin and key in keys):
                 continue
             wanted.append((at if at >= begin else len(text), reference.number, reference))
     rest, at = "", begin
     placed: list[PlacedMark] = []
     for place, _, reference in sorted(wanted, key=lambda each: each[:2]):
         rest, at = rest + text[at:place], place
-        end = told.n_told + len(rest)
-        last = placed[-1].end if placed else (told.spans[-1][2] if told.spans else -1)
+        end = marks.n_told + len(rest)
+        last = placed[-1].end if placed else (marks.spans[-1][2] if marks.spans else -1)
         rest += _write_mark(reference.number, follows=last == end)
-        end = told.n_told + len(rest)
+        end = marks.n_told + len(rest)
         placed.append(PlacedMark(reference, end - len(reference.mark), end))
     return rest + text[at:], placed
 
@@ -191,13 +191,13 @@ def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> I
     A text may have such a mark of its own, so they are looked for from the end.
     """
     end = len(text)
-    found = []
+    marks = []
     for each in reversed(references):
         place = text.rfind(each.mark, 0, end)
         if place >= 0:
-            found.append(PlacedMark(each, offset + place, offset + place + len(each.mark)))
+            marks.append(PlacedMark(each, offset + place, offset + place + len(each.mark)))
             end = place
-    yield from reversed(found)
+    yield from reversed(marks)
 
 
 def make_source_event(each: Reference) -> dict[str, Any]:

@@ -61,10 +61,10 @@ def choose_citations(call: Call, options: ClewOptions) -> str:
     """Return the form of citations, from the request, its header or its key."""
     key = call.caller.key
     usual = CITATIONS[0] if key is None else key.options.citations
-    chosen = options.citations or call.request.headers.get("x-clew-citations") or usual
-    if chosen not in CITATIONS:
-        raise InputError(f"citations are one of {', '.join(CITATIONS)}, not {chosen!r:.40}")
-    return chosen
+    form = options.citations or call.request.headers.get("x-clew-citations") or usual
+    if form not in CITATIONS:
+        raise InputError(f"citations are one of {', '.join(CITATIONS)}, not {form!r:.40}")
+    return form
 
 
 def read_text(message: ChatMessage) -> str:
@@ -113,9 +113,9 @@ def parse_model(call: Call, model: str) -> tuple[str, str | None]:
     if index == ALL and ALL not in names and names:
         index = names[0] if len(names) == 1 else ""
     elif index not in names:
-        told = ", ".join(f"{PREFIX}{name}" for name in names) or "none"
+        models = ", ".join(f"{PREFIX}{name}" for name in names) or "none"
         raise Refusal(
-            404, "model_not_found", f"there is no model {model!r:.80} here: take of {told:.400}"
+            404, "model_not_found", f"there is no model {model!r:.80} here: take of {models:.400}"
         )
     if method is not None:
         methods.load(method)
@@ -125,8 +125,8 @@ def parse_model(call: Call, model: str) -> tuple[str, str | None]:
 async def list_models(call: Call) -> Response:
     """Return a model for each index, the one that was named first as the first, and one for all."""
     names = call.list_names()
-    told = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
-    data = list(map(_describe_model, told))
+    models = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
+    data = list(map(_describe_model, models))
     return respond({"object": "list", "data": data})
 
 

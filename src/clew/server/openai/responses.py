@@ -51,7 +51,7 @@ class ResponsesBody(Loose):
 async def create_response(call: Call) -> Response:
     """Answer the last message of the user."""
     body = await call.read_body(ResponsesBody)
-    asked = read_question(
+    chat = read_question(
         call,
         _read_messages(body),
         model=body.model,
@@ -60,8 +60,8 @@ async def create_response(call: Call) -> Response:
     )
     head = _Response(model=body.model, most_tokens=body.max_output_tokens)
     if not body.stream:
-        return respond(head.make_complete(await answer_whole(call, asked), asked))
-    return await stream_answer(call, asked, lambda found: _write_events(head, asked, found))
+        return respond(head.make_complete(await answer_whole(call, chat), chat))
+    return await stream_answer(call, chat, lambda events: _write_events(head, chat, events))
 
 
 def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
@@ -117,15 +117,15 @@ class _Response:
             **more,
         }
 
-    def make_complete(self, told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-        status = "incomplete" if told.reason == "length" else "completed"
+    def make_complete(self, answer: StreamedAnswer, chat: ChatQuestion) -> dict[str, Any]:
+        status = "incomplete" if answer.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
         return self.make_object(
             status,
             incomplete_details=why,
-            output=[self.make_message(status, [_make_part(told, asked)])],
-            usage=_make_usage(told),
-            clew=told.about(),
+            output=[self.make_message(status, [_make_part(answer, chat)])],
+            usage=_make_usage(answer),
+            clew=answer.about(),
         )
 
     def make_message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class _Response:
 
 
 async def _write_events(
-    head: _Response, asked: ChatQuestion, found: AsyncIterator[str | Evidence | StreamedAnswer]
+    head: _Response, chat: ChatQuestion, events: AsyncIterator[str | Evidence | StreamedAnswer]
 ) -> AsyncGenerator[bytes]:
     numbers = count()
     place = {"output_index": 0, "item_id": head.item}
@@ -156,20 +156,20 @@ async def _write_events(
         "response.output_item.added", output_index=0, item=head.make_message("in_progress", [])
     )
     yield event("response.content_part.added", **in_content, part=empty)
-    told = StreamedAnswer(text="", reason="stop")
+    answer = StreamedAnswer(text="", reason="stop")
     try:
-        async for each in found:
+        async for each in events:
             if isinstance(each, str):
                 yield event("response.output_text.delta", **in_content, delta=each, logprobs=[])
             elif isinstance(each, StreamedAnswer):
-                told = each
+                answer = each
     except ClewError as error:
         refusal = make_refusal(error)
         yield event("error", code=refusal.code, message=str(refusal), param=None)
         failed = {"code": "server_error", "message": str(refusal)}
         yield event("response.failed", response=head.make_object("failed", error=failed))
         return
-    response = head.make_complete(told, asked)
+    response = head.make_complete(answer, chat)
     [item] = response["output"]
     [part] = item["content"]
     for n, annotation in enumerate(part["annotations"]):
@@ -179,20 +179,20 @@ async def _write_events(
             annotation_index=n,
             annotation=annotation,
         )
-    yield event("response.output_text.done", **in_content, text=told.text, logprobs=[])
+    yield event("response.output_text.done", **in_content, text=answer.text, logprobs=[])
     yield event("response.content_part.done", **in_content, part=part)
     yield event("response.output_item.done", output_index=0, item=item)
     yield event(f"response.{response['status']}", response=response)
 
 
-def _make_part(told: StreamedAnswer, asked: ChatQuestion) -> dict[str, Any]:
-    marks = told.marks if asked.citations in {"annotations", "open-webui"} else ()
+def _make_part(answer: StreamedAnswer, chat: ChatQuestion) -> dict[str, Any]:
+    marks = answer.marks if chat.citations in {"annotations", "open-webui"} else ()
     shown = [{"type": "url_citation", **each.describe()} for each in marks]
-    return {"type": "output_text", "text": told.text, "annotations": shown, "logprobs": []}
+    return {"type": "output_text", "text": answer.text, "annotations": shown, "logprobs": []}
 
 
-def _make_usage(told: StreamedAnswer) -> dict[str, Any]:
-    given, made = told.count_tokens()
+def _make_usage(answer: StreamedAnswer) -> dict[str, Any]:
+    given, made = answer.count_tokens()
     return {
         "input_tokens": given,
         "input_tokens_details": {"cached_tokens": 0},

@@ -23,23 +23,23 @@ class StreamedText:
         """Return what to send for a further piece."""
         if self.reason:
             return ""
-        found = self._held + piece
+        text = self._held + piece
         ends = [
-            (place + len(each), place) for each in self._stop if (place := found.find(each)) >= 0
+            (place + len(each), place) for each in self._stop if (place := text.find(each)) >= 0
         ]
         if ends:
-            told, self._held, ended = found[: min(ends)[1]], "", "stop"
+            ready, self._held, ended = text[: min(ends)[1]], "", "stop"
         else:
-            keep = max((_count_begun(found, each) for each in self._stop), default=0)
-            told, self._held, ended = found[: len(found) - keep], found[len(found) - keep :], ""
-        return self._release(told, ended)
+            keep = max((_count_begun(text, each) for each in self._stop), default=0)
+            ready, self._held, ended = text[: len(text) - keep], text[len(text) - keep :], ""
+        return self._release(ready, ended)
 
     def end(self) -> str:
         """Return the text held back to the end."""
         if self.reason:
             return ""
-        told, self._held = self._held, ""
-        return self._release(told, "")
+        text, self._held = self._held, ""
+        return self._release(text, "")
 
     def _release(self, piece: str, ended: str) -> str:
         if self._most is not None:

@@ -67,13 +67,13 @@ def reply_to_task(text: str) -> str | None:
         return None
     # Each prompt names the key of the JSON that it wants; a chat may name others.
     rules = _HISTORY.sub("", text)
-    asked = _find_first_question(text)
+    question = _find_first_question(text)
     replies: dict[str, object] = {
         "follow_ups": [],
-        "queries": [asked] if asked else [],
+        "queries": [question] if question else [],
         "tags": list(_TAGS),
-        "title": _make_title(asked),
-        "prompt": asked,
+        "title": _make_title(question),
+        "prompt": question,
         "text": "",
     }
     for name, value in replies.items():
@@ -84,16 +84,16 @@ def reply_to_task(text: str) -> str | None:
 
 def _find_first_question(text: str) -> str:
     """Return the first question of the chat in a task; for a search, the last one."""
-    found = _HISTORY.search(text)
-    if found is None:
+    match = _HISTORY.search(text)
+    if match is None:
         return ""
-    turns = _BEFORE_TURN.split(found[1])
+    turns = _BEFORE_TURN.split(match[1])
     users = [_TURN.sub("", turn).strip() for turn in turns if turn.startswith("USER:")]
     if not users:
         return ""
     return " ".join(users[-1 if '"queries"' in text else 0].split())
 
 
-def _make_title(asked: str) -> str:
-    words = asked.rstrip(" ?!.").split()
+def _make_title(question: str) -> str:
+    words = question.rstrip(" ?!.").split()
     return " ".join(words[:_TITLE_WORDS]) + ("…" if len(words) > _TITLE_WORDS else "")

@@ -46,16 +46,16 @@ class StaticFile:
 @cache
 def read_static_files() -> dict[str, StaticFile]:
     """Read the files of the page once; return them by name."""
-    found = {}
+    files = {}
     for path in sorted(each for each in STATIC.iterdir() if each.suffix in _TYPES):
         content = path.read_bytes()
-        found[path.name] = StaticFile(
+        files[path.name] = StaticFile(
             content=content,
             packed=gzip.compress(content, mtime=0),
             media_type=_TYPES[path.suffix],
             tag=f'"{hashlib.sha256(content).hexdigest()[:20]}"',
         )
-    return found
+    return files
 
 
 async def _send_view(request: Request) -> Response:
@@ -64,26 +64,26 @@ async def _send_view(request: Request) -> Response:
 
 async def _send_file(request: Request) -> Response:
     name = request.path_params["name"]
-    found = read_static_files().get(name)
-    if found is None:
+    file = read_static_files().get(name)
+    if file is None:
         return respond_to_refusal(no_such_resource(f"the page has no file {name!r:.80}"))
-    return _send(request, found)
+    return _send(request, file)
 
 
-def _send(request: Request, found: StaticFile) -> Response:
+def _send(request: Request, file: StaticFile) -> Response:
     """Return a response with a file, compressed if accepted; 304 if the browser has it."""
     headers = {
         "Cache-Control": "no-cache",
         "Content-Security-Policy": POLICY,
-        "ETag": found.tag,
+        "ETag": file.tag,
         "Vary": "Accept-Encoding",
     }
-    if found.tag in request.headers.get("if-none-match", ""):
+    if file.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    content = found.content
+    content = file.content
     if "gzip" in request.headers.get("accept-encoding", ""):
-        content, headers["Content-Encoding"] = found.packed, "gzip"
-    return Response(content, headers=headers, media_type=found.media_type)
+        content, headers["Content-Encoding"] = file.packed, "gzip"
+    return Response(content, headers=headers, media_type=file.media_type)
 
 
 ROUTES = (

@@ -50,9 +50,9 @@ async def list_methods(call: Call) -> Listed[MethodView]:
 
 @cache
 def _view_method(name: str) -> MethodView:
-    found = describe_method(name)
-    parameters = tuple(ParameterView(**each) for each in found.pop("parameters"))
-    return MethodView(**found, parameters=parameters)
+    fields = describe_method(name)
+    parameters = tuple(ParameterView(**each) for each in fields.pop("parameters"))
+    return MethodView(**fields, parameters=parameters)
 
 
 class SpendQuery(Part):
@@ -69,13 +69,13 @@ async def spent(call: Call) -> Listed[SpentLine]:
 
     An admin sees that of all keys, others that of their own.
     """
-    asked = call.read_query(SpendQuery).key or None
+    key = call.read_query(SpendQuery).key or None
     if not call.caller.is_keeper:
-        asked = call.caller.key.id if call.caller.key is not None else None
+        key = call.caller.key.id if call.caller.key is not None else None
     names = {each.id: each.name for each in call.server.keys.list_keys()}
-    lines = await call.run(call.server.spending.list_by_day, asked)
-    found = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
-    return call.list_part(found, SpendQuery)
+    lines = await call.run(call.server.spending.list_by_day, key)
+    entries = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
+    return call.list_part(entries, SpendQuery)
 
 
 KEYS = EndpointGroup("keys")
@@ -187,8 +187,8 @@ async def begin_session(call: Call) -> Response:
     if key is None:
         raise no_key("this key is not known here, or was revoked")
     text = call.server.keys.begin_session(key)
-    told = await about(Call(call.server, Caller(key), request=call.request))
-    reply = JSONResponse(plain(told), status_code=201)
+    view = await about(Call(call.server, Caller(key), request=call.request))
+    reply = JSONResponse(plain(view), status_code=201)
     reply.set_cookie(
         COOKIE,
         text,

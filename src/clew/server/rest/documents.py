@@ -155,10 +155,10 @@ def _download(index: ScopedIndex, uploads: Path, document_id: str) -> Response:
     document = files.find_document(index.snapshot(), document_id)
     if document is None:
         raise no_such_resource(f"there is no document {document_id!r:.200} here")
-    found = files.find_origin(document, uploads)
+    origin = files.find_origin(document, uploads)
     # Who sees some documents gets no file: it may hold others, or be a newer one than was indexed.
-    if found is not None and not index.is_bound:
-        path, _ = found
+    if origin is not None and not index.is_bound:
+        path, _ = origin
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
     name = document_id.rpartition("/")[2] or "document"
     return Response(

@@ -111,9 +111,9 @@ async def unmerge(call: Call) -> AliasView:
     return _aliases(await call.run(index.aliases))
 
 
-def _aliases(found: Mapping[str, Any]) -> AliasView:
-    proposed = tuple(ProposedAlias(**each) for each in found["proposed"])
-    return AliasView(merged=found["merged"], names=found["names"], proposed=proposed)
+def _aliases(values: Mapping[str, Any]) -> AliasView:
+    proposed = tuple(ProposedAlias(**each) for each in values["proposed"])
+    return AliasView(merged=values["merged"], names=values["names"], proposed=proposed)
 
 
 @GRAPH.endpoint(

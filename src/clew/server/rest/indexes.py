@@ -117,8 +117,8 @@ async def drop(call: Call) -> None:
 @INDEXES.endpoint("GET", "/indexes/{index}/spend", query=Part)
 async def costs(call: Call) -> Listed[CostLine]:
     """What each write cost, the newest first."""
-    found = await call.run(call.open_named_index().costs)
-    return call.list_part([make_view(CostLine, each) for each in reversed(found)])
+    lines = await call.run(call.open_named_index().costs)
+    return call.list_part([make_view(CostLine, each) for each in reversed(lines)])
 
 
 @INDEXES.endpoint("POST", "/indexes/{index}/backup", scope="admin", downloads=True)

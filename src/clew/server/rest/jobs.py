@@ -181,9 +181,9 @@ async def add_job(call: Call) -> Response:
 
 
 async def _list_jobs(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
-    asked = query.model_dump(exclude={"index"})
-    found, total = await run_sync(partial(call.server.jobs.queue.list_jobs, names, **asked))
-    return Listed(items=tuple(job.make_view() for job in found), total=total)
+    options = query.model_dump(exclude={"index"})
+    page, total = await run_sync(partial(call.server.jobs.queue.list_jobs, names, **options))
+    return Listed(items=tuple(job.make_view() for job in page), total=total)
 
 
 def _list_visible(call: Call) -> set[str] | None:
@@ -234,9 +234,9 @@ async def job_events(call: Call) -> Response:
     """Follow a job."""
     job = await _find_job(call, call.read_path("id"))
     last = call.read_query(EventsQuery).after
-    told = call.request.headers.get(LAST_EVENT_HEADER)
-    if told is not None:
-        last = parse_number(LAST_EVENT_HEADER, told)
+    header = call.request.headers.get(LAST_EVENT_HEADER)
+    if header is not None:
+        last = parse_number(LAST_EVENT_HEADER, header)
     if call.request.method == "HEAD":  # which waits for nothing
         return Response(media_type=EVENT_STREAM)
     return stream_events(_write_events(call, job.id, last))
@@ -248,11 +248,11 @@ async def _write_events(call: Call, job_id: str, last: int) -> AsyncGenerator[by
         if key is not None and await run_sync(call.server.keys.find_by_id, key.id) is None:
             return  # it was revoked
         job = await run_sync(queue.get, job_id)  # first: what it told before its end is all there
-        found = await run_sync(queue.list_events, job_id, last)
-        for each in found:
+        events = await run_sync(queue.list_events, job_id, last)
+        for each in events:
             last = each.number
             yield write_event({"at": each.at, **each.data}, each.kind, each.number)
-        if not found:
+        if not events:
             if job is None or job.has_ended:
                 return
             await anyio.sleep(_LOOK_S)
@@ -328,5 +328,5 @@ def _read_report(folder: Path) -> Mapping[str, Any] | None:
         text = (folder / REPORT).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    found: Mapping[str, Any] = json.loads(text)
-    return found
+    report: Mapping[str, Any] = json.loads(text)
+    return report

@@ -103,9 +103,9 @@ def _quote(text: str) -> str:
 
 def cache_root() -> Path:
     """Return the folder of copies: $CLEW_CACHE, else `clew` in the user's folder of caches."""
-    chosen = os.environ.get("CLEW_CACHE")
-    if chosen:
-        return Path(chosen).absolute()
+    folder = os.environ.get("CLEW_CACHE")
+    if folder:
+        return Path(folder).absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("clew", appauthor=False)

@@ -109,8 +109,8 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def _check_lease(self) -> None:
         """Raise StoreError where what this session knows is not so any more."""
         state = self._check_identity(self._catalogue)
-        known, self._wrote = self._wrote, int(state["generation"])
-        if known is not None and known != self._wrote:
+        before, self._wrote = self._wrote, int(state["generation"])
+        if before is not None and before != self._wrote:
             raise StoreError(
                 f"another process wrote to {self._catalogue.place} while its connection was lost:"
                 f" run the same command again"

@@ -1,0 +1,60 @@
+"""`clew themes`: what the documents of an index are about, in words, as JSON and as a report."""
+
+import json
+
+import pytest
+
+from tests.cli.conftest import with_llm
+from tests.index.reads import ReadsChat
+
+
+@pytest.fixture
+def indexed(clew, articles):
+    assert clew("index", articles).exit_code == 0
+    return clew
+
+
+def test_themes_are_shown_with_quotes_and_coverage(indexed):
+    result = indexed("themes")
+    assert result.exit_code == 0
+    found = json.loads(indexed("themes", "--json").stdout)
+    assert sum(theme["n_documents"] for theme in found) == 6
+    for theme in found:
+        assert f"{theme['name']}  {theme['id']}" in result.output
+        assert theme["sentences"][0]["text"][:30] in result.output
+    one = json.loads(indexed("show", found[0]["id"], "--json").stdout)
+    assert one == {"kind": "theme", **found[0]}
+
+
+def test_themes_of_a_level_and_a_filter(indexed):
+    where = ("--where", "title = 'Fram'")
+    [theme] = json.loads(indexed("themes", "--level", "1", *where, "--json").stdout)
+    assert theme["documents"] == ["polar/fram.md"]
+    assert indexed("themes", "--where", "title = 'none'").exit_code == 1
+
+
+def test_a_report_is_written(indexed, tmp_path):
+    result = indexed("themes", "--report", tmp_path / "themes.md")
+    assert "themes.md has" in result.output
+    assert "Colin Archer" in (tmp_path / "themes.md").read_text(encoding="utf-8")
+    assert "ends with .md or .html" in indexed("themes", "--report", "themes.pdf").output
+
+
+def test_a_question_about_the_whole_is_answered_by_themes(indexed):
+    answer = json.loads(indexed("ask", "What are the main themes?", "--json").stdout)
+    assert answer["kind"] == "themes"
+    result = indexed("ask", "What are the main themes?")
+    assert result.exit_code == 0
+    assert "Themes that answer" in result.output
+    for line in answer["text"].splitlines():
+        assert line.partition(" (")[0] in result.output
+
+
+def test_what_a_question_would_cost(indexed, clew):
+    chat = ReadsChat()
+    result = clew("plan", "--ask", "What are the main themes?", obj=with_llm(chat))
+    assert result.exit_code == 0
+    assert "by themes: " in result.output
+    assert "The ledger has 0 replies" in result.output
+    assert not chat.n_asked
+    assert "name one" in clew("plan", "--ask", "What are the main themes?").output
