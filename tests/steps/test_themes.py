@@ -67,7 +67,7 @@ def test_documents_of_one_subject_are_a_theme(index):
 def test_every_chunk_is_in_a_theme_of_each_level(index):
     for level in range(3):
         assert sum(theme.n_chunks for theme in index.themes(level)) == len(DOCUMENTS)
-    with pytest.raises(InputError, match="there is no level -1"):
+    with pytest.raises(InputError, match="at least 0, not -1"):
         index.themes(-1)
 
 

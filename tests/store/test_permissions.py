@@ -73,6 +73,8 @@ def look(folder):
         print(kind, len(index.documents()), index.show()["wasted"])
 
 look(sys.argv[3])  # what is imported late may be imported now
+with open_index(sys.argv[3], models=testing.models()) as index:
+    index.add(testing.small_documents()[0], units=None)
 os.setuid(int(sys.argv[2]))
 look(sys.argv[1])
 with open_index(sys.argv[1], models=testing.models()) as index:

@@ -25,12 +25,7 @@ _STYLE = "body{max-width:50em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-s
 
 
 def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
-    """Return the themes of a level, and those above it that have no parts, the largest first.
-
-    Raises InputError for a level below 0.
-    """
-    if level < 0:
-        raise InputError(f"the widest themes are of level 0, and there is no level {level}")
+    """Return the themes of a level, and those above it that have no parts, the largest first."""
     return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
 
 
