@@ -29,6 +29,7 @@ import clew
 from clew.asking.answer_spans import SpanSigns
 from clew.asking.comparisons import compare_sides
 from clew.asking.quotes import choose_quotes
+from clew.asking.sentences import find_sentences
 from clew.asking.short_answer import asks_for_span, name_compared
 from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
 from clew.asking.support import judge_quotes
@@ -95,7 +96,9 @@ def read_case(index: clew.Index, row: Mapping[str, Any], kind: str) -> Case:
     question = row["question"]
     evidence = index.search(question)
     passages = clew.build_context(evidence).passages
-    quotes, told = choose_quotes(question, passages, index.models, index.snapshot())
+    snapshot = index.snapshot()
+    sentences = find_sentences(passages, snapshot)
+    quotes, told = choose_quotes(question, sentences, passages, index.models, snapshot)
     signs = SpanSigns(question, quotes, passages, index.models)
     return build_case(row, kind, signs, judge_quotes(evidence, told).support)
 

@@ -44,6 +44,7 @@ from clew.asking import support
 from clew.asking.context import build_context
 from clew.asking.question import MIN_SUPPORT
 from clew.asking.quotes import choose_quotes
+from clew.asking.sentences import find_sentences
 from clew.evaluate import load
 from clew.snapshot import Snapshot
 
@@ -163,7 +164,8 @@ def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read
         signs[kind] = support.Signs(question, other, models, rows)
     evidence = support.judge_evidence(evidence, snapshot, models)
     passages = build_context(evidence).passages
-    _, of_quotes = choose_quotes(question, passages, models, snapshot)
+    sentences = find_sentences(passages, snapshot)
+    _, of_quotes = choose_quotes(question, sentences, passages, models, snapshot)
     if of_quotes is None or evidence.support is None:
         return None
     told = support.read_quote_signs(evidence.support, of_quotes)

@@ -93,6 +93,9 @@ def test_abbreviations_end_no_sentence(text):
         ("Какова глубина озера?", "number", {"какова"}),
         ("爬泰山要走多少级台阶？", "number", set()),
         ("शहर किस वर्ष बसा?", "date", {"किस"}),
+        ("מי בנה את הספינה?", "person", {"מי", "את"}),
+        ("מתי ואיפה נולד?", "date", {"מתי"}),
+        ("כמה ספינות היו?", "number", {"כמה", "היו"}),
         ("Who built la Torre del Oro?", "person", set()),
     ],
 )

@@ -87,6 +87,8 @@ _JOINING = """
     का के की को कब कर कहाँ कितना कितनी कितने किस किसने किसे कैसे कौन क्या जाता जाती जाते तक थी थे था
     ने पर में यह ये वह वाला वाली वाले वे सा सी से हुआ हुई हुए है हैं होता होती होते और
     أن إلى أي أين الذي التي عن على في كان كانت كم كيف ما ماذا متى مع من هل هو هي بماذا لماذا تم
+    את של על עם אל מן זה זאת הוא היא הם הן היה היתה הייתה היו אשר כי גם או לא יש אין מה מי מתי איפה היכן
+    איך כיצד כמה למה מדוע איזה איזו אילו באיזה באיזו לאן מאין
     것 누가 누구 누구인가 몇 무슨 무엇 무엇인가 어느 어디 어디인가 어떤 어떻게 언제 얼마 얼마나 왜 있는 있나
 """
 JOINING = frozenset(_JOINING.split()).union(*_WORDS.values())
@@ -124,7 +126,7 @@ ASKING: Mapping[Kind, re.Pattern[str]] = {
         r"""wie ?viele?, wie (?:oft|lange?|hoch|alt|groß|gross|tief|breit|weit|schwer|schnell|teuer),
         combien, cuánt[oa]s?, quant[eio], was kostet,
         quant[oa]s, hoeveel, hur många, hvor mange, ile, kolik, hány, kaç, bao nhiêu, berapa,
-        сколько, скільки, πόσ[αεοη]\w*""",
+        сколько, скільки, πόσ[αεοη]\w*, כמה""",
         """いくつ, いくら, 何[人個本冊台枚回歳分円名度階], 何メートル, どのくらい, どれくらい, 何日以内,
         (?=[長高広深重]さは), 多[少高长長深大远遠重久宽寬], [几幾][个個人本次条條级級天层層],
         몇 ?(?!년), 얼마, كم, (?:ما|كم) (?=ارتفاع|طول|عمق|مساحة|عدد|سعر|ثمن), कितन, กี่, เท่าไ, เท่าใด, """
@@ -133,24 +135,25 @@ ASKING: Mapping[Kind, re.Pattern[str]] = {
     "date": _match_any(
         """wann, in welchem jahr, quand, (?:en|à) quelle (?:année|date), cuándo, quando,
         (?:en|em) qu[eé] año, em que ano, in che anno, wanneer, in welk jaar, när, hvornår, når,
-        kiedy, kdy, mikor, ne zaman, khi nào, kapan, когда, в каком году, коли, πότε""",
+        kiedy, kdy, mikor, ne zaman, khi nào, kapan, когда, в каком году, коли, πότε, מתי, באיזו שנה, באיזה (?:יום|תאריך)""",
         """いつ, 何年, 何月, 何日, 何時, 哪一?[年天], [几幾]年, 什[么麼][时時]候, 何[时時],
         언제, 몇 ?년, متى, أي (?:سنة|عام|يوم), कब, किस (?:साल|वर्ष|दिन), เมื่อไ, เมื่อใด, ปีใด, ปีไหน, """
         + _find_nouns(_TIMES),
     ),
     "place": _match_any(
         """wo, wohin, woher, où, d'où, dónde, onde, dove, waar, var, hvor, gdzie, kde, hol, nerede,
-        ở đâu, di mana, где, куда, откуда, в как(?:ом|ой) (?:городе|стране|месте), де, πού""",
+        ở đâu, di mana, где, куда, откуда, в как(?:ом|ой) (?:городе|стране|месте), де, πού,
+        איפה, היכן, לאן, מאין, באיזו (?:עיר|מדינה), באיזה מקום""",
         """どこ, 何処, 哪里, 哪裡, 哪儿, 何[處处], 어디, أين, कहाँ, कहां, ที่ไหน, ที่ใด, เมืองใด, เมืองอะไร, """
         + _find_nouns(_PLACES),
     ),
     "person": _match_any(
         """wer, wen, wem, wessen, qui, quién(?:es)?, quem, chi, wie is, vem, hvem, kto, kdo, ki,
-        kim, siapa, кто, кого, кому, кем, хто, ποιος""",
+        kim, siapa, кто, кого, кому, кем, хто, ποιος, מי""",
         "誰, だれ, 谁, 누[구가], कौन, किसने, ใคร",
     ),
     "name": _match_any(
-        "was, welche[rsnm]?, quoi, quel(?:le)?s?, qué, cosa, qual[ei], co, czym, что, как",
+        "was, welche[rsnm]?, quoi, quel(?:le)?s?, qué, cosa, qual[ei], co, czym, что, как, מה, איזה, איזו",
         "อะไร, อย่างไร, ทำไม, 什[么麼]意思, 什[么麼], 怎[么麼样樣], 哪[种種个個所些], なに, 何, 무엇, क्या, ماذا",
     ),
 }
