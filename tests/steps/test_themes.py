@@ -64,6 +64,20 @@ def test_documents_of_one_subject_are_a_theme(index):
     assert ships.since == ships.until == ""
 
 
+def test_names_are_spelled_as_documents_write_them(index):
+    written = "\n".join(f"{each.title}\n{each.text}" for each in DOCUMENTS)
+    parts = [part for theme in index.themes() for part in theme.name.split(", ")]
+    assert parts
+    assert all(part in written for part in parts)
+
+
+def test_a_term_is_spelled_as_most_chunks_write_it(tmp_path):
+    texts = ("The Orrery turns. An orrery is old.", "Orrery and gear.", "See the Orrery in Verle.")
+    with clew.open(tmp_path / "a.clew", models=models()) as index:
+        index.add([Document(id=str(n), text=text) for n, text in enumerate(texts)])
+        assert "Orrery" in index.themes()[0].name.split(", ")
+
+
 def test_every_chunk_is_in_a_theme_of_each_level(index):
     for level in range(3):
         assert sum(theme.n_chunks for theme in index.themes(level)) == len(DOCUMENTS)

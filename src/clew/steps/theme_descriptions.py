@@ -5,6 +5,7 @@ Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) ov
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,24 +14,27 @@ import numpy as np
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
-from clew.algo.links import Link, expand_ranges
+from clew.algo.links import Link, expand_ranges, neighbours
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
 from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.steps.themes import Rows, Themes, themes
+from clew.text.analyze import term_spans
 from clew.text.analyze import terms as read_terms
+from clew.text.forms import find_base
 from clew.text.quantities import format_count
 from clew.text.questions import refers_back
 from clew.types import Theme, ThemeRelation, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
 _WORDS = 20  # most telling entities, and terms, of a theme
 _NAMES = 3  # of them in its name
+_READ = 3  # chunks that say how a term is written
 _SENTENCES, _RELATIONS = 5, 10
 _CANDIDATES = 60  # sentences
 _PASSAGES = 40  # nearest to a theme's middle, whose sentences may represent it
@@ -63,9 +67,10 @@ def _describe(found: Themes, theme: int) -> Theme:
     dates = sorted(filter(None, (known[row][1] for row in order)))
     parent = int(found.parents[theme])
     sentences = choose_sentences(found, theme, terms, of_terms)
+    telling = _choose_telling(zip([*names, *words], [*weights, *of_terms], strict=True))
     return Theme(
         id=found.ids[theme],
-        name=_make_name(zip([*names, *words], [*weights, *of_terms], strict=True)),
+        name=", ".join(_spell_terms(snapshot, chunks, telling, set(words) - set(names))),
         level=int(found.levels[theme]),
         parent="" if parent < 0 else found.ids[parent],
         children=tuple(found.ids[child] for child in found.children(theme)),
@@ -138,18 +143,38 @@ def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[f
     return [row for row, _ in kept], [weight for _, weight in kept]
 
 
-def _make_name(weighed: Iterable[tuple[str, float]]) -> str:
+def _choose_telling(weighed: Iterable[tuple[str, float]]) -> list[str]:
     """Return the names and terms of most weight, none of which has all words of another."""
     chosen: list[str] = []
     words: list[frozenset[str]] = []
     for name, _ in sorted(weighed, key=lambda pair: -pair[1]):
-        own = frozenset(read_terms(name)) or frozenset([name])
+        own = frozenset(map(find_base, read_terms(name))) or frozenset([name])
         if not any(own <= known or known <= own for known in words):
             chosen.append(name)
             words.append(own)
         if len(chosen) == _NAMES:
             break
-    return ", ".join(chosen)
+    return chosen
+
+
+def _spell_terms(
+    snapshot: Snapshot, chunks: Rows, names: Sequence[str], terms: Collection[str]
+) -> list[str]:
+    """Return names, those that are terms as the first of some chunks with each mostly write it."""
+    layer, link = snapshot.layer("chunk"), snapshot.linked("term", "chunk")
+    spelled: list[str] = []
+    for name in names:
+        rows = snapshot.layer("term").rows([name]) if name in terms else []
+        holding = [np.intersect1d(neighbours(link, row), chunks)[:_READ] for row in rows]
+        spellings = Counter(
+            text[start:end]
+            for each in holding
+            for text in layer.texts(each.tolist())
+            for term, start, end in term_spans(text)
+            if term == name
+        )
+        spelled.append(max(spellings, key=lambda each: spellings[each], default=name))
+    return spelled
 
 
 # -- sentences -------------------------------------------------------------------------------------
