@@ -25,7 +25,10 @@ def match_sorted(
 
 
 def sort_distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct numbers of an array, ascending, in a third of the time of `np.unique`."""
+    """Return the distinct numbers of an array, ascending.
+
+    It takes a third of the time of `np.unique`.
+    """
     ordered = np.sort(values, kind="stable")  # which is quick where two sorted arrays were joined
     is_first = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])

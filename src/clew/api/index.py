@@ -286,11 +286,9 @@ class Index(Adding, Upkeep, Askable):
 
         Raises InputError for another suffix, and where the file cannot be written.
         """
-        from clew.views.themes import check_report, write_report
+        from clew.views.themes import write_report
 
-        snapshot = self.snapshot(where)
-        check_report(Path(path))
-        return write_report(snapshot, Path(path), f"Themes of {self.shown}")
+        return write_report(self.snapshot(where), Path(path), f"Themes of {self.shown}")
 
     @checked
     def export(

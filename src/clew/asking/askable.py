@@ -59,7 +59,7 @@ class Askable:
 
     @abstractmethod
     def list_snapshots(self) -> Sequence[Snapshot]:
-        """Return the newest generations, which together hold all documents."""
+        """Return a snapshot of the newest generation, of shards one for each."""
 
     @_checked
     @asking()

@@ -7,7 +7,7 @@ at 9" and "closes at 18", rooms 12 and 14, adults and children.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,21 +17,17 @@ from clew.filters.validity import find_date
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import term_set
 from clew.text.forms import find_base
+from clew.text.names import MONTH, YEAR
 from clew.text.periods import parse_period
 
 if TYPE_CHECKING:
     from clew.asking.sentences import Sentence
     from clew.types import Evidence, Passage
 
-_MONTHS = (
-    "January|February|March|April|May|June|July|August|September|October|November|December|"
-    "(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\\b\\.?"
-)
-_YEAR = r"(?:1\d|20)\d\d"
 _VALUES = compile_re(
     rf"(?P<date>\d{{4}}-\d\d(?:-\d\d)?"
-    rf"|(?:\d\d?\.? )?(?:{_MONTHS})(?: \d\d?(?:st|nd|rd|th)?\b(?![.,]\d))?(?:,? {_YEAR}\b)?"
-    rf"|(?<=[Ii]n |of ){_YEAR}\b(?![.,]\d))"
+    rf"|(?:\d\d?\.? )?{MONTH}(?: \d\d?(?:st|nd|rd|th)?\b(?![.,]\d))?(?:,? {YEAR}\b)?"
+    rf"|(?<=[Ii]n |of ){YEAR}\b(?![.,]\d))"
     r"|(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty)\b)"
     r"|(?P<name>(?<![.!?] )(?<!^)\b[A-Z][\w'’-]*(?: (?:of |de |van |von )?[A-Z][\w'’-]*)*"
@@ -47,7 +43,7 @@ _Values = tuple[tuple[str, str], ...]  # kinds and texts
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Statement:
     """What a sentence says: values, and words around them."""
 
     values: _Values
@@ -56,7 +52,7 @@ class _Said:
 
 
 @lru_cache(maxsize=1 << 10)
-def _read_sentence(text: str) -> _Said:
+def _read_sentence(text: str) -> _Statement:
     values: list[tuple[str, str]] = []
     rest = list(text)
     for match in _VALUES.finditer(text):
@@ -66,7 +62,7 @@ def _read_sentence(text: str) -> _Said:
             start += len(head) + 1
         rest[start:end] = " " * (end - start)
         values.append((str(match.lastgroup), " ".join(text[start:end].split())))
-    return _Said(tuple(values), _read_words("".join(rest)) - _HEDGES, _read_words(text))
+    return _Statement(tuple(values), _read_words("".join(rest)) - _HEDGES, _read_words(text))
 
 
 def _read_words(text: str) -> frozenset[str]:
@@ -96,7 +92,7 @@ def find_difference(
     return own[0][1], others[0][1]
 
 
-def _find_own(sentence: _Said, other: _Said) -> _Values:
+def _find_own(sentence: _Statement, other: _Statement) -> _Values:
     """Return the values of a sentence that another one lacks."""
     return tuple(
         (kind, text)
@@ -116,10 +112,10 @@ def _drop_one_sided_dates(own: _Values, others: _Values) -> _Values:
 def _are_parallel(one: str, other: str) -> bool:
     """Say whether titles are of two things of a kind: "Lake Vann" and "Lake Myr"."""
     words, others = one.split(), other.split()
-    pairs = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
-    return len(words) == len(others) > len(pairs) == 1 and all(
-        word[:1].isupper() for word in pairs[0]
-    )
+    if len(words) != len(others) or len(words) == 1:
+        return False
+    unlike = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    return len(unlike) == 1 and all(word[:1].isupper() for word in unlike[0])
 
 
 def _are_about_the_same(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
@@ -144,8 +140,7 @@ def add_difference(
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
     """
-    differing = _find_differing(question, quotes[0], sentences, passages) if quotes else iter(())
-    difference = next(differing, None)
+    difference = _find_differing(question, quotes[0], sentences, passages) if quotes else None
     if difference is None:
         return list(quotes), ""
     other, *values = difference
@@ -164,8 +159,8 @@ def add_difference(
 
 def _find_differing(
     question: str, first: Quote, sentences: Sequence[Sentence], passages: Sequence[Passage]
-) -> Iterator[tuple[Quote, str, str]]:
-    """Yield the sentences of other documents that differ from a quote, and the two values."""
+) -> tuple[Quote, str, str] | None:
+    """Return the first sentence of another document that differs from a quote, and both values."""
     end = first.end - first.passage.start
     ends = (s.parts[-1] for s in sentences if s.end == end and passages[s.place] is first.passage)
     sentence = first.passage.title, next(ends, first.text)
@@ -179,4 +174,5 @@ def _find_differing(
         values = find_difference(question, sentence, (passage.title, each.said))
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
-            yield Quote(passage, a, b, first.probability), *values
+            return Quote(passage, a, b, first.probability), *values
+    return None

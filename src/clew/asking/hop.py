@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from clew.algo.topk import top_k
 from clew.errors import InputError
 from clew.steps.threads import find_mentions
 from clew.text.keys import name_key
+from clew.text.patterns import parse_range
 from clew.types import Evidence, Path, Step
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.snapshot import Snapshot
 
-_RANGE = re.compile(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)  # of a document, as ids have it
 _TITLE = 2.0  # times what a mention gives: the passage is about the entity
 _MOST_MENTIONS = 100_000  # of the start's entities that are looked at, those of rare ones first
 
@@ -71,13 +70,12 @@ def _find_start(start: str, snapshot: Snapshot) -> tuple[NDArray[np.intp], NDArr
 
 def _find_chunks(start: str, snapshot: Snapshot) -> NDArray[np.intp]:
     """Return the chunks of a document, or those that have characters of its range."""
-    ranged = _RANGE.fullmatch(start)
-    [whole, part] = snapshot.layer("document").rows([start, ranged[1] if ranged else start])
+    name, first, end = parse_range(start) or (start, 0, 0)
+    [whole, part] = snapshot.layer("document").rows([start, name])
     chunks = snapshot.layer("chunk").columns
-    own = np.flatnonzero(chunks["document"] == (whole if whole >= 0 else part))
-    if whole >= 0 or part < 0 or ranged is None:
-        return own if whole >= 0 else own[:0]
-    first, end = int(ranged[2]), int(ranged[3])
+    if whole >= 0:
+        return np.flatnonzero(chunks["document"] == whole)
+    own = np.flatnonzero(chunks["document"] == part)  # none where there is no such document
     return own[(chunks["start"][own] < end) & (chunks["end"][own] > first)]
 
 
@@ -112,12 +110,14 @@ def _build_paths(
     units = find_mentions(snapshot, pairs)
     from_ = Step(layer="query", id="", text=start)
     reason = "the start" if is_entity else "named at the start"
-    paths = []
+    stops: list[list[steps.UnreadStep]] = []
     for chunk, entity in pairs:
-        stops = [steps.UnreadStep("entity", entity, reason)]
-        if (chunk, entity) in units:
-            stops.append(steps.UnreadStep("unit", units[chunk, entity], "mentions it"))
-        holds = "holds it" if len(stops) > 1 else "is titled so"
-        stops.append(steps.UnreadStep("chunk", chunk, holds))
-        paths.append(Path((from_, *steps.read_steps(snapshot, stops)), float(scores[chunk])))
-    return tuple(paths)
+        unit = units.get((chunk, entity))
+        mention = [] if unit is None else [steps.UnreadStep("unit", unit, "mentions it")]
+        end = steps.UnreadStep("chunk", chunk, "holds it" if mention else "is titled so")
+        stops.append([steps.UnreadStep("entity", entity, reason), *mention, end])
+    read = iter(steps.read_steps(snapshot, [stop for each in stops for stop in each]))
+    return tuple(
+        Path((from_, *(next(read) for _ in each)), float(scores[chunk]))
+        for each, (chunk, _) in zip(stops, pairs, strict=True)
+    )

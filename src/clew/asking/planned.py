@@ -26,7 +26,7 @@ _AROUND = 8  # tokens of a prompt beside its words
 
 @dataclass(frozen=True, slots=True)
 class _UnpaidLLM:
-    """An LLM of which only what the ledger has is given; `missing` has the other prompts."""
+    """An LLM that replies from the ledger alone, and keeps the prompts that would be paid for."""
 
     inner: Conversation
     missing: dict[tuple[str, str], Prompt] = field(default_factory=dict)

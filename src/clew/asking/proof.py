@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,8 +46,10 @@ def build_proof(answer: Answer, snapshots: Sequence[Snapshot]) -> Proof:
 
 
 def _prove_quotes(answer: Answer, snapshots: Sequence[Snapshot]) -> Iterator[ProvedQuote]:
+    documents = _find_documents((each.document_id for each in answer.citations), snapshots)
+    hashes = {name: hash_text(each.text) for name, each in documents.items()}
     for cited in answer.citations:
-        document = _find_document(cited.document_id, snapshots)
+        document = documents.get(cited.document_id)
         if document is None or document.text[cited.start : cited.end] != cited.quote:
             changed = f"the document {cited.document_id!r:.200} changed since the answer was given"
             raise InputError(f"{changed}: ask again")
@@ -62,7 +64,7 @@ def _prove_quotes(answer: Answer, snapshots: Sequence[Snapshot]) -> Iterator[Pro
             start=cited.start,
             end=cited.end,
             quote=cited.quote,
-            sha256=hash_text(document.text),
+            sha256=hashes[cited.document_id],
         )
 
 
@@ -71,12 +73,14 @@ def hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _find_document(document_id: str, snapshots: Sequence[Snapshot]) -> Document | None:
+def _find_documents(names: Iterable[str], snapshots: Sequence[Snapshot]) -> dict[str, Document]:
+    """Return the documents of some ids that are there, each by its id."""
+    wanted = list(dict.fromkeys(names))
+    documents: dict[str, Document] = {}
     for snapshot in snapshots:
-        [row] = snapshot.layer("document").rows([document_id])
-        if row >= 0:
-            return snapshot.documents([row])[0]
-    return None
+        rows = [row for row in snapshot.layer("document").rows(wanted) if row >= 0]
+        documents |= {each.id: each for each in snapshot.documents(rows)}
+    return documents
 
 
 def read_proof(path: str | Path) -> Proof:
@@ -95,7 +99,9 @@ def read_proof(path: str | Path) -> Proof:
 
 def verify_proof(proof: Proof, snapshots: Sequence[Snapshot]) -> Verified:
     """Return for each quote of a proof whether it stands in the documents of some generations."""
-    quotes = tuple(_verify_quote(each, snapshots) for each in proof.quotes)
+    documents = _find_documents((each.document_id for each in proof.quotes), snapshots)
+    hashes = {name: hash_text(each.text) for name, each in documents.items()}
+    quotes = tuple(_verify_quote(each, documents, hashes, snapshots) for each in proof.quotes)
     unsupported = tuple(_find_unsupported(proof))
     return Verified(
         question=proof.question,
@@ -107,8 +113,13 @@ def verify_proof(proof: Proof, snapshots: Sequence[Snapshot]) -> Verified:
     )
 
 
-def _verify_quote(proved: ProvedQuote, snapshots: Sequence[Snapshot]) -> VerifiedQuote:
-    document, start, end = _find_document(proved.document_id, snapshots), proved.start, proved.end
+def _verify_quote(
+    proved: ProvedQuote,
+    documents: Mapping[str, Document],
+    hashes: Mapping[str, str],
+    snapshots: Sequence[Snapshot],
+) -> VerifiedQuote:
+    document, start, end = documents.get(proved.document_id), proved.start, proved.end
     state = "stands"
     if not proved.quote.strip() or document is None or document.text[start:end] != proved.quote:
         own = [] if document is None else [document]
@@ -132,7 +143,7 @@ def _verify_quote(proved: ProvedQuote, snapshots: Sequence[Snapshot]) -> Verifie
         section=document.section_at(start),
         page=document.pages_of(start, end)[0],
         line=document.line_at(start),
-        is_changed=hash_text(document.text) != proved.sha256,
+        is_changed=(hashes.get(document.id) or hash_text(document.text)) != proved.sha256,
     )
 
 

@@ -89,7 +89,10 @@ def _read_stored(
 
 
 def _is_cut_inside(text: str, spans: Sequence[Span]) -> bool:
-    """Say whether a sentence ends inside a line with no mark: it was too long in its document."""
+    """Say whether a part of a sentence is stored, which was too long to be one row.
+
+    It ends inside a line, without a mark.
+    """
     return any(
         text[end - 1].isalnum() and "\n" not in text[end:start]
         for (_, end), (start, _) in pairwise(spans)

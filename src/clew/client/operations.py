@@ -431,7 +431,7 @@ def read_entity(
 def read_themes(
     at: str, /, level: int = 0, *, parent: str = "", where: str = ""
 ) -> Operation[list[Theme]]:
-    """Return the themes of a level, or the parts of one by its id, the largest first.
+    """Return the themes of a level, or those into which `parent` is parted, the largest first.
 
     Level 0 has the widest.
     """

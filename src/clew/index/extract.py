@@ -325,7 +325,10 @@ class GraphTask:
     kind: ClassVar[str] = GRAPH
 
     def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:
-        """Return the prompt for some chunks; for what they lack, if replies `before` gave parts."""
+        """Return the prompt for some chunks, or for what earlier replies missed in them.
+
+        `before` are the parts that those gave.
+        """
         corpus = self.corpus
         taken = before and [self.read(*each) for each in zip(before, rows, strict=True)]
         return graph_prompt([corpus.texts[r] for r in rows], [corpus.hints[r] for r in rows], taken)

@@ -68,7 +68,7 @@ def list_prompts() -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FolderWording:
-    """The prompts of a user's folder, as a `Wording`."""
+    """Prompts that a user wrote in a folder, in place of Clew's own."""
 
     parts: Mapping[str, Parts]  # by the name of Clew's prompt
 

@@ -49,7 +49,10 @@ _MOST_KEPT = 4096  # themes whose description is kept
 
 
 def describe_themes(snapshot: Snapshot, rows: Iterable[int]) -> list[Theme]:
-    """Return themes by their rows. The descriptions of a snapshot's last 4,096 are kept."""
+    """Return the descriptions of themes, by their rows.
+
+    Those of the last 4,096 of a snapshot are kept.
+    """
     return list(map(snapshot.get(_DESCRIBE), rows))
 
 

@@ -64,7 +64,10 @@ class Themes:
         return [c for c in np.flatnonzero(self.parents == theme).tolist() if self.sizes[c]]
 
     def of_level(self, level: int) -> list[int]:
-        """Return the themes of a level, and those above it that have none below, largest first."""
+        """Return the rows of the themes of a level, the largest first.
+
+        A theme above that level is among them where it has no parts.
+        """
         whole = ~np.isin(np.arange(len(self)), self.parents[self.sizes > 0])
         wanted = (self.levels == level) | ((self.levels < level) & whole)
         rows = np.flatnonzero(wanted & (self.sizes > 0))

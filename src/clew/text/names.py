@@ -21,24 +21,24 @@ from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
 
-_MONTH = (
+MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_YEAR = r"(?:1\d{3}|20\d{2})"
+YEAR = r"(?:1\d{3}|20\d{2})"
 _DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
 _DATE = compile_re(
     r"(?=[\dJFMASOND])(?:"  # where a date can begin
-    rf"\b{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?\b"
-    rf"|\b{_MONTH} {_DAY}(?:,? {_YEAR})?\b"
-    rf"|\b{_MONTH},? {_YEAR}\b"
-    rf"|\b{_YEAR}-\d{{2}}-\d{{2}}\b"
-    rf"|(?:\b|(?<={_DENSE})){_YEAR}(?:[–/-]\d{{2,4}})?(?:s?\b|(?={_DENSE}))"
+    rf"\b{_DAY}(?: of)? {MONTH}(?:,? {YEAR})?\b"
+    rf"|\b{MONTH} {_DAY}(?:,? {YEAR})?\b"
+    rf"|\b{MONTH},? {YEAR}\b"
+    rf"|\b{YEAR}-\d{{2}}-\d{{2}}\b"
+    rf"|(?:\b|(?<={_DENSE})){YEAR}(?:[–/-]\d{{2,4}})?(?:s?\b|(?={_DENSE}))"
     r"|\b\d{1,4} (?:BCE?|AD|CE)\b"
     r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b)"
 )
-_YEAR_BEFORE = compile_re(rf"\b({_YEAR}) $")  # "1920 Summer Olympics"
+_YEAR_BEFORE = compile_re(rf"\b({YEAR}) $")  # "1920 Summer Olympics"
 _QUOTED = compile_re(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
     r"|「([^」\n]{2,80})」|『([^』\n]{2,80})』|《([^》\n]{2,80})》"

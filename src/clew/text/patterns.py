@@ -1,9 +1,24 @@
-"""Ids that a pattern names."""
+"""Ids that a pattern names, and what the id of a range says."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+
+from clew.runtime.lazy import compile_re
+
+_RANGE = compile_re(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
+
+
+def parse_range(name: str) -> tuple[str, int, int] | None:
+    """Return the document and the characters of a range by its id, None for another id.
+
+    >>> parse_range("notes/a.md:8-720")
+    ('notes/a.md', 8, 720)
+    """
+    ranged = _RANGE.fullmatch(name)
+    return None if ranged is None else (ranged[1], int(ranged[2]), int(ranged[3]))
 
 
 def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:

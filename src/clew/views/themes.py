@@ -25,7 +25,7 @@ _STYLE = "body{max-width:50em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-s
 
 
 def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
-    """Return the themes of a level, and those above it that have no parts, the largest first."""
+    """Return the themes of a level, the largest first; one above it without parts is among them."""
     return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
 
 
@@ -35,19 +35,14 @@ def find_theme(snapshot: Snapshot, name: str) -> Theme | None:
     return None if row < 0 else describe_themes(snapshot, [row])[0]
 
 
-def check_report(path: Path) -> None:
-    """Raise InputError where the suffix of a report is none that can be written."""
-    if path.suffix.lower() not in _SUFFIXES:
-        raise InputError(f"a report of themes ends with .md or .html, and {path} does not")
-
-
 def write_report(snapshot: Snapshot, path: Path, title: str) -> int:
     """Write a report of all themes of an index to a file, and return how many it has.
 
     Every text in it comes from documents, and is escaped. Raises InputError for another suffix,
     and where the file cannot be written.
     """
-    check_report(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"a report of themes ends with .md or .html, and {path} does not")
     levels = themes(snapshot)
     rows = [row for row in range(len(levels)) if levels.sizes[row]]
     described = dict(

@@ -125,7 +125,7 @@ def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
 
 
 def search_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return a row per setting: what a search cost, and the mean size of the context."""
+    """Return for each setting what a search cost, and the mean size of the context."""
     rows = _spending("search", [(s.label, s.search) for s in summaries])
     sizes = [s.context_tokens for s in summaries]
     column = ["context tokens", *(_NONE if size is None else f"{size:.0f}" for size in sizes)]
@@ -133,12 +133,12 @@ def search_cost(summaries: Sequence[Summary]) -> Rows:
 
 
 def answer_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return a row per setting: what an answer cost, without the search."""
+    """Return for each setting what an answer cost, without the search."""
     return _spending("answer", [(s.label, s.answer) for s in summaries])
 
 
 def judge_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return a row per setting: what it cost to judge an answer."""
+    """Return for each setting what it cost to judge an answer."""
     return _spending("judge", [(s.label, s.judge) for s in summaries])
 
 
@@ -234,7 +234,7 @@ def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) ->
 
 
 def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Rows:
-    """Return a row per setting: seconds at median and 95th percentile, and the mean cost."""
+    """Return for each setting the seconds at median and 95th percentile, and the mean cost."""
     if all(spent is None for _, spent in settings):
         return []
     columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]

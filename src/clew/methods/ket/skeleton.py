@@ -40,7 +40,7 @@ class Skeleton:
     def find_nearest(
         self, snapshot: Snapshot, query: steps.Query, k: int
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the rows and cosines of the `k` entities nearest to the query, best first.
+        """Return the `k` entities nearest to the query, best first: their rows and cosines.
 
         An entity's vector is the mean of those of its descriptions, else that of its name.
         """

@@ -4,7 +4,6 @@
 argument each, and exactly these fields. What they find are documents, or parts of long ones.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -22,6 +21,7 @@ from clew.server.endpoints import Access
 from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped
+from clew.text.patterns import parse_range
 from clew.types import Citation, Document, Evidence, Hit, Passage, ShortAnswer, Step
 from clew.wire.refusals import no_such_resource
 
@@ -30,7 +30,6 @@ LONG = 24_000  # characters, some 6,000 tokens: of a longer document a part is f
 _MOST = 10  # results of a search
 _MOST_THEMES = 20
 _READ = 20  # hits that are looked at for these
-_RANGE = re.compile(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +190,12 @@ def _find_range(scoped: Scoped, name: str) -> tuple[Document, int, int]:
 
     A document may have an id that looks like a range of another one: then it is that document.
     """
-    ranged = _RANGE.fullmatch(name)
+    ranged = parse_range(name)
     if ranged is None or scoped.find_document(name) is not None:
         document = _document(scoped, name)
         return document, 0, len(document.text)
-    document = _document(scoped, ranged[1])
-    start, end = int(ranged[2]), int(ranged[3])
+    name_of_document, start, end = ranged
+    document = _document(scoped, name_of_document)
     if not start <= end or start > len(document.text):
         raise InputError(f"{name!r:.200} is no range of the {len(document.text):,} characters")
     return document, start, end

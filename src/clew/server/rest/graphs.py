@@ -31,13 +31,13 @@ class GraphQuery(QueryParameters):
 
 
 class EntitiesQuery(Part):
-    """Which entities are listed."""
+    """A part of the names of the entities that are listed."""
 
     find: str = Field("", max_length=1_000, description="a part of a name")
 
 
 class ThemesQuery(Part):
-    """Which themes are listed."""
+    """The level of the themes that are listed, or the theme whose parts are."""
 
     level: Whole = Field(0, ge=0, le=9, description="0 for the widest, 1 for their parts")
     parent: str = Field("", max_length=100, description="instead the parts of this theme, by id")
@@ -47,7 +47,7 @@ class ThemesQuery(Part):
 
 
 class AliasQuery(QueryParameters):
-    """Which name is to stand for itself again."""
+    """The name that is to stand for itself again."""
 
     name: str = Field(min_length=1, max_length=1_000, description="the name")
 
