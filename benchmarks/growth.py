@@ -2,12 +2,12 @@
 
     python benchmarks/growth.py [--sizes 10000,100000] [--index FOLDER] [--triples] [--for NAMES]
 
-Passages are made (`benchmarks/run.py`), about 100 words each, and words are hashed in place of a
-model. For each size an index is built, questions are asked by each method, six documents are added
-one by one, and the questions are asked again ("edited"), every step in a process of its own.
-Seconds and milliseconds are of CPU, medians of five documents (the first one begins a base of
-edits) and of the questions; the first question is that of a process that has just opened the index,
-wall time. Memory is the most that was resident,
+Passages are made (`benchmarks/run.py`), about 100 words each. Words are hashed in place of a model,
+and a vector of each is stored, as the default model's are. For each size an index is built,
+questions are asked by each method, six documents are added one by one, and the questions are asked
+again ("edited"), every step in a process of its own. Seconds and milliseconds are of CPU, medians
+of five documents (the first one begins a base of edits) and of the questions; the first question is
+that of a process that has just opened the index, wall time. Memory is the most that was resident,
 mapped files included, and what is the process's own. A million takes an hour, 13 GB of disk and 7
 of memory. `--index FOLDER` asks an index that is there; `--triples` extracts those of names in one
 sentence; `--for` names the methods that the index is made for. MB are those that a document writes.
@@ -28,6 +28,7 @@ from common import in_process, peak_mb
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 METHODS = ("dense", "hybrid", "pagerank", "walk", "clue", "auto")
+OVER_TRIPLES = ("ket", "bubble", "agrag")
 N_QUESTIONS = 20
 
 
@@ -98,14 +99,14 @@ def _more(folder: Path, _size: int, _options: argparse.Namespace) -> dict[str, A
     }
 
 
-def _ask(folder: Path, size: int, _options: argparse.Namespace) -> dict[str, Any]:
+def _ask(folder: Path, size: int, options: argparse.Namespace) -> dict[str, Any]:
     import clew
 
     questions = _made(size)[1][: N_QUESTIONS + 1] if size <= 100_000 else _made(1_000)[1]
     figures: dict[str, Any] = {}
     began = time.perf_counter()
     with clew.open(folder, models=_models()) as index:
-        for method in METHODS:
+        for method in (*METHODS, *(OVER_TRIPLES if options.triples else ())):
             index.search(questions[0], method=method)
             first = time.perf_counter() - began
             spent = []
@@ -137,9 +138,9 @@ def _made(size: int) -> tuple[list[Any], list[str]]:
 
 
 def _models() -> Any:  # noqa: ANN401 -- clew.models.Models
-    from run import _hashed
+    from clew.testing import HashTokenEmbedder, models
 
-    return _hashed()
+    return models(HashTokenEmbedder(384))
 
 
 def _written() -> int:

@@ -294,7 +294,10 @@ def test_tokens_are_kept_with_late_vectors_only(vectors):
         else:
             unit = snapshot.layer("unit").texts([3])[0]
             assert unit == "Mira Toll was born in Bakken."
-            assert len(snapshot.layer("unit").tokens(3)) == 4  # none of "was" and "in"
+            units = snapshot.layer("unit")
+            assert len(units.tokens(3)) == 4  # none of "was" and "in"
+            together = [vectors.tolist() for vectors in units.token_vectors([3, 0, 3])]
+            assert together == [units.tokens(row).tolist() for row in (3, 0, 3)]
 
 
 WORDS = st.sampled_from(

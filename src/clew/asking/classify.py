@@ -226,7 +226,7 @@ def _stored_vectors(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
     owners = layer.columns["document"]  # ascending
     rows = list(range(*np.searchsorted(owners, [document, document + 1]).tolist()))
     if snapshot.recipe.get("vectors") == "late":
-        return np.concatenate([layer.tokens(row) for row in rows])
+        return np.concatenate(layer.token_vectors(rows))
     return np.asarray(layer.vectors[rows])
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo import coding
+from clew.algo.links import expand_ranges
 from clew.errors import MissingLayer
 from clew.generation.assemble import select_prefix
 from clew.generation.rows import SomeRows
@@ -40,8 +41,12 @@ if TYPE_CHECKING:
 _MOST_DOCUMENTS = 4_096  # whose texts stay in memory
 _MOST_FOUND = 1_024  # ids whose rows do
 _AT_ONCE = 256  # rows whose documents are read at once
+_NO_TOKENS = "this index was built without token vectors"
 _MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
-_MOST_TOKENS = 32  # chunks whose tokens do: the sentences of one are read one after the other
+
+
+def _rows(rows: Sequence[int]) -> Rows:
+    return np.asarray(rows, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,6 @@ class Parts:
     view: View
     some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
     _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
-    _tokens: Once[tuple[str, int]] = field(default_factory=lambda: Once(_MOST_TOKENS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
 
@@ -121,17 +125,21 @@ class Parts:
             raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
         return self.vectors(parts, rows)
 
-    def tokens(self, layer: str, row: int) -> NDArray[np.float32]:
-        """Return the stored token vectors of a stored chunk or statement."""
-        return self._tokens.get((layer, row), lambda: self._read_tokens(layer, row))
+    def tokens(
+        self, layer: str, rows: Rows, within: tuple[Rows, Rows] | None = None
+    ) -> list[NDArray[np.float32]]:
+        """Return the token vectors of stored chunks or statements, of each those `within` a range.
 
-    def _read_tokens(self, layer: str, row: int) -> NDArray[np.float32]:
+        All are decoded at once. Raises MissingLayer where the index has none.
+        """
         ragged = self.open_ragged(layer, "n_stored")
-        array = ragged.row(row)
-        if array is None:
-            raise MissingLayer("this index was built without token vectors")
         bits = schema.vector_bits(ragged.name, self.view.recipe)
-        return coding.decode(array, self.dimension, bits)
+        vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(rows)
+        for places, codes, lengths in ragged.read_rows(rows, within):
+            decoded = coding.decode(codes, self.dimension, bits)
+            for place, own in zip(places, np.split(decoded, lengths.cumsum()[:-1]), strict=True):
+                vectors[place] = own
+        return vectors
 
     def text(self, layer: str, count: str, row: int) -> str:
         """Return a text that is kept with a stored row; `count` names the column of its length."""
@@ -170,6 +178,29 @@ class Ragged:
         """Whether every range is."""
         return not any(begins[-1] for _, begins in self.parts)
 
+    def read_rows(
+        self, rows: Rows, within: tuple[Rows, Rows] | None
+    ) -> Iterator[tuple[list[int], NDArray[Any], Rows]]:
+        """Yield the places among `rows` of those of one segment, their ranges joined, and lengths.
+
+        Of each row only what is `within` a first and a last place of its range is read.
+        """
+        owners = np.searchsorted(self.ends, rows, side="right")
+        if len(rows) and owners.max() >= len(self.parts):
+            raise MissingLayer(_NO_TOKENS)
+        for owner in dict.fromkeys(owners.tolist()):
+            segment, begins = self.parts[owner]
+            places = np.flatnonzero(owners == owner)
+            local = rows[places] - (int(self.ends[owner]) - (len(begins) - 1))
+            starts, stops = begins[local], begins[local + 1]
+            if within is not None:
+                starts, stops = starts + within[0][places], starts + within[1][places]
+            if isinstance(segment, MappedSegment):  # of which only these rows are looked at
+                array = segment.verify_ranges(self.name, starts, stops)
+            else:
+                array = segment[self.name]
+            yield places.tolist(), array[expand_ranges(starts, stops)[1]], stops - starts
+
     def row(self, stored: int) -> NDArray[Any] | None:
         """Return the range of a stored row, or None if no segment has such an array."""
         i = int(np.searchsorted(self.ends, stored, side="right"))
@@ -207,7 +238,10 @@ class _StoredLayer:
         raise MissingLayer(f"the layer {self._name!r} has no vectors")
 
     def tokens(self, row: int) -> NDArray[np.float32]:
-        raise MissingLayer(f"the layer {self._name!r} has no token vectors (row {row})")
+        return self.token_vectors([row])[0]
+
+    def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
+        raise MissingLayer(f"the layer {self._name!r} has no token vectors (rows {list(rows)})")
 
 
 class _Documents(_StoredLayer):
@@ -305,8 +339,8 @@ class _SameRanges(_Ranges):
 
 
 class _Chunks(_Ranges):
-    def tokens(self, row: int) -> NDArray[np.float32]:
-        return self._parts.tokens("chunk", self._parts.stored_row("chunk", row))
+    def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
+        return self._parts.tokens("chunk", self._parts.assembly.stored_rows("chunk", _rows(rows)))
 
 
 class _Units(_Ranges):
@@ -356,13 +390,26 @@ class _Units(_Ranges):
 
         return self._parts.vectors([*sentences, *statements], SomeRows(len(self), either))
 
-    def tokens(self, row: int) -> NDArray[np.float32]:
-        statement = self._parts.stored_row("unit.statement", row)
-        if statement >= 0:
-            return self._parts.tokens("statement", statement)
-        chunk = self._parts.stored_row("chunk", self._value("chunk", row))
-        tokens = self._parts.tokens("chunk", chunk)
-        return tokens[self._value("first_token", row) : self._value("last_token", row)]
+    def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
+        assembly, units = self._parts.assembly, _rows(rows)
+        statements = assembly.stored_rows("unit.statement", units)
+        made = np.flatnonzero(statements >= 0)
+        if len(made) == len(units):
+            return self._parts.tokens("statement", statements)
+        if "first_token" not in self._columns:
+            raise MissingLayer(_NO_TOKENS)
+        ranges = np.flatnonzero(statements < 0)
+        chunk, first, last = (
+            assembly.values(f"unit.{name}", units[ranges])
+            for name in ("chunk", "first_token", "last_token")
+        )
+        stored = assembly.stored_rows("chunk", chunk)
+        own = self._parts.tokens("chunk", stored, (first, last))
+        vectors = dict(zip(ranges.tolist(), own, strict=True))
+        if len(made):
+            own = self._parts.tokens("statement", statements[made])
+            vectors |= dict(zip(made.tolist(), own, strict=True))
+        return [vectors[i] for i in range(len(units))]
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_]:
         places = np.arange(*rows.indices(len(self)))

@@ -30,7 +30,9 @@ def lazy(
     def find(name: str) -> object:
         if name in places:
             module, own = places[name]
-            return getattr(import_module(module), own)
+            value = getattr(import_module(module), own)
+            setattr(sys.modules[package], name, value)  # it is looked up once
+            return value
         return _find_renamed(package, renamed or {}, name)
 
     return find

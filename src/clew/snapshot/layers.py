@@ -53,6 +53,10 @@ class Layer(Protocol):
         """Return a chunk's or unit's stored token vectors, (n, d) nearly of length one."""
         ...
 
+    def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
+        """Return those of several chunks or units, read at once."""
+        ...
+
 
 class DocumentLayer(Layer, Protocol):
     """The documents, which have more to them than a text."""

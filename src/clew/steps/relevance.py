@@ -73,7 +73,7 @@ class Coverage:
     def _match_vectors(self, layer: str, rows: Sequence[int]) -> NDArray[np.float32]:
         tokens = self._query.tokens
         assert tokens is not None  # noqa: S101 -- only called where is_late is true
-        read = self._match(tokens, [self._snapshot.layer(layer).tokens(row) for row in rows])
+        read = self._match(tokens, self._snapshot.layer(layer).token_vectors(rows))
         return self._match_codes(read, rows) if layer == "chunk" else read
 
     def _match_codes(self, read: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
