@@ -40,7 +40,7 @@ def only(path, **limits):
         ("text_characters=9", "a.txt", "The ice held.", "holds more than 9 characters of text"),
         ("text_characters=9", "a.csv", "id,text\n1,The ice held on\n", "a field of more than 9 ch"),
         ("line_characters=50", "a.jsonl", '{"text": "' + "x" * 60 + '"}', "has more than 50 char"),
-        ("nesting=9", "a.html", "<div>" * 10 + "ice", "has more than 9 elements in each other"),
+        ("nesting=9", "a.html", "<div>" * 10 + "ice", "has more than 9 elements inside each other"),
         ("nesting=9", "a.eml", HTML_MAIL, "than 9 el"),
         ("attributes=9", "a.html", MANY, "an element of more than 9 attr"),
     ],

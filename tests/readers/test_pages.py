@@ -54,8 +54,15 @@ FRAMES = [
     '<div class="big sidebar"><ul><li>b</ul></div><p>a</p>',
     f"<table><tr><td>{STEP}</td></tr></table><p>a</p>",
     f"<div><p>Back: {STEP}</p></div><p>a</p>",
+    '<ul class="menu mainmenu"><li><a href="a">Home</a><li><a href="b">About</a></ul><p>a</p>',
     "<b>Next:</b> <a>Yarn</a> <b>Up:</b> <a>Top</a><hr><p>a</p>",
 ]
+
+
+def test_a_menu_of_dishes_and_a_large_drawing_are_read(document):
+    """Only a menu of links is none of the text, and a drawing's shapes are closed."""
+    page = '<div class="menu"><p>Soup, 4 crowns</p></div><svg>' + "<path d='M1'/>" * 12_000
+    assert document("a.html", f"{page}</svg><p>a</p>").text == "Soup, 4 crowns\n\na"
 
 
 @pytest.mark.parametrize("page", FRAMES)

@@ -43,6 +43,7 @@ _FRAMES = frozenset(
     "footer headerlink mw-editsection nav navbar navbox navfooter navheader navigation page-footer "
     "related sidebar sphinxsidebar".split()
 )  # classes and ids of what stands around a page
+_MENUS = frozenset("mainmenu menu menubar submenu topmenu".split())  # classes of lists of links
 _TEXT_ITSELF = "main, article, [role=main], h1"  # nothing that holds one of these is a frame
 _NEVER_FRAMES = frozenset("article body h1 html main pre".split())
 _HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
@@ -84,9 +85,10 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*")
 _FEW_TAGS = 1_000  # of which none can take long
 _OF_TEXT = frozenset("b big code em font i s small strike strong tt u".split())
 _EQUAL = 3  # elements with equal tags that are opened anew
-_TIMES_AGAIN = 100  # times as many as may stand in each other are opened anew
+_TIMES_AGAIN = 100  # times as many as may stand inside each other are opened anew
 _LONG_TAG = re.compile(r"<[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*'){8192,}")
 _VALUE = re.compile(r"\"[^\"]*\"|'[^']*'")
+_SHAPES = frozenset("circle ellipse image line path polygon polyline rect stop use".split())
 _UNCLOSED = frozenset(
     "area base body br col colgroup dd dt embed head hr html img input li link meta option p param "
     "rp rt source tbody td tfoot th thead tr track wbr".split()
@@ -140,7 +142,7 @@ def _drop_hidden(tree: LexborHTMLParser) -> int:
 def _parse_page(page: str, limits: ReadingLimits) -> LexborHTMLParser:
     """Return the tree of a page.
 
-    Raises LimitMet where elements stand deeper in each other, or have more attributes, than any
+    Raises LimitMet where elements stand deeper inside each other, or have more attributes, than any
     page needs: to parse them takes the square of their number.
     """
     if page.count("<") > min(limits.nesting, _FEW_TAGS):
@@ -152,21 +154,25 @@ def _parse_page(page: str, limits: ReadingLimits) -> LexborHTMLParser:
 
 
 def _check_depth(page: str, limits: ReadingLimits) -> None:
-    """Raise LimitMet where elements stand too deep in each other.
+    """Raise LimitMet where elements stand too deep inside each other.
 
     Those are counted that must be closed. What is made of text, such as `<b>`, is opened anew in
     every block behind it until it is closed, three times at most for tags that are equal.
     """
-    depth = again = 0
+    depth = again = shapes = 0
     open_: dict[str, list[str]] = defaultdict(list)  # tags of elements for text, by their names
     counts: Counter[str] = Counter()
     n_open = 0  # of those, as many as are opened anew
     for match in _TAG.finditer(page):
         name = match[2].lower()
-        if name not in _UNCLOSED:
+        if name in _SHAPES and match[0].endswith("/"):  # closed, if it is in a drawing
+            shapes += 1
+            if shapes > _TIMES_AGAIN * limits.nesting:
+                raise LimitMet(f"has {limits.more_than('nesting', 'hundred shapes')}")
+        elif name not in _UNCLOSED:
             depth = max(depth - 1, 0) if match[1] else depth + 1
             if depth > limits.nesting:
-                raise LimitMet(f"has {limits.more_than('nesting', 'elements in each other')}")
+                raise LimitMet(f"has {limits.more_than('nesting', 'elements inside each other')}")
         if name not in _OF_TEXT:
             again += n_open
             if again > _TIMES_AGAIN * limits.nesting:
@@ -343,6 +349,9 @@ def _is_frame(node: LexborNode, steps: Counter[int]) -> bool:
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".casefold().split()
     if attributes.get("role") in _ROLES or not _FRAMES.isdisjoint(names):
         return node.css_first(_TEXT_ITSELF) is None
+    if not _MENUS.isdisjoint(names):
+        n_linked = sum(len(link.text(strip=True)) for link in node.css("a[href]"))
+        return n_linked >= _LINKED * len(node.text(strip=True))
     if steps[node.mem_id] < 2 or len(node.text(strip=True)) > _MAX_STEPS:
         return False
     return node.css_first("h1, h2, h3, h4, h5, h6") is None  # else it is a short page
