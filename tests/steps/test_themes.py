@@ -78,6 +78,16 @@ def test_a_term_is_spelled_as_most_chunks_write_it(tmp_path):
         assert "Orrery" in index.themes()[0].name.split(", ")
 
 
+def test_the_head_of_every_page_tells_nothing(tmp_path):
+    """Its words name no theme, and its sentence represents none."""
+    head = "Swift Tools, the shop that everybody in this town knows and likes."
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add([Document(id=each.id, text=f"{head}\n\n{each.text}") for each in DOCUMENTS])
+        for theme in index.themes():
+            assert not {"Swift Tools", "shop", "town"} & {*theme.entities, *theme.terms}
+            assert head not in [each.text for each in theme.sentences]
+
+
 def test_every_chunk_is_in_a_theme_of_each_level(index):
     for level in range(3):
         assert sum(theme.n_chunks for theme in index.themes(level)) == len(DOCUMENTS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,8 @@ _SENTENCES, _RELATIONS = 5, 10
 _CANDIDATES = 60  # sentences
 _PASSAGES = 40  # nearest to a theme's middle, whose sentences may represent it
 _SHORTEST, _LONGEST = 40, 400  # characters of such a sentence
+_FEW_DOCUMENTS = 10  # of which no word stands in too many
+_REPEATED, _REPEATED_SHARE = 3, 0.01  # passages that a sentence stands in, at the most
 _SAME = 0.85  # cosine of two sentences that say the same
 _SHARES = ChoiceWeights(gain=1.5, residual=0.0, named=0.0)
 _DATES = ("date", "created")  # fields of metadata: when a document is of
@@ -64,6 +67,8 @@ def _describe(found: Themes, theme: int) -> Theme:
     terms, of_terms = weigh_columns(
         snapshot.linked("chunk", "term"), chunks, lambda rows: steps.term_chunks(snapshot, rows)
     )
+    some = _tell_apart(snapshot, snapshot.linked("term", "chunk"), terms)
+    terms, of_terms = list(compress(terms, some)), list(compress(of_terms, some))
     names, words = snapshot.layer("entity").texts(entities), snapshot.layer("term").ids(terms)
     order = documents[np.lexsort((documents, -counts))].tolist()
     known = snapshot.get(_DATED)
@@ -137,13 +142,29 @@ def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[f
     layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
     found = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
     is_name = layer.columns["linkable"] | layer.columns["extracted"]
-    texts = layer.texts(found[0])
+    texts, tells = layer.texts(found[0]), _tell_apart(snapshot, back, found[0])
     kept = [
         (row, weight)
-        for row, weight, text in zip(*found, texts, strict=True)
-        if is_name[row] and not _NUMBERED.search(text)
+        for row, weight, text, own in zip(*found, texts, tells, strict=True)
+        if own and is_name[row] and not _NUMBERED.search(text)
     ][:_WORDS]
     return [row for row, _ in kept], [weight for _, weight in kept]
+
+
+def _tell_apart(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
+    """Return whether each row stands in half of all documents at most; of a few, each does.
+
+    What stands in more, such as the head of every page, tells no theme from another.
+    """
+    n = len(snapshot.document_layer)
+    if n < _FEW_DOCUMENTS:
+        return [True] * len(rows)
+    entries = link.entries_of(np.asarray(rows, dtype=np.intp))
+    documents = snapshot.layer("chunk").columns["document"][entries.indices]
+    pairs = np.unique(entries.owners * n + documents)
+    counts = np.bincount(pairs // n, minlength=len(rows))
+    apart: list[bool] = (counts <= n / 2).tolist()
+    return apart
 
 
 def _choose_telling(weighed: Iterable[tuple[str, float]]) -> list[str]:
@@ -208,7 +229,11 @@ def choose_sentences(
     nearness = np.asarray(vectors @ direction, dtype=np.float64)
     best = np.sort(top_k(nearness, _CANDIDATES))
     texts = layer.texts(rows[best].tolist())
-    whole = [bool(_PROSE.fullmatch(text)) and not refers_back(text) for text in texts]
+    repeated = _are_repeated(snapshot, layer.ids(rows[best].tolist()))
+    whole = [
+        not again and bool(_PROSE.fullmatch(text)) and not refers_back(text)
+        for text, again in zip(texts, repeated, strict=True)
+    ]
     best = best[whole] if any(whole) else best
     rows, vectors, nearness = rows[best], vectors[best], nearness[best]
     n = len(rows)
@@ -223,6 +248,14 @@ def choose_sentences(
     tokens = QueryTokens(np.asarray(weights), np.zeros((len(terms), 0), np.float32), vectors[:, :0])
     order: list[int] = rows[choose_rows(candidates, tokens, _SHARES, most)[:most]].tolist()
     return order
+
+
+def _are_repeated(snapshot: Snapshot, sentences: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether each of some sentences stands in more passages than what somebody wrote."""
+    units = np.array(snapshot.layer("unit").rows(sentences), dtype=np.intp)
+    counts = np.zeros(len(units), dtype=np.int64)
+    counts[units >= 0] = snapshot.linked("unit", "chunk").counts_of(units[units >= 0])
+    return counts > max(_REPEATED, _REPEATED_SHARE * len(snapshot.layer("chunk")))
 
 
 def find_sentences(snapshot: Snapshot, chunks: Rows) -> Rows:
