@@ -108,6 +108,39 @@ def test_other_questions_are_answered_by_chunks(index):
     assert found.support is not None
 
 
+SHIPS = {
+    "Fram": "The Fram had a crew of thirteen men.\n\nThe Fram was built in Larvik.",
+    "Gauss": "The Gauss was built in Kiel.\n\nThe Gauss had a crew of thirty-two men.",
+    "Scotia": "The Scotia was bought in Norway.",
+}
+
+
+@pytest.mark.parametrize("method", [None, "auto"])
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Compare what the documents on the Gauss and the Fram say about the crew", "crew"),
+        ("How do the Gauss and the Fram differ in the place where they were built?", "built"),
+        ("What is the difference between d/gauss.md and d/fram.md in crew?", "crew"),
+    ],
+)
+def test_documents_that_a_question_names_stand_side_by_side(tmp_path, question, first, method):
+    """In its order, of each the sentence first that is nearest to the topic; of two at least."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(
+            [Document(id=f"d/{t.lower()}.md", text=text, title=t) for t, text in SHIPS.items()]
+        )
+        answer = index.ask(question, method=method)
+        assert [each.document_id for each in answer.citations] == ["d/gauss.md"] * 2 + [
+            "d/fram.md"
+        ] * 2
+        assert first in answer.citations[0].quote
+        assert first in answer.citations[2].quote
+        assert answer.text.startswith("Gauss (d/gauss.md): The Gauss ")
+        one = index.search("Compare what is said about the Fram", method=method)
+        assert one.method != "themes"
+
+
 def test_themes_of_a_filter(index):
     with pytest.raises(clew.InputError):
         index.ask(MAIN, where="id = 'none'")

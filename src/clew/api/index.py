@@ -30,8 +30,9 @@ from clew.models.metered import Meter, add_meter
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
+from clew.steps.comparing import find_compared
 from clew.store import opening
-from clew.text.questions import asks_of_whole
+from clew.text.questions import asks_of_whole, asks_to_compare
 from clew.types import Answer, Evidence, Scalar
 
 if TYPE_CHECKING:
@@ -103,7 +104,11 @@ class Index(Adding, Upkeep, Askable):
         """Return the method that retrieves for a question that names none."""
         if asks_of_whole(question):
             return _OF_WHOLE
-        if not self._exists() or self.snapshot().are_texts().all():
+        if not self._exists():
+            return retrieval.DEFAULT
+        if asks_to_compare(question) and find_compared(self.snapshot(), question):
+            return _OF_WHOLE
+        if self.snapshot().are_texts().all():
             return retrieval.DEFAULT
         return _OF_GRAPHS
 

@@ -207,20 +207,25 @@ def _build_named(question: str, context: Context, evidence: Evidence) -> Answer 
 
 
 def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return a line for each theme that answers: its name, its coverage, and a quote.
+    """Return a line for each theme that answers, or sentence of documents that are compared.
+
+    It has the name of the theme or document, what it covers or its id, and a quote.
 
     None where the context has no sentence of any.
     """
     places = {(p.document_id, p.start): p for p in reversed(context.passages)}
-    lines: dict[str, str] = {}
+    lines: list[str] = []
     cited: list[tuple[Passage, Step]] = []
+    represented: set[str] = set()
     for *_, theme, sentence in (path.steps for path in evidence.paths):
         passage = places.get((sentence.document_id, sentence.start))
-        if passage is not None and theme.id not in lines:
+        if passage is not None and theme.id not in represented:
             quote = " ".join(sentence.text.split())
-            lines[theme.id] = f"{theme.text} ({theme.reason}): {quote}"
+            lines.append(f"{theme.text} ({theme.reason}): {quote}")
             cited.append((passage, sentence))
-    ends = accumulate(map(len, lines.values()), lambda end, size: end + 1 + size)
+            if theme.layer == "theme":
+                represented.add(theme.id)
+    ends = accumulate(map(len, lines), lambda end, size: end + 1 + size)
     citations = tuple(
         _build_citation(passage, passage.start, sentence.end, evidence, (end,))
         for (passage, sentence), end in zip(cited, ends, strict=True)
@@ -229,7 +234,7 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
         return None
     return Answer(
         question=question,
-        text="\n".join(lines.values()),
+        text="\n".join(lines),
         kind="themes",
         citations=citations,
         context=context,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
+_THEMES_HEAD = "Themes that answer, each with a sentence of it"
 _SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
@@ -178,11 +179,15 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
     elif answer.kind == "named":
         yield wrap_text(answer.text)
     elif answer.kind == "themes":
-        lines = [bold("Themes that answer, each with a sentence of it")]
+        of = {step.layer for path in answer.evidence.paths for step in path.steps[1:2]}
+        head = "What each document says" if "document" in of else _THEMES_HEAD
+        numbers: dict[str, list[str]] = {}
         for line, cited in zip(answer.text.splitlines(), answer.citations, strict=True):
             about = line.removesuffix(" ".join(cited.quote.split())).rstrip(": ")
-            lines.append(wrap_text(f"[{cited.number}] {about}", first="  ", rest="      "))
-        yield "\n".join(lines)
+            numbers.setdefault(about, []).append(f"[{cited.number}]")
+        lines = [f"{' '.join(own)} {about}" for about, own in numbers.items()]
+        wrapped = [wrap_text(line, first="  ", rest="      ") for line in lines]
+        yield "\n".join([bold(head), *wrapped])
     elif answer.kind == "quoted":
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)

@@ -16,6 +16,7 @@ from clew.algo.topk import top_k
 from clew.errors import InputError
 from clew.models import Models
 from clew.snapshot import Snapshot
+from clew.steps.comparing import find_compared
 from clew.steps.evidence import text_place
 from clew.text.questions import asks_of_whole
 from clew.types import Evidence, Hit, Limits, Path, Step
@@ -56,7 +57,7 @@ class Auto:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         are_texts = snapshot.are_texts()
         has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
-        if asks_of_whole(query):
+        if asks_of_whole(query) or find_compared(snapshot, query):
             return _build_method(_WHOLE, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
         by_method = {

@@ -18,6 +18,7 @@ from clew.algo.fusion import min_max
 from clew.algo.topk import top_k
 from clew.models import LLM, Models
 from clew.snapshot import Snapshot
+from clew.steps.comparing import find_compared
 from clew.steps.rankings import CANDIDATES
 from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
@@ -30,7 +31,7 @@ _LEVELS = 4
 _NEAR = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
 _REASON = "represents it"
 
-Part = tuple[int, Theme]  # a sentence, and the theme that it represents
+Part = tuple[int, Step]  # a sentence, and the theme or document that it represents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,9 @@ class ThemeSearch:
         steps.check_least(self, 1, "chunks", "sentences", "passage_tokens")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        compared = find_compared(snapshot, query)
+        if compared and not self.scored:
+            return self._compare(query, snapshot, models, compared)
         found = themes(snapshot)
         if not (self.scored or asks_of_whole(query)) or not len(found):
             return self._search(steps.read_query(models, query), snapshot, found)
@@ -66,22 +70,26 @@ class ThemeSearch:
         if models.llm is not None and self.report_tokens:
             table, notes = self._ask_llm(models.llm, query, found, rows, described)
         parts = self._represent(found, rows, described, asked)
-        chosen = [sentence for sentence, _ in parts]
-        hits = steps.hits(snapshot, chosen, 1 / np.arange(1, len(chosen) + 1), layer="sentence")
-        return Evidence(
-            query=query,
-            method=self.name,
-            tables=(table,),
-            hits=tuple(
-                replace(hit, channel=theme.name)
-                for hit, (_, theme) in zip(hits, parts, strict=True)
-            ),
-            paths=_build_paths(snapshot, query, parts),
-            seeds=tuple(map(_build_step, described)),
-            notes=notes,
-            whole=True,
-            prompt="whole_answer",
-        )
+        evidence = _build_evidence(query, snapshot, parts)
+        seeds = tuple(map(_build_step, described))
+        return replace(evidence, method=self.name, tables=(table,), seeds=seeds, notes=notes)
+
+    def _compare(
+        self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]
+    ) -> Evidence:
+        """Return what each of some documents says of the topic, or what represents it."""
+        chunks, documents = snapshot.layer("chunk"), snapshot.documents(rows)
+        topic = find_topic(query, [*(each.title for each in documents), *(d.id for d in documents)])
+        parts: list[Part] = []
+        for row, each in zip(rows, documents, strict=True):
+            own = np.flatnonzero(chunks.columns["document"] == row)
+            middle = np.asarray(chunks.vectors[own], dtype=np.float32).mean(axis=0)
+            near = steps.read_query(models, topic).vector if topic else middle
+            name = each.title or each.id
+            document = Step(layer="document", id=each.id, text=name, reason=each.id)
+            sentences = choose_sentences(snapshot, own, near, most=self.sentences, alone=not topic)
+            parts += [(sentence, document) for sentence in sentences]
+        return replace(_build_evidence(query, snapshot, parts), method=self.name)
 
     def _choose_themes(
         self, found: Themes, asked: steps.Query | None, llm: LLM | None
@@ -145,10 +153,13 @@ class ThemeSearch:
             if asked is None:
                 own = sentences.rows([each.id for each in theme.sentences[: self.sentences]])
             else:
-                own = choose_sentences(found, row, (), (), asked.vector, self.sentences)
-            chosen.append([(sentence, theme) for sentence in own])
+                chunks = found.chunks(row)
+                own = choose_sentences(
+                    found.snapshot, chunks, asked.vector, most=self.sentences, alone=False
+                )
+            chosen.append([(sentence, _build_step(theme)) for sentence in own])
         turns = chain.from_iterable(zip_longest(*chosen))
-        parts: dict[int, Theme] = {}
+        parts: dict[int, Step] = {}
         for part in turns:
             if part is not None:
                 parts.setdefault(*part)
@@ -196,13 +207,24 @@ def _list_themes(described: Sequence[Theme], reports: Sequence[str]) -> Table:
     return Table(name="Themes", columns=("theme", "covers", "report"), rows=tuple(rows))
 
 
-def _build_paths(snapshot: Snapshot, query: str, parts: Sequence[Part]) -> tuple[Path, ...]:
+def _build_evidence(query: str, snapshot: Snapshot, parts: Sequence[Part]) -> Evidence:
+    """Return the evidence of sentences, each behind what it represents."""
+    sentences = [sentence for sentence, _ in parts]
+    scores = 1 / np.arange(1, len(parts) + 1)
+    hits = steps.hits(snapshot, sentences, scores, layer="sentence")
     start = Step(layer="query", id="", text=query)
-    stops = [steps.UnreadStep("sentence", sentence, _REASON) for sentence, _ in parts]
-    ends = zip(parts, steps.read_steps(snapshot, stops), strict=True)
-    return tuple(
-        Path((start, _build_step(theme), end), 1 / place)
-        for place, ((_, theme), end) in enumerate(ends, 1)
+    stops = [steps.UnreadStep("sentence", sentence, _REASON) for sentence in sentences]
+    ends = steps.read_steps(snapshot, stops)
+    return Evidence(
+        query=query,
+        method="themes",
+        hits=tuple(replace(hit, channel=of.text) for hit, (_, of) in zip(hits, parts, strict=True)),
+        paths=tuple(
+            Path((start, of, end), score)
+            for (_, of), end, score in zip(parts, ends, scores.tolist(), strict=True)
+        ),
+        whole=True,
+        prompt="whole_answer",
     )
 
 

@@ -74,7 +74,7 @@ def _describe(found: Themes, theme: int) -> Theme:
     known = snapshot.get(_DATED)
     dates = sorted(filter(None, (known[row][1] for row in order)))
     parent = int(found.parents[theme])
-    sentences = choose_sentences(found, theme, terms, of_terms)
+    sentences = choose_sentences(snapshot, chunks, found.vectors[theme], terms, of_terms)
     telling = _choose_telling(zip([*names, *words], [*weights, *of_terms], strict=True))
     return Theme(
         id=found.ids[theme],
@@ -205,20 +205,21 @@ def _spell_terms(
 
 
 def choose_sentences(
-    found: Themes,
-    theme: int,
-    terms: Sequence[int],
-    weights: Sequence[float],
-    near: NDArray[np.float32] | None = None,
+    snapshot: Snapshot,
+    chunks: Rows,
+    direction: NDArray[np.float32],
+    terms: Sequence[int] = (),
+    weights: Sequence[float] = (),
     most: int = _SENTENCES,
+    *,
+    alone: bool = True,
 ) -> list[int]:
-    """Return the sentences that represent a theme, each chosen for what it adds to those before it.
+    """Return the sentences that represent some chunks, each for what it adds to those before it.
 
-    That is how much of the theme's `terms`, by their weights, no chosen one has; by itself one is
-    worth its nearness to the middle of the theme, or to `near`, (d,).
+    That is how much of their `terms`, by their weights, no chosen one has; by itself one is worth
+    its nearness to `direction`, (d,): the middle of a theme, or a question. What stands `alone` has
+    no word such as "she" that refers back.
     """
-    snapshot, chunks = found.snapshot, found.chunks(theme)
-    direction = found.vectors[theme] if near is None else near
     layer = snapshot.layer("sentence")
     close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
     rows = find_sentences(snapshot, np.sort(chunks[top_k(close, _PASSAGES)]))
@@ -231,7 +232,7 @@ def choose_sentences(
     texts = layer.texts(rows[best].tolist())
     repeated = _are_repeated(snapshot, layer.ids(rows[best].tolist()))
     whole = [
-        not again and bool(_PROSE.fullmatch(text)) and not refers_back(text)
+        not again and bool(_PROSE.fullmatch(text)) and not (alone and refers_back(text))
         for text, again in zip(texts, repeated, strict=True)
     ]
     best = best[whole] if any(whole) else best

@@ -1,7 +1,7 @@
 """What a question asks for, by its words: a number, a date, a place, a person, a name."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import exp
 
@@ -274,6 +274,13 @@ _WHOLE = compile_re(
     r"|главн\w+ тем|о чём эти|主题是什么|主要主题|主なテーマ|何について",
     re.IGNORECASE,
 )
+_COMPARED = compile_re(
+    r"^\W*(?:please |can you |could you )?(?:compare|contrast)\b"
+    r"|\bdifferences? between\b|\bhow (?:do|does|did) .+ differ\b"
+    r"|\bwhat (?:do|does) .+ and .+ (?:say|tell|write)\b"
+    r"|^\W*vergleiche?\b|\bunterschied\w* zwischen\b|\bdifférences? entre\b|\bdiferencias? entre\b",
+    re.IGNORECASE,
+)
 _OF_WHOLE = compile_re(
     rf"(?:{_THEME_WORDS}|{_MAIN}|{_TEXTS}|{_SUM_UP}|summary|overview|compare|contrast|both|say|says"
     r"|about|tell|give|please|whole|entire|cover|contain|discuss|talk|deal|all|two|list|describe"
@@ -291,12 +298,24 @@ def asks_of_whole(question: str) -> bool:
     return bool(_WHOLE.search(question))
 
 
-def find_topic(question: str) -> str:
+def asks_to_compare(question: str) -> bool:
+    """Say whether a question asks what sets the things apart that it names.
+
+    >>> asks_to_compare("Compare the Fram and the Belgica"), asks_to_compare("Which is older?")
+    (True, False)
+    """
+    return bool(_COMPARED.search(question))
+
+
+def find_topic(question: str, names: Iterable[str] = ()) -> str:
     """Return the words of a question about the whole that say which part of it is meant.
+
+    Those of the `names` that it compares are none.
 
     >>> find_topic("Compare what both documents say about sled dogs")
     'sled dogs'
     """
+    no_topic = {fold(match[0]) for name in names for match in _WORD.finditer(name)} | STOP_WORDS
     words = (match[0] for match in _WORD.finditer(question))
-    topic = (w for w in words if fold(w) not in STOP_WORDS and not _OF_WHOLE.fullmatch(w))
+    topic = (w for w in words if fold(w) not in no_topic and not _OF_WHOLE.fullmatch(w))
     return " ".join(topic)
