@@ -15,7 +15,6 @@ from clew import methods as retrieval
 from clew.api import Added, Index, open_index
 from clew.api.checks import checked
 from clew.api.index import HowToOpen
-from clew.api.opened import recorded_models
 from clew.asking.askable import Askable
 from clew.asking.question import Question
 from clew.errors import InputError, RecipeMismatch, StoreError
@@ -91,7 +90,7 @@ class Shards(Askable, Closing):
         """The models in use, loaded when they are first asked for; see `Index.models`."""
         with self._lock:
             if self._models is None:
-                self._models = recorded_models(
+                self._models = loading.record_models(
                     self._how.get("models"),
                     self._how.get("specs") or loading.Specs(),
                     self.recipe,

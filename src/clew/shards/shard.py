@@ -19,7 +19,7 @@ from clew.filters import match, parse
 from clew.layers.numbers import hash_texts
 from clew.layers.salient_merging import collect_salient_terms
 from clew.models import Embedder
-from clew.shards import exchange
+from clew.shards import exchange, wire
 from clew.shards.exchange import (
     Counted,
     Counts,
@@ -35,6 +35,14 @@ from clew.snapshot import Snapshot
 
 class GenerationChanged(StoreError):
     """A shard is no longer in the generation that a request names."""
+
+
+def reply_to_bytes(index: Index, sent: bytes) -> bytes:
+    """Return what an index has for a packed request, packed. Raises as `reply_to_request`."""
+    request = wire.unpack(sent)
+    if not isinstance(request, Request):
+        raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
+    return wire.pack(reply_to_request(index, request))
 
 
 def reply_to_request(index: Index, request: Request) -> Reply:
