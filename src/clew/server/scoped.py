@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.api import Index
+from clew import Index, Snapshot
 from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
@@ -16,7 +16,6 @@ from clew.models.ledger import Cost
 from clew.server import files, request_records
 from clew.server.scoped_questions import Scoped, hide_sources
 from clew.shards.shard import GenerationChanged, reply_to_bytes
-from clew.snapshot import Snapshot
 from clew.text.keys import name_key
 from clew.types import Classified, Document, Evidence, Plan, Theme
 from clew.views import browse, describe, drawing

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.api import Index
+from clew import Budget, Index, Snapshot
 from clew.asking.askable import Askable
 from clew.asking.pipeline import NO_LISTENERS, Listeners
 from clew.asking.proof import build_proof, verify_proof
@@ -20,12 +20,10 @@ from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
-from clew.models.budget import Budget
 from clew.runtime import turns
 from clew.server import files, request_records, tracing
 from clew.server.callers import Caller
 from clew.shards import Shards
-from clew.snapshot import Snapshot
 from clew.types import Answer, Document, Evidence, Scalar
 from clew.views import browse
 from clew.wire.indexes import DocumentView, IndexView

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import steps
+from clew import Index, Snapshot, steps
 from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
-from clew.api import Index
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.errors import InputError, StoreError
 from clew.filters import match, parse
@@ -30,7 +29,6 @@ from clew.shards.exchange import (
     Seeds,
     count_entities,
 )
-from clew.snapshot import Snapshot
 
 
 class GenerationChanged(StoreError):

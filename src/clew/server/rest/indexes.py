@@ -10,15 +10,14 @@ from pydantic_core import PydanticCustomError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
+from clew import Chunking, Settings
 from clew.display.shown import make_view
 from clew.errors import StoreError
-from clew.index import Settings
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.scoped_questions import Scoped
 from clew.server.settings import NAME, is_name
-from clew.text.chunking import Chunking
 from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
 from clew.wire.names import SHARD_MEDIA_TYPE
 from clew.wire.refusals import Refusal, forbidden, no_space
