@@ -13,7 +13,6 @@ from clew import index, loading, readers
 from clew import methods as retrieval
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
-from clew.asking.pipeline import limit_models
 from clew.display.shown import Shown
 from clew.errors import InputError, NotAnIndex
 from clew.filters import Filter, match, to_filter
@@ -21,6 +20,7 @@ from clew.index import CORE_SHARE, AddReport, OnProgress, origins
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced
 from clew.models.budget import Budget
+from clew.models.conversation import limit_models
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput

@@ -15,16 +15,14 @@ from clew import methods as retrieval
 from clew.api.adding import Adding
 from clew.api.checks import checked
 from clew.api.upkeep import Upkeep
-from clew.asking.answer import MAX_ANSWER_TOKENS
 from clew.asking.askable import Askable
-from clew.asking.method import CONTEXT_TOKENS
-from clew.asking.pipeline import Listeners, answer_from, limit_models
+from clew.asking.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
 from clew.asking.question import Question, as_question
 from clew.errors import InputError
 from clew.filters import Filter
 from clew.index import Settings
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
+from clew.models.conversation import limit_models, recorded
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
@@ -170,6 +168,8 @@ class Index(Adding, Upkeep, Askable):
         place of the index's, and `budget` is what it may take. All else is as of `ask`, but nothing
         is refused by default.
         """
+        from clew.asking.pipeline import Listeners, answer_from
+
         models = limit_models(self.models, budget)
         if llm is not None:
             models = replace(models, llm=recorded(llm, budget=budget))

@@ -21,6 +21,7 @@ from clew.asking.question import Question
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
+from clew.models.conversation import limit_models
 from clew.models.maxsim import unit_rows
 from clew.models.metered import Meter, add_meter
 from clew.prompts import fill_prompt
@@ -96,7 +97,7 @@ def classify_question(
             question.text,
             retrieved.evidence,
             retrieved.snapshot,
-            add_meter(pipeline.limit_models(asked.models, question.budget), meter),
+            add_meter(limit_models(asked.models, question.budget), meter),
             column=column,
             name_weight=name_weight,
             budget_tokens=retrieved.context_tokens,
