@@ -14,11 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from clew import plugins
+from clew import index, plugins
 from clew.errors import InputError
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
+from clew.models.conversation import recorded
+from clew.models.ledger import Ledger
 from clew.runtime import arguments
 from clew.runtime.lazy import compile_re
+from clew.store import opening, paid, schema
+from clew.text.analyze import VERSION as ANALYZER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     from clew.models import Chat, Wording
     from clew.models.budget import Budget
     from clew.models.extractive import SpanReader
-    from clew.models.ledger import Ledger
     from clew.models.prices import Price
     from clew.models.sqlite import Place
     from clew.types import Scalar
@@ -114,6 +117,36 @@ def load_models(
         reader=load_reader(specs.reader) if specs.reader else None,
         writes=specs.reader is None,
     )
+
+
+def record_models(
+    given: Models | None,
+    specs: Specs,
+    recipe: Mapping[str, Scalar],
+    folder: Path,
+    prices: Mapping[str, Price] | None,
+    *,
+    exact: bool = False,
+) -> Models:
+    """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
+
+    Paid vectors are kept `exact` where that is so of the recipe, or is to be of a new index.
+    Raises RecipeMismatch where the index was built with another embedder.
+    """
+    models = given or load_models(
+        from_recipe(specs, recipe),
+        cache=opening.paid_place(folder, paid.EMBEDDINGS),
+        prices=prices,
+        exact=exact or schema.is_exact(recipe),
+    )
+    if models.llm is not None:
+        place = opening.paid_place(folder, paid.CALLS)
+        ledger = Ledger(place, keep_prompts=specs.keep_prompts)
+        wording = specs.read_wording()
+        models = replace(models, llm=recorded(models.llm, ledger, prices=prices, wording=wording))
+    if recipe:
+        index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
+    return models
 
 
 def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
@@ -267,8 +300,6 @@ def load_llm(
     is asked in a `wording`.
     Raises InputError for a spec that names nothing, and a `sampling` that its LLM does not take.
     """
-    from clew.models.conversation import recorded
-
     return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices, wording)
 
 

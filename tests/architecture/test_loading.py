@@ -95,10 +95,14 @@ def test_the_index_of_a_changed_file_loads_its_reader_and_the_arrays_in_use(fold
         file.write(" She lived in Larvik.")
     loaded = loaded_by(folder, "index", "docs")
     assert below("clew.methods", loaded) <= {"walk"}
-    assert loaded & {*OTHERS} == set()
+    assert loaded & {*OTHERS, "clew.asking.pipeline"} == set()
     kinds = set("code epub html_page json_lines mail notebook office pdf plain rtf table".split())
     assert "markdown" in below("clew.readers", loaded)
     assert below("clew.readers", loaded).isdisjoint(kinds)
+
+
+def test_the_index_of_files_without_a_change_needs_no_sparse_matrix(folder):
+    assert loaded_by(folder, "index", "docs") & {*OTHERS, "scipy", "clew.asking.pipeline"} == set()
 
 
 @pytest.mark.parametrize("package", ["clew", "clew.readers", "clew.steps"])

@@ -163,3 +163,11 @@ def test_a_plan_probes_nothing_for_a_model_that_cannot_be(clew, articles, monkey
     assert "no embedder 'magic:y'" in result.stderr
     assert asked
     assert (result.exit_code, chat.n_asked) == (1, 0)
+
+
+@pytest.mark.parametrize("option", ["--proof", "--history"])
+def test_a_question_whose_file_cannot_be_written_buys_nothing(spent, articles, option):
+    spent("index", articles, "--into", "i.clew")
+    result, calls, texts = spent("ask", "Who?", "--index", "i.clew", option, "nowhere/a.json")
+    assert "nowhere/a.json cannot be written: there is no folder nowhere" in result.stderr
+    assert (result.exit_code, calls, texts) == (1, 0, 0)

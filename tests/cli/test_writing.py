@@ -159,4 +159,4 @@ def test_a_file_that_cannot_be_used(talk, tmp_path):
     file.write_bytes(b"\xff\xfe\xfd")
     assert "cannot be read as a conversation" in ask("Who?").stderr
     found = ask("Who built the Fram?", "--anyway", "--history", tmp_path / "none" / "talk.jsonl")
-    assert "cannot be written: No such file" in found.stderr
+    assert "cannot be written: there is no folder" in found.stderr

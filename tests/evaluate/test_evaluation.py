@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from clew.asking.answer import MAX_ANSWER_TOKENS
 from clew.asking.context import build_context
+from clew.asking.method import MAX_ANSWER_TOKENS
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingLayer
 from clew.evaluate import Scoring, Setting, evaluate, grid, render
 from clew.evaluate.datasets import DatasetQuestion

@@ -6,6 +6,7 @@ communities", https://doi.org/10.1038/s41598-019-41695-z; the algorithm is grasp
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +22,14 @@ _LEVELS = 4
 _SEED = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Communities:
     """m communities of n nodes as a tree, those of a level before those below it."""
 
     parents: Rows  # (m,) -1 at the top
     leaves: Rows  # (n,) the smallest community that each node is of, -1 for none
 
-    @property
+    @cached_property
     def levels(self) -> Rows:
         """(m,), 0 at the top."""
         levels = np.zeros(len(self.parents), dtype=np.int64)
@@ -36,7 +37,7 @@ class Communities:
             levels[community] = 0 if parent < 0 else levels[parent] + 1
         return levels
 
-    @property
+    @cached_property
     def members(self) -> Matrix:
         """(m, n) ones: the nodes of each community, and of all below it."""
         nodes, labels = np.flatnonzero(self.leaves >= 0), self.leaves

@@ -8,16 +8,20 @@ As printed it stays far below the paper's thresholds: a term that stands once am
 rates below 0.004. So by default a chunk's rates are divided by its highest; their order stays.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo.links import entry_rows, replace_data
 from clew.algo.topk import DECIMALS
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
 Score = Literal["eq2", "normalised", "tfidf"]
 
@@ -49,6 +53,8 @@ def count_ngrams(
 
     Raises InputError for a `longest` below 1.
     """
+    from scipy.sparse import csr_array  # which takes longer to load than numpy
+
     if longest < 1:
         raise InputError(f"n-grams have at least one word, so the longest cannot have {longest}")
     grams, n_grams = _number_ngrams(words, added, joins, longest)
@@ -152,5 +158,7 @@ def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
 
 def keep_entries(matrix: csr_array, is_kept: NDArray[np.bool_]) -> csr_array:
     """Return `matrix` with only the entries where `is_kept`, in their order."""
+    from scipy.sparse import csr_array  # which takes longer to load than numpy
+
     ends = np.append(0, np.cumsum(is_kept))[matrix.indptr]
     return csr_array((matrix.data[is_kept], matrix.indices[is_kept], ends), shape=matrix.shape)

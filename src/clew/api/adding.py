@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -14,25 +13,24 @@ from clew import index, loading, readers
 from clew import methods as retrieval
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
-from clew.asking.pipeline import limit_models
 from clew.display.shown import Shown
-from clew.errors import InputError, NotAnIndex, RecipeMismatch
+from clew.errors import InputError, NotAnIndex
 from clew.filters import Filter, match, to_filter
-from clew.index import CORE_SHARE, AddReport, OnProgress, Settings, origins
+from clew.index import CORE_SHARE, AddReport, OnProgress, origins
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced
 from clew.models.budget import Budget
+from clew.models.conversation import limit_models
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
-from clew.readers.inputs import Page, StandardInput, locate_input
+from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
-from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.sources import Source, describe_source, items_of, no_file, paths_of
 from clew.stopping import Stop
 from clew.store import sharded
 from clew.text.patterns import match_ids
-from clew.types import OCR, Document, Usage
+from clew.types import Document, Usage
 from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     from clew.index.choose import ExtractionOptions, GraphOptions, Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
-    from clew.readers.formats import FindKnown
     from clew.readers.walk import Columns
     from clew.store import Store
     from clew.types import Plan
@@ -155,8 +152,10 @@ class Adding(OpenIndex):
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
-        own = self._choose_part(None if part is None else ShardPart.parse_part(part))
-        roots = self._name_roots(source, name)
+        former = self._find_store()
+        part = None if part is None else ShardPart.parse_part(part)
+        own = origins.choose_part(former, part, self.shown)
+        roots = origins.name_roots(former, self.folder, source, name)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
             readers.read,
@@ -166,7 +165,7 @@ class Adding(OpenIndex):
             limits=limits,
             web=web,
             ocr=ocr,
-            find_known=self._find_recognized(),
+            find_known=origins.find_recognized(self.snapshot) if self._exists() else None,
             stdin=stdin,
             progress=progress,
             times=True,
@@ -191,27 +190,21 @@ class Adding(OpenIndex):
         origins.store_roots(store, self.folder, roots.places, own)
         with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
             with meter.stage("read"):
-                gone = origins.find_gone(store.hashes(), roots, paths) if paths else []
-                report = index.add_documents(
+                report = index.update_documents(
                     store,
                     items,
                     self.models,
-                    gone=gone,
+                    roots=roots,
+                    paths=paths,
+                    selection=selection,
                     read=read,
+                    prune=prune,
                     meter=meter,
                     on_progress=on_progress,
                     stop=stop,
                     progress=progress,
                     workers=opened,
                 )
-                report.left_out = selection.counts()
-                if paths and not report.stopped:
-                    report.gone = origins.find_gone(
-                        store.hashes(), roots, paths, selection, read, report.skipped
-                    )
-                if prune and report.gone:
-                    store.remove(report.gone)
-                    report.pruned = True
             is_whole = changed is None and own is None and not report.stopped
             if paths and is_whole and report.is_empty:
                 raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
@@ -233,22 +226,6 @@ class Adding(OpenIndex):
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
-
-    def _choose_part(self, given: ShardPart | None) -> ShardPart | None:
-        """Return the part of all documents that this index is: the one it remembers, if any.
-
-        Raises InputError where another one is given, or it has documents of others.
-        """
-        store = self._find_store()
-        part = None if store is None else origins.get_part(store)
-        if part is not None and given not in (None, part):
-            raise InputError(f"{self.shown} is the part {part} of its shards, not {given}")
-        if part is None and given is not None and store is not None:
-            other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
-            if other is not None:
-                why = f"has the document {other!r:.80}, which is not of the part {given}"
-                raise InputError(f"{self.shown} {why}: name another index")
-        return part if given is None else given
 
     @contextmanager
     def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
@@ -276,23 +253,6 @@ class Adding(OpenIndex):
         check_wanted(self._find_store(), limit_models(self.models, budget), wanted, rules=rules)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
-
-    def _name_roots(self, source: Source, name: str) -> Roots:
-        """Return what the folders and files of this index are called, with a new name for one."""
-        store = self._find_store()
-        roots = Roots({} if store is None else origins.get_roots(store, self.folder))
-        if name:
-            if not isinstance(source, str | Path):
-                raise InputError(f"one folder or file can be called {name!r}, not several: name it")
-            place = locate_input(source)
-            if isinstance(place, Page):
-                raise InputError(f"a web page is called by its address, not {name!r}")
-            if isinstance(place, StandardInput):
-                return roots
-            if not os.path.lexists(place):
-                raise InputError(f"there is no file or folder {str(source)!r}")
-            roots.add(place, name)
-        return roots
 
     def _extract(
         self,
@@ -404,22 +364,6 @@ class Adding(OpenIndex):
                 self._finish_write(store, meter)
         return replace(imported, usage=meter.usage())
 
-    def _find_recognized(self) -> FindKnown:
-        """Return what gives the document with an id if its text came from OCR, else None.
-
-        It looks into the generation that is there when it is asked first.
-        """
-        snapshot = cache(self.snapshot)
-
-        def find(document_id: str) -> Document | None:
-            if not self._exists():
-                return None
-            [row] = snapshot().document_layer.rows([document_id])
-            document = snapshot().documents([row])[0] if row >= 0 else None
-            return document if document and document.metadata.get(OCR) else None
-
-        return find
-
     @checked
     def plan(  # noqa: PLR0913 -- one argument for each option
         self,
@@ -449,7 +393,7 @@ class Adding(OpenIndex):
         each kind `probe` calls are made first, within `budget`, to estimate from; they are kept,
         and not made again. Raises InputError where there is nothing to plan for.
         """
-        from clew.index import building, plan
+        from clew.index import plan
         from clew.index.choose import NOTE, ReplyMemory, merge_wanted
 
         read_files = partial(
@@ -459,22 +403,13 @@ class Adding(OpenIndex):
             limits=limits,
             web=web,
             ocr=ocr,
-            find_known=self._find_recognized(),
+            find_known=origins.find_recognized(self.snapshot) if self._exists() else None,
             stdin=StandardInput(suffix=suffix),
         )
         items = items_of(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]
-        chunking = (self._settings or Settings()).chunking
         store = self._find_store()
-        if store is not None:
-            given, chunking = chunking, building.read_chunking(store.recipe)
-            differ = (given.size, given.overlap) != (chunking.size, chunking.overlap)
-            if self._settings is not None and differ:
-                raise RecipeMismatch(
-                    f"this index was built with chunks of {chunking.size} tokens,"
-                    f" {chunking.overlap} of them from the one before, not {given.size} and"
-                    f" {given.overlap}: plan for a new folder, or without these options"
-                )
+        chunking = plan.choose_chunking(store, self._settings)
         wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, graph)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
@@ -490,9 +425,7 @@ class Adding(OpenIndex):
             self._make_folder()  # of the ledger
         models = self.models  # one that cannot be loaded is known before a probe is paid for
         estimate = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
-        hashes = store.hashes([document.id for document in documents]) if store else {}
-        new = [each for each in documents if index.has_new_rows(each, hashes.get(each.id))]
-        vectors = plan.estimate_embedding(new, chunking, models, store)
+        vectors = plan.estimate_embedding(documents, chunking, models, store)
         return replace(estimate, embedding=vectors)
 
     @checked

@@ -15,18 +15,14 @@ from clew import methods as retrieval
 from clew.api.adding import Adding
 from clew.api.checks import checked
 from clew.api.upkeep import Upkeep
-from clew.asking import pipeline
-from clew.asking.answer import MAX_ANSWER_TOKENS
 from clew.asking.askable import Askable
-from clew.asking.method import CONTEXT_TOKENS
-from clew.asking.pipeline import Listeners, answer_from, limit_models
+from clew.asking.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
 from clew.asking.question import Question, as_question
 from clew.errors import InputError
 from clew.filters import Filter
 from clew.index import Settings
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
-from clew.models.metered import Meter, add_meter
+from clew.models.conversation import limit_models, recorded
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
@@ -177,6 +173,8 @@ class Index(Adding, Upkeep, Askable):
         place of the index's, and `budget` is what it may take. All else is as of `ask`, but nothing
         is refused by default.
         """
+        from clew.asking.pipeline import Listeners, answer_from
+
         models = limit_models(self.models, budget)
         if llm is not None:
             models = replace(models, llm=recorded(llm, budget=budget))
@@ -224,35 +222,23 @@ class Index(Adding, Upkeep, Askable):
         Raises:
             InputError: The text is empty, or no document has such a label; otherwise as `search`.
         """
-        from clew.asking import classify
+        from clew.asking.classify import classify_question
 
-        if isinstance(text, str) and not text.strip():
-            raise InputError("the text is empty: there is nothing to classify")
         if isinstance(text, Question):
-            question = replace(text, method=text.method or method)
+            question = text
+        elif not text.strip():
+            raise InputError("the text is empty: there is nothing to classify")
         else:
             question = Question(
                 text=text,
-                method=method,
                 parameters=parameters,
                 context_tokens=context_tokens,
                 where=where,
                 budget=budget,
             )
-        classify.read_labels(self.snapshot(question.where), label)  # before anything is paid for
-        retrieved = pipeline.retrieve_evidence(question, self)
-        meter = Meter()
-        with meter.stage("classify"):
-            classified = classify.classify_text(
-                question.text,
-                retrieved.evidence,
-                retrieved.snapshot,
-                add_meter(limit_models(self.models, question.budget), meter),
-                column=label,
-                name_weight=name_weight,
-                budget_tokens=retrieved.context_tokens,
-            )
-        return replace(classified, usage=retrieved.evidence.usage + meter.usage())
+        question = replace(question, method=question.method or method)
+        snapshot = self.snapshot(question.where)
+        return classify_question(question, self, snapshot, label, name_weight)
 
     @checked
     def show(self, name: str | None = None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -31,10 +30,8 @@ from clew.runtime.following import follow
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
 from clew.snapshot import Snapshot
-from clew.store import opening, paid, schema
-from clew.text.analyze import VERSION as ANALYZER
+from clew.store import opening, paid
 from clew.text.quantities import format_count
-from clew.types import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,7 +175,7 @@ class OpenIndex(Closing):
             snapshot, filtered = self._snapshot, self._filtered
         if condition is None:
             return snapshot
-        return filtered.get(condition, lambda: _select_documents(snapshot, condition))
+        return filtered.get(condition, lambda: match.select_documents(snapshot, condition))
 
     @checked
     def follow(self, every_s: float = _FOLLOW_S) -> None:
@@ -243,7 +240,7 @@ class OpenIndex(Closing):
         with self._lock:
             if self._models is None:
                 store = self._store or self._find_store()
-                self._models = recorded_models(
+                self._models = loading.record_models(
                     self._given,
                     self._specs,
                     {} if store is None else store.recipe,
@@ -388,43 +385,3 @@ class OpenIndex(Closing):
             if self._store is not None:
                 self._store.close()
                 self._store = None
-
-
-def recorded_models(
-    given: Models | None,
-    specs: loading.Specs,
-    recipe: Mapping[str, Scalar],
-    folder: Path,
-    prices: Mapping[str, Price] | None,
-    *,
-    exact: bool = False,
-) -> Models:
-    """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
-
-    Paid vectors are kept `exact` where that is so of the recipe, or is to be of a new index.
-    Raises RecipeMismatch where the index was built with another embedder.
-    """
-    models = given or loading.load_models(
-        loading.from_recipe(specs, recipe),
-        cache=opening.paid_place(folder, paid.EMBEDDINGS),
-        prices=prices,
-        exact=exact or schema.is_exact(recipe),
-    )
-    if models.llm is not None:
-        place = opening.paid_place(folder, paid.CALLS)
-        ledger = Ledger(place, keep_prompts=specs.keep_prompts)
-        wording = specs.read_wording()
-        models = replace(models, llm=recorded(models.llm, ledger, prices=prices, wording=wording))
-    if recipe:
-        index.check_recipe(recipe, {"analyzer": ANALYZER, "embedder": models.embedder.name})
-    return models
-
-
-def _select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
-    """Return the snapshot of the documents that fulfil a filter."""
-    rows = match.find_rows(snapshot, where)
-    if not len(rows):
-        raise InputError(f"no document fulfils the filter {str(where)!r:.200}: see 'clew list'")
-    if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
-        return snapshot
-    return snapshot.among(rows)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from clew import index, loading
 from clew.api.checks import checked
 from clew.api.opened import OpenIndex, one_at_a_time
-from clew.asking.pipeline import limit_models
 from clew.errors import AlreadyExists, InputError, StoreError
 from clew.models.budget import Budget
+from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
 from clew.models.metered import Meter, add_meter
 from clew.store import opening, paid

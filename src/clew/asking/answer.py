@@ -9,6 +9,7 @@ from itertools import accumulate
 from clew.asking.citations import CitationFinder, CitedRange, find_citations
 from clew.asking.context import format_context, move_to_front
 from clew.asking.differences import add_difference
+from clew.asking.method import MAX_ANSWER_TOKENS
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import choose_quotes as chosen_quotes
@@ -25,7 +26,6 @@ from clew.text.pieces import OnPiece
 from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage, Step
 
 OnCitation = Callable[[Citation], None]
-MAX_ANSWER_TOKENS = 512
 
 _UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
 _ESTIMATE = (

@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from clew.asking import pipeline
-from clew.asking.answer import OnCitation
-from clew.asking.pipeline import Listeners
 from clew.asking.question import MAX_QUOTES, MIN_SUPPORT, Question, as_question
 from clew.filters import Filter
 from clew.methods import Method
@@ -23,6 +20,7 @@ from clew.text.pieces import OnPiece
 from clew.types import Answer, Evidence, Exchange, Scalar
 
 if TYPE_CHECKING:
+    from clew.asking.answer import OnCitation
     from clew.wire.proofs import Proof, Verified
 
 _TEXT = arguments.instance("a text", str, Question)
@@ -105,6 +103,8 @@ class Askable:
             UnknownMethod: There is no method of that name.
             MissingLayer: The index lacks what the method reads.
         """
+        from clew.asking.pipeline import retrieve_evidence
+
         question = as_question(
             query,
             method=method,
@@ -115,7 +115,7 @@ class Askable:
             budget=budget,
             exact=exact,
         )
-        return pipeline.retrieve_evidence(question, self).evidence
+        return retrieve_evidence(question, self).evidence
 
     @_checked
     @asking()
@@ -170,6 +170,8 @@ class Askable:
             InputError: As of `search`; so are the others. What a listener raises is raised here,
                 once a reply that is paid for is recorded.
         """
+        from clew.asking.pipeline import Listeners, answer_question
+
         question = as_question(
             question,
             method=method,
@@ -183,7 +185,7 @@ class Askable:
             exact=exact,
         )
         listeners = Listeners(on_evidence=on_evidence, on_text=on_text, on_citation=on_citation)
-        return pipeline.answer_question(question, self, listeners)
+        return answer_question(question, self, listeners)
 
     @_checked
     def prove(self, answer: Answer) -> Proof:

@@ -14,11 +14,16 @@ from numpy.typing import NDArray
 from clew.algo.maxsim import best_matches
 from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
+from clew.asking import pipeline
+from clew.asking.askable import Askable
 from clew.asking.context import build_context, format_context
+from clew.asking.question import Question
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
+from clew.models.conversation import limit_models
 from clew.models.maxsim import unit_rows
+from clew.models.metered import Meter, add_meter
 from clew.prompts import fill_prompt
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.snapshot import Snapshot
@@ -71,6 +76,33 @@ def document_label(document: Document, column: str) -> str:
     if isinstance(value, tuple):
         value = ", ".join(map(str, value))
     return "" if value is None else collapse(str(value))
+
+
+def classify_question(
+    question: Question,
+    asked: Askable,
+    snapshot: Snapshot,
+    column: str,
+    name_weight: float | None = None,
+) -> Classified:
+    """Return the label of a question's text by what its method retrieves, with all usage.
+
+    Raises InputError as `classify_text`, before anything is paid for.
+    """
+    read_labels(snapshot, column)
+    retrieved = pipeline.retrieve_evidence(question, asked)
+    meter = Meter()
+    with meter.stage("classify"):
+        classified = classify_text(
+            question.text,
+            retrieved.evidence,
+            retrieved.snapshot,
+            add_meter(limit_models(asked.models, question.budget), meter),
+            column=column,
+            name_weight=name_weight,
+            budget_tokens=retrieved.context_tokens,
+        )
+    return replace(classified, usage=retrieved.evidence.usage + meter.usage())
 
 
 def classify_text(

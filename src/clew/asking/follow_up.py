@@ -24,6 +24,7 @@ from clew.steps import named_entities, reply_to, same_names
 from clew.text import tokens
 from clew.text.analyze import terms
 from clew.text.keys import name_key
+from clew.text.names import MONTHS
 from clew.text.phrases import Span
 from clew.text.questions import question_kind
 from clew.types import Exchange
@@ -65,9 +66,7 @@ _POINTS = compile_re(
     r"|^\W*that\b|\bthat\W*$",
     re.IGNORECASE,
 )
-_MONTH = compile_re(
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
+_MONTH = compile_re("|".join(MONTHS))
 _DEFINITE = compile_re(r"\bthe [a-z]+", re.IGNORECASE)
 
 

@@ -10,6 +10,7 @@ from clew.methods import Method
 from clew.types import Scalar
 
 CONTEXT_TOKENS = 4_000
+MAX_ANSWER_TOKENS = 512
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 

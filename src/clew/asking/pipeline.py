@@ -19,13 +19,18 @@ from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.asking import follow_up, support
-from clew.asking.answer import MAX_ANSWER_TOKENS, OnCitation, locate_citations, write_answer
+from clew.asking.answer import OnCitation, locate_citations, write_answer
 from clew.asking.context import build_context, build_counted_context
-from clew.asking.method import CONTEXT_TOKENS, build_method, choose_context_tokens
+from clew.asking.method import (
+    CONTEXT_TOKENS,
+    MAX_ANSWER_TOKENS,
+    build_method,
+    choose_context_tokens,
+)
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.around import add_memory
-from clew.models.conversation import recorded
+from clew.models.conversation import limit_models
 from clew.models.metered import Meter, add_meter
 
 if TYPE_CHECKING:
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
     from clew.asking.question import Question
     from clew.methods import Method
     from clew.models import Models
-    from clew.models.budget import Budget
     from clew.snapshot import Snapshot
     from clew.text.pieces import OnPiece
     from clew.types import Answer, Evidence
@@ -170,10 +174,3 @@ def answer_from(
         if snapshot is not None:
             answer = locate_citations(answer, snapshot)
     return replace(answer, usage=meter.usage())
-
-
-def limit_models(models: Models, budget: Budget | None) -> Models:
-    """Return models, their LLM bounded by `budget`."""
-    if models.llm is None or budget is None:
-        return models
-    return replace(models, llm=recorded(models.llm, budget=budget))

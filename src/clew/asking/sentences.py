@@ -17,6 +17,7 @@ from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
 from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language
+from clew.text.patterns import format_range
 from clew.text.phrases import Span
 from clew.text.questions import has_question_word, refers_back
 from clew.text.sentences import sentence_spans
@@ -76,7 +77,9 @@ def _read_stored(
     stored: list[dict[Span, tuple[Mention, ...]]] = [{} for _ in passages]
     if snapshot is None or snapshot.cutter is None:
         return stored
-    whole = [i for i, p in enumerate(passages) if p.chunk_id.endswith(f":{p.start}-{p.end}")]
+    whole = [
+        i for i, p in enumerate(passages) if p.chunk_id.endswith(format_range("", p.start, p.end))
+    ]
     rows = snapshot.layer("chunk").rows([passages[i].chunk_id for i in whole])
     known = {i: row for i, row in zip(whole, rows, strict=True) if row >= 0}
     read = snapshot.cutter.sentences(list(known.values()))

@@ -11,33 +11,42 @@ import click
 
 from clew import __version__
 from clew.cli import talk
-from clew.cli.asking import run_ask, run_hop, run_search, run_verify
-from clew.cli.building import (
-    backup_index,
-    compact_index,
-    import_graph,
-    import_triples,
-    merge_names,
-    remove_documents,
-    restore_index,
-    run_index,
-    split_index,
-    unmerge_name,
-)
-from clew.cli.classifying import run_classify
-from clew.cli.config import run_config
-from clew.cli.helping import show_help
-from clew.cli.looking import check_index, export_graph, list_documents, show_index, show_methods
-from clew.cli.measuring import run_evaluation
 from clew.cli.options import open_index
-from clew.cli.planning import run_plan
-from clew.cli.program import Program
-from clew.cli.serving import manage_keys, run_mcp, run_server
-from clew.cli.themes import show_themes
+from clew.cli.program import Commands, Program
 
 __all__ = ["main"]
 
 
+_COMMANDS = {
+    "index": "building:run_index",
+    "ask": "asking:run_ask",
+    "search": "asking:run_search",
+    "hop": "asking:run_hop",
+    "verify": "asking:run_verify",
+    "classify": "classifying:run_classify",
+    "plan": "planning:run_plan",
+    "themes": "themes:show_themes",
+    "show": "looking:show_index",
+    "list": "looking:list_documents",
+    "export": "looking:export_graph",
+    "methods": "looking:show_methods",
+    "remove": "building:remove_documents",
+    "compact": "building:compact_index",
+    "check": "looking:check_index",
+    "backup": "building:backup_index",
+    "restore": "building:restore_index",
+    "split": "building:split_index",
+    "import-kg": "building:import_graph",
+    "import-triples": "building:import_triples",
+    "merge": "building:merge_names",
+    "unmerge": "building:unmerge_name",
+    "serve": "serving:run_server",
+    "keys": "serving:manage_keys",
+    "mcp": "serving:run_mcp",
+    "eval": "measuring:run_evaluation",
+    "config": "config:run_config",
+    "help": "helping:show_help",
+}
 _ALLOCATIONS = 20_000  # until cycles are looked for, which at 700 takes 5 % of a question
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -63,11 +72,4 @@ def main(context: click.Context) -> None:
 
 
 main.params += talk.build_options()
-for _command in (
-    run_index, run_ask, run_search, run_hop, run_verify, run_classify, run_plan, show_themes,
-    show_index,
-    list_documents, export_graph, show_methods, remove_documents, compact_index, check_index,
-    backup_index, restore_index, split_index, import_graph, import_triples, merge_names,
-    unmerge_name, run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,
-):  # fmt: skip
-    main.add_command(_command)
+main.commands = Commands(_COMMANDS)  # type: ignore[assignment]  # nothing is added to them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -64,6 +65,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
     shown as such, and the exit status is 5.
     """
+    for path in filter(None, (history, proof)):
+        _check_writable(path)
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = flags.build_question(question, paid.budget, history=read_turns(history), **unrefused)
     writing = (
@@ -212,6 +215,14 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
 def write_turn(path: Path, question: str, answer: str) -> None:
     """Write a turn at the end of a file. Raises InputError."""
     _write_file(path, f"{to_json({'question': question, 'answer': answer})}\n", "a")
+
+
+def _check_writable(path: Path) -> None:
+    """Raise InputError where a file cannot be written, before what goes there is paid for."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written: permission denied")
 
 
 def _write_file(path: Path, text: str, mode: str) -> None:

@@ -1,7 +1,8 @@
 """How commands are shown and end: options under headings, and errors as a line on stderr."""
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import IO, Any, Never
 
 import click
@@ -41,13 +42,31 @@ def _raise_visibly(error: click.UsageError) -> Never:
     raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
 
 
-class Program(click.Group):
-    """The group of all commands, in the order in which a newcomer needs them."""
+class Commands(Mapping[str, click.Command]):
+    """The commands by their names; one is imported when it is looked up."""
 
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        config.give_variables(cmd, name or str(cmd.name))
-        cmd.params += talk.build_options()
-        super().add_command(cmd, name)
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places  # MODULE:FUNCTION, in the order in which a newcomer needs them
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            module, _, function = self._places[name].partition(":")
+            command: click.Command = getattr(import_module(f"clew.cli.{module}"), function)
+            config.give_variables(command, name)
+            command.params += talk.build_options()
+            self._loaded[name] = command
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class Program(click.Group):
+    """The group of all commands."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
         talk.shorten_warnings()

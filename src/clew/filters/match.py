@@ -30,6 +30,16 @@ def find_rows(snapshot: Snapshot, where: Filter) -> NDArray[np.int64]:
     return np.flatnonzero(snapshot.get(_FIELDS).mark(where))
 
 
+def select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
+    """Return the snapshot of the documents that fulfil a filter."""
+    rows = find_rows(snapshot, where)
+    if not len(rows):
+        raise InputError(f"no document fulfils the filter {str(where)!r:.200}: see 'clew list'")
+    if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
+        return snapshot
+    return snapshot.among(rows)
+
+
 def find_ids(snapshot: Snapshot, where: Filter) -> list[str]:
     """Return the ids of the documents that fulfil a filter, in order. Raises as `find_rows`."""
     documents = snapshot.get(_FIELDS).documents

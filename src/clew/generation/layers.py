@@ -24,6 +24,7 @@ from clew.store.schema import TABLES
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
 from clew.text.names import strip_title
+from clew.text.patterns import format_range, parse_range
 from clew.types import Document
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ class _Ranges(_StoredLayer):
     """Chunks, their parts and units: character ranges of documents, with ids that say which."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        return [f"{document.id}:{start}-{end}" for document, start, end in self._places(rows)]
+        return [format_range(each.id, start, end) for each, start, end in self._places(rows)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
         return [document.text[start:end] for document, start, end in self._places(rows)]
@@ -293,23 +294,22 @@ class _Ranges(_StoredLayer):
         return Once(_MOST_FOUND)
 
     def _find_rows(self, ids: Sequence[str]) -> list[int]:
-        parts = [each.rpartition(":") for each in ids]
+        parts = [parse_range(each) or ("", 0, 0) for each in ids]
         documents = self._parts.find_rows("document", [document for document, _, _ in parts])
         return [
-            self._find(document, place)
-            for document, (_, _, place) in zip(documents, parts, strict=True)
+            self._find(document, start, end)
+            for document, (_, start, end) in zip(documents, parts, strict=True)
         ]
 
-    def _find(self, document: int, place: str) -> int:
-        start, _, end = place.partition("-")
-        if document < 0 or not (start.isdecimal() and end.isdecimal()):
+    def _find(self, document: int, start: int, end: int) -> int:
+        if document < 0:
             return -1
         first, last = _group_range(self._parts.columns("chunk")["document"], document, document + 1)
         if "chunk" in self._columns:
             first, last = _group_range(self._columns["chunk"], first, last)
         rows = slice(first, last)
-        same = self._columns["start"][rows] == int(start)
-        same &= self._columns["end"][rows] == int(end)
+        same = self._columns["start"][rows] == start
+        same &= self._columns["end"][rows] == end
         matches = np.flatnonzero(same & self._are_ranges(rows))
         return first + int(matches[0]) if len(matches) else -1
 
@@ -365,14 +365,18 @@ class _Units(_Ranges):
             if stored >= 0:
                 yield i, stored
 
-    def _find(self, document: int, place: str) -> int:
-        place, mark, number = place.partition("#")
-        if not mark:
-            return super()._find(document, place)
-        chunk = _Ranges(self._parts, "chunk", 0)._find(document, place)  # noqa: SLF001 -- a base
+    def _find_rows(self, ids: Sequence[str]) -> list[int]:
+        rows = super()._find_rows(ids)
+        for i, each in enumerate(ids):
+            name, mark, number = each.rpartition("#")
+            if rows[i] < 0 and mark and number.isdecimal():
+                rows[i] = self._find_statement(name, int(number))
+        return rows
+
+    def _find_statement(self, of: str, place: int) -> int:
+        [chunk] = _Ranges(self._parts, "chunk", 0)._find_rows([of])  # noqa: SLF001 -- a base
         same = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
-        same &= self._columns["place"] == (int(number) if number.isdecimal() else -1)
-        matches = np.flatnonzero(same)
+        matches = np.flatnonzero(same & (self._columns["place"] == place))
         return int(matches[0]) if len(matches) else -1
 
     def _vectors(self) -> Vectors:

@@ -15,14 +15,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import generation
 from clew.algo.coding import BITS, FLOAT32
 from clew.derived import CachedArrays
 from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
-from clew.index.origins import DocumentOwners
+from clew.index.origins import DocumentOwners, find_gone
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
@@ -37,7 +37,11 @@ from clew.text.sentences import NUPUNKT
 from clew.types import Document, Scalar, Skipped, Value
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.index.building import Workers
+    from clew.readers.roots import Roots
+    from clew.readers.selection import Selection
 
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
@@ -204,6 +208,33 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         store.restate(*zip(*addition.restated.values(), strict=True))
         report.restated = list(addition.restated)
     report.stopped = stop.is_asked
+    return report
+
+
+def update_documents(
+    store: Store,
+    items: Iterable[Document | Skipped],
+    models: Models,
+    *,
+    roots: Roots,
+    paths: Sequence[Path],
+    selection: Selection,
+    read: set[str],
+    prune: bool,
+    **how: Any,  # noqa: ANN401 -- as `add_documents` takes it
+) -> AddReport:
+    """Add the documents of files below some paths as `add_documents`, and look for those gone.
+
+    These are reported, and removed where `prune` says so.
+    """
+    gone = find_gone(store.hashes(), roots, paths) if paths else []
+    report = add_documents(store, items, models, gone=gone, read=read, **how)
+    report.left_out = selection.counts()
+    if paths and not report.stopped:
+        report.gone = find_gone(store.hashes(), roots, paths, selection, read, report.skipped)
+    if prune and report.gone:
+        store.remove(report.gone)
+        report.pruned = True
     return report
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overl
 import numpy as np
 
 from clew import steps
-from clew.algo.knn import choose_core, core_size
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.layers.graph_extraction import graph_prompt, merge_graphs, read_graph
@@ -272,6 +271,8 @@ def _choose_core(
     snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp], n_read: int
 ) -> NDArray[np.intp]:
     """Return which of the chunks `among` the core of the texts lacks, having `n_read` others."""
+    from clew.algo.knn import choose_core, core_size  # with SciPy, which takes long to load
+
     size = core_size(int(np.sum(snapshot.are_texts())), wanted.core)
     quota = min(max(size - n_read, 0), len(among))
     if quota in (0, len(among)):

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from contextlib import closing, suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.errors import InputError
+from clew.readers.inputs import Page, StandardInput, locate_input
 from clew.readers.part import ShardPart
+from clew.readers.roots import Roots
 from clew.runtime.lazy import compile_re
-from clew.types import Skipped
+from clew.types import OCR, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from clew.readers.roots import Roots
+    from clew.readers.formats import FindKnown
     from clew.readers.selection import Selection
+    from clew.readers.sources import Source
+    from clew.snapshot import Snapshot
     from clew.store import Store
     from clew.types import Document
 
@@ -63,6 +68,40 @@ def get_part(store: Store) -> ShardPart | None:
 def set_part(store: Store, part: ShardPart) -> None:
     """Keep which part an index is."""
     store.set_note(_PART, {"number": part.number, "of": part.n})
+
+
+def choose_part(store: Store | None, given: ShardPart | None, shown: str) -> ShardPart | None:
+    """Return the part of all documents that the index `shown` is: the one it remembers, if any.
+
+    Raises InputError where another one is given, or it has documents of others.
+    """
+    part = None if store is None else get_part(store)
+    if part is not None and given not in (None, part):
+        raise InputError(f"{shown} is the part {part} of its shards, not {given}")
+    if part is None and given is not None and store is not None:
+        other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
+        if other is not None:
+            why = f"has the document {other!r:.80}, which is not of the part {given}"
+            raise InputError(f"{shown} {why}: name another index")
+    return part if given is None else given
+
+
+def name_roots(store: Store | None, folder: Path, source: Source, name: str) -> Roots:
+    """Return what the folders and files of an index are called, with a new `name` for a source."""
+    roots = Roots({} if store is None else get_roots(store, folder))
+    if not name:
+        return roots
+    if not isinstance(source, str | Path):
+        raise InputError(f"one folder or file can be called {name!r}, not several: name it")
+    place = locate_input(source)
+    if isinstance(place, Page):
+        raise InputError(f"a web page is called by its address, not {name!r}")
+    if isinstance(place, StandardInput):
+        return roots
+    if not os.path.lexists(place):
+        raise InputError(f"there is no file or folder {str(source)!r}")
+    roots.add(place, name)
+    return roots
 
 
 def find_gone(
@@ -122,6 +161,21 @@ def _is_missing(path: str, *, or_empty: bool = False) -> bool:
         return True
     except OSError:
         return False
+
+
+def find_recognized(open_newest: Callable[[], Snapshot]) -> FindKnown:
+    """Return what gives the document with an id if its text came from OCR, else None.
+
+    It looks into the generation that is the newest when it is asked first.
+    """
+    newest = cache(open_newest)
+
+    def find(document_id: str) -> Document | None:
+        [row] = newest().document_layer.rows([document_id])
+        document = newest().documents([row])[0] if row >= 0 else None
+        return document if document and document.metadata.get(OCR) else None
+
+    return find
 
 
 class DocumentOwners:

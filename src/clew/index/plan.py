@@ -16,8 +16,8 @@ import numpy as np
 
 from clew import index, steps
 from clew.algo.knn import choose_core, core_size
-from clew.errors import InputError
-from clew.index import CORE_SHARE
+from clew.errors import InputError, RecipeMismatch
+from clew.index import CORE_SHARE, Settings, building
 from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
 from clew.index.extract import ReadChunks, complete_prompts, get_task
 from clew.layers import chunks, entities, graph_extraction, relations, units, vectors
@@ -58,6 +58,24 @@ class PlanCorpus(ReadChunks):
     terms: relations.TermSettings | None = None  # that are related; None: an LLM names them
 
 
+def choose_chunking(store: Store | None, settings: Settings | None) -> Chunking:
+    """Return how documents are cut: as an index was built, else as `settings` say.
+
+    Raises RecipeMismatch where these differ from it.
+    """
+    wanted = (settings or Settings()).chunking
+    if store is None:
+        return wanted
+    built = building.read_chunking(store.recipe)
+    if settings is not None and (wanted.size, wanted.overlap) != (built.size, built.overlap):
+        raise RecipeMismatch(
+            f"this index was built with chunks of {built.size} tokens, {built.overlap} of them from"
+            f" the one before, not {wanted.size} and {wanted.overlap}: plan for a new folder, or"
+            f" without these options"
+        )
+    return built
+
+
 def build_corpus(
     documents: Sequence[Document], chunking: Chunking, terms: relations.TermSettings | None = None
 ) -> PlanCorpus:
@@ -74,16 +92,18 @@ def build_corpus(
 def estimate_embedding(
     documents: Sequence[Document], chunking: Chunking, models: Models, store: Store | None = None
 ) -> EmbeddingEstimate | None:
-    """Return what the vectors of new documents would cost, None where nobody bills them.
+    """Return what the vectors of documents would cost, None where nobody bills them.
 
-    Names that have a vector in `store` cost nothing.
+    Documents whose rows are in `store`, and names that have a vector there, cost nothing.
     """
     embedder = models.embedder
     if not is_priced(embedder):
         return None
+    hashes = store.hashes([document.id for document in documents]) if store else {}
+    new = [each for each in documents if index.has_new_rows(each, hashes.get(each.id))]
     texts: list[str] = []
     names: dict[str, None] = {}
-    for batch in index.group_batches((document, "") for document in documents):
+    for batch in index.group_batches((document, "") for document in new):
         cut = chunks.cut_chunks([document for document, _ in batch], chunking)
         texts += itertools.chain.from_iterable(vectors.texts_by_column(cut).values())
         mentioned, keys = entities.mention_columns(cut, models.tagger)

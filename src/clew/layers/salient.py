@@ -1,21 +1,25 @@
 """Chunks to their salient terms, for instance as hints in a prompt."""
 
+from __future__ import annotations
+
 import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from clew.algo.salience import Ngrams, Score, count_ngrams, entity_rates, keep_entries, mark_salient
 from clew.algo.topk import top_k
 from clew.layers.numbers import Numbers, hash_texts, number_values
 from clew.text.analyze import term_spans
 from clew.text.ngrams import bleu_tokens, content_words, number_parts, split_pieces
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of the hash of what an n-gram goes on from
 
@@ -40,6 +44,8 @@ def salient_rates(
     inside a longer one that stands there as often is left out, unless `nested`. Terms are numbered,
     and the entries of a row ordered, as they stand in the texts. O(n-grams of all texts), sorted.
     """
+    from scipy.sparse import csr_array  # which takes longer to load than numpy
+
     counted = TextNgrams.from_texts(texts, longest)
     ngrams = counted.ngrams
     lengths = np.ones(len(texts), dtype=np.int64)  # which "eq2" alone looks at

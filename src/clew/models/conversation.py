@@ -15,6 +15,7 @@ from clew.errors import InputError
 from clew.models import (
     LLM,
     Chat,
+    Models,
     OnLost,
     OnReply,
     Prompt,
@@ -367,6 +368,13 @@ def recorded(
     return Conversation(
         chat, ledger=ledger, budget=budget, prices=prices, repairs=repairs, wording=wording
     )
+
+
+def limit_models(models: Models, budget: Budget | None) -> Models:
+    """Return models, their LLM bounded by `budget`."""
+    if models.llm is None or budget is None:
+        return models
+    return replace(models, llm=recorded(models.llm, budget=budget))
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ _USAGE_S = 5.0  # for the usage, and the end, of a stream that has all of its te
 _NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
 _OLLAMA_PORT = 11434
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
-_EVENTS, _FIELD, _DONE = "text/event-stream", b"data:", b"[DONE]"
+_EVENTS, _DONE = "text/event-stream", "[DONE]"
+_OF_EVENTS = {"content-type": _EVENTS}
 _SHOWN = 200  # characters of a server's message
 _READ = 4000  # of all that it says
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"'()<>]+")
@@ -417,8 +418,10 @@ class Endpoint:
                 pieces = _limit_bytes(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
-                    lines = _events(pieces, watch, tell)
-                    return response.status_code, response.headers, lines
+                    bounded = httpx2.Response(
+                        200, headers=_OF_EVENTS, content=pieces, request=response.request
+                    )
+                    return response.status_code, response.headers, _events(bounded, watch, tell)
                 return response.status_code, response.headers, b"".join(pieces)
 
         try:
@@ -615,7 +618,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
         yield piece
 
 
-def _events(pieces: Iterable[bytes], watch: Watch, tell: Hear) -> list[Any]:
+def _events(response: httpx2.Response, watch: Watch, tell: Hear) -> list[Any]:
     """Return the JSON of the events of a stream, up to the one that says that it is done.
 
     That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
@@ -623,10 +626,12 @@ def _events(pieces: Iterable[bytes], watch: Watch, tell: Hear) -> list[Any]:
     """
     events: list[Any] = []
     try:
-        for data in _data(pieces):
-            if data == _DONE:
+        for each in httpx2.EventSource(response, None):
+            if not each.data:
+                continue
+            if each.data == _DONE:
                 return events
-            event = _read_event(data)
+            event = _read_event(each.data)
             watch(event)
             tell(event)
             events.append(event)
@@ -638,7 +643,7 @@ def _events(pieces: Iterable[bytes], watch: Watch, tell: Hear) -> list[Any]:
     raise _BrokenOff("a stream that broke off")
 
 
-def _read_event(data: bytes) -> Any:  # noqa: ANN401 -- parsed JSON
+def _read_event(data: str) -> Any:  # noqa: ANN401 -- parsed JSON
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
@@ -688,16 +693,6 @@ def _find_wait(message: str) -> float | None:
         return float(match[1]) * _SECONDS[(match[2] or "").casefold()] if match else None
     except ValueError:
         return None
-
-
-def _data(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the data of server-sent events, a line each as chat completions have them."""
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        yield from (line[len(_FIELD) :].strip() for line in lines if line.startswith(_FIELD))
-    if rest.strip() == _FIELD + b" " + _DONE:  # the end of a line may be missing there
-        yield _DONE
 
 
 def _was_sent(error: httpx2.RequestError) -> bool:

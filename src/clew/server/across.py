@@ -15,9 +15,10 @@ from typing import Any
 from clew import methods
 from clew.asking.answer import locate_citation
 from clew.asking.method import CONTEXT_TOKENS
-from clew.asking.pipeline import NO_LISTENERS, Listeners, answer_from, limit_models
+from clew.asking.pipeline import NO_LISTENERS, Listeners, answer_from
 from clew.asking.question import Question
 from clew.errors import InputError
+from clew.models.conversation import limit_models
 from clew.models.waiting import asking
 from clew.server.endpoints import Access
 from clew.server.scoped_questions import Scoped

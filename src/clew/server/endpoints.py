@@ -13,9 +13,9 @@ from pydantic import BaseModel, RootModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from clew import Budget
 from clew.display.shown import plain
 from clew.errors import ClewError, InputError, ModelError
-from clew.models.budget import Budget
 from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
 from clew.server.callers import Caller, authenticate

@@ -13,12 +13,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from clew.api import Index
+from clew import Index, Snapshot
 from clew.display.shown import Shown
 from clew.display.visible import visible
 from clew.errors import InputError
 from clew.readers.selection import BY_DEFAULT, MARKS
-from clew.snapshot import Snapshot
 from clew.types import Document
 
 _LONGEST_PART = 240  # bytes of a name; most file systems take 255

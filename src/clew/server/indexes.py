@@ -8,10 +8,8 @@ from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 
-from clew.api import Index
+from clew import Index, Settings, Specs
 from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
-from clew.index import Settings
-from clew.loading import Specs
 from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import JobQueue
 from clew.server.scoped_questions import make_shards_refusal

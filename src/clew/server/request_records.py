@@ -16,7 +16,7 @@ from clew.wire.names import MOST_NUMBER
 from clew.wire.refusals import Refusal
 
 if TYPE_CHECKING:
-    from clew.api import Index
+    from clew import Index
     from clew.server.callers import Caller
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

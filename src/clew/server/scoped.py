@@ -8,25 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from clew.api import Index
+from clew import Index, Snapshot
 from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, match, to_filter
 from clew.models.ledger import Cost
-from clew.server import drawing, files, request_records, snapshot_views
+from clew.server import files, request_records
 from clew.server.scoped_questions import Scoped, hide_sources
-from clew.shards import wire
-from clew.shards.exchange import Request
-from clew.shards.shard import GenerationChanged, reply_to_request
-from clew.snapshot import Snapshot
-from clew.steps.theme_descriptions import describe_themes
-from clew.steps.themes import themes
+from clew.shards.shard import GenerationChanged, reply_to_bytes
 from clew.text.keys import name_key
 from clew.types import Classified, Document, Evidence, Plan, Theme
-from clew.views import describe
+from clew.views import browse, describe, drawing
+from clew.views.themes import page_themes
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
-from clew.wire.names import GENERATION_HEADER
+from clew.wire.names import GENERATION_HEADER, SHARD_MOVED
 from clew.wire.refusals import Refusal, no_such_resource
 
 
@@ -147,8 +143,8 @@ class ScopedIndex(Scoped):
         seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.find_rows(seen, wanted)
-        matches = snapshot_views.select_documents(seen, rows, pattern=pattern, sort=sort)
-        lines = snapshot_views.view_document_lines(seen, matches[offset : offset + limit])
+        matches = browse.select_documents(seen, rows, pattern=pattern, sort=sort)
+        lines = browse.view_document_lines(seen, matches[offset : offset + limit])
         return Listed(items=lines, total=len(matches))
 
     def list_snapshots(self) -> tuple[Snapshot]:
@@ -173,7 +169,7 @@ class ScopedIndex(Scoped):
         """
         self.caller.check("write")
         if self.snapshot().layer("document").rows([document_id]) == [-1]:
-            raise snapshot_views.make_missing_document(document_id)
+            raise browse.make_missing_document(document_id)
         with self.writer() as index:
             removal = files.plan_removal(index.snapshot(), uploads, [document_id])
             files.remove_documents(index, uploads, removal)
@@ -188,13 +184,13 @@ class ScopedIndex(Scoped):
     def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""
         seen = self.snapshot()
-        rows = snapshot_views.find_entities(seen, find)
-        lines = snapshot_views.view_entity_lines(seen, rows[offset : offset + limit])
+        rows = browse.find_entities(seen, find)
+        lines = browse.view_entity_lines(seen, rows[offset : offset + limit])
         return Listed(items=lines, total=len(rows))
 
     def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-        return snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
+        return browse.view_entity(self.snapshot(), name, offset=offset, limit=limit)
 
     def themes(
         self, level: int = 0, *, parent: str = "", where: str = "", offset: int = 0, limit: int
@@ -204,18 +200,11 @@ class ScopedIndex(Scoped):
         Raises a refusal, 404, where there is no such theme.
         """
         with self._compute():
-            seen = self.snapshot(where)
-            levels = themes(seen)
-            row = levels.find(parent) if parent else -1
-            if parent and row < 0:
-                raise no_such_resource(f"this index has no theme {parent!r:.200}")
-            rows = levels.children(row) if parent else levels.of_level(level)
-            described = describe_themes(seen, rows[offset : offset + limit])
-        if not self.caller.may("admin"):
-            described = [
-                replace(each, sentences=hide_sources(each.sentences)) for each in described
-            ]
-        return Listed(items=tuple(described), total=len(rows))
+            listed = page_themes(self.snapshot(where), level, parent, offset, limit)
+        if self.caller.may("admin"):
+            return listed
+        hidden = (replace(each, sentences=hide_sources(each.sentences)) for each in listed.items)
+        return replace(listed, items=tuple(hidden))
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.
@@ -234,7 +223,7 @@ class ScopedIndex(Scoped):
         """
         self.caller.check("write")
         for each in (name, into):
-            snapshot_views.find_entity(self.snapshot(), each)
+            browse.find_entity(self.snapshot(), each)
         with self.writer() as index:
             index.merge(name, into)
 
@@ -261,7 +250,7 @@ class ScopedIndex(Scoped):
             layers=describe.describe_layers(seen),
             links=describe.describe_links(seen),
             recipe=self.hide_models(seen.recipe),
-            fields=seen.get(snapshot_views.FIELDS),
+            fields=seen.get(browse.FIELDS),
         )
         if self.is_bound:
             return view
@@ -288,13 +277,10 @@ class ScopedIndex(Scoped):
         """
         self.caller.check("admin")
         self.check_whole("what a shard has is")
-        request = wire.unpack(sent)
-        if not isinstance(request, Request):
-            raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
         try:
-            return wire.pack(reply_to_request(self.index, request))
+            return reply_to_bytes(self.index, sent)
         except GenerationChanged as error:
-            raise Refusal(409, wire.MOVED, str(error)) from error
+            raise Refusal(409, SHARD_MOVED, str(error)) from error
 
     def costs(self) -> list[Cost]:
         """Return what every write cost, the oldest first."""

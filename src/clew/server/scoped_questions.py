@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.api import Index
+from clew import Budget, Index, Snapshot
 from clew.asking.askable import Askable
 from clew.asking.pipeline import NO_LISTENERS, Listeners
 from clew.asking.proof import build_proof, verify_proof
@@ -20,13 +20,12 @@ from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
-from clew.models.budget import Budget
 from clew.runtime import turns
-from clew.server import files, request_records, snapshot_views, tracing
+from clew.server import files, request_records, tracing
 from clew.server.callers import Caller
 from clew.shards import Shards
-from clew.snapshot import Snapshot
 from clew.types import Answer, Document, Evidence, Scalar
+from clew.views import browse
 from clew.wire.indexes import DocumentView, IndexView
 from clew.wire.proofs import Proof, Verified
 from clew.wire.refusals import Refusal, forbidden
@@ -182,7 +181,7 @@ class Scoped:
 
     def document(self, document_id: str) -> DocumentView:
         """Return a document. Raises a refusal, 404, where there is none."""
-        view = snapshot_views.view_document(self.find_snapshot(document_id), document_id)
+        view = browse.view_document(self.find_snapshot(document_id), document_id)
         return view if self.caller.may("admin") else replace(view, source=view.id)
 
     def hide_models(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -254,7 +253,7 @@ class ScopedShards(Scoped):
         self.narrow_filter()
         snapshot = self.askable.holding(document_id)
         if snapshot is None:
-            raise snapshot_views.make_missing_document(document_id)
+            raise browse.make_missing_document(document_id)
         return snapshot
 
     def list_snapshots(self) -> list[Snapshot]:

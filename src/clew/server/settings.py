@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from clew import Specs
 from clew.errors import InputError
-from clew.loading import Specs
-from clew.models.prices import Price
+from clew.models import Price
 from clew.workers import parse_workers
 
 PORT = 8765

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from clew import Budget
 from clew.errors import BudgetSpent
 from clew.models import Stopped
-from clew.models.budget import Bill, Budget, Held
+from clew.models.budget import Bill, Held
 from clew.runtime.sqlite import rows
 from clew.server import request_records, tracing
 from clew.server.process_locks import is_alive

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import steps
+from clew import Snapshot, steps
 from clew.layers.salient_merging import SalientTerms
-from clew.snapshot import Snapshot
 from clew.snapshot.batch import Batch
 from clew.types import Scalar
 

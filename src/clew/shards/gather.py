@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import steps
+from clew import Snapshot, steps
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
 from clew.layers.numbers import hash_texts
 from clew.models import Models
@@ -20,7 +20,6 @@ from clew.shards.exchange import Hashes, Reply, Request, Seeds
 from clew.shards.joined import join_shards
 from clew.shards.pool import FAR, ChunkPool
 from clew.shards.whole import CorpusTotals
-from clew.snapshot import Snapshot
 from clew.snapshot.layers import UnitsSought
 from clew.text.analyze import terms
 from clew.text.keys import name_key

@@ -10,22 +10,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
-from clew import loading
+from clew import Added, Index, Settings, Snapshot, loading
 from clew import methods as retrieval
-from clew.api import Added, Index, open_index
-from clew.api.checks import checked
-from clew.api.index import HowToOpen
-from clew.api.opened import recorded_models
+from clew import open as open_index
+from clew.api import HowToOpen, checked
 from clew.asking.askable import Askable
 from clew.asking.question import Question
 from clew.errors import InputError, RecipeMismatch, StoreError
 from clew.filters import Filter, match, parse, to_filter
-from clew.index import Settings
 from clew.layers.statistical import STATISTICAL
 from clew.methods import Method
-from clew.models import Models
+from clew.models import Models, Price
 from clew.models.around import add_memory
-from clew.models.prices import Price
 from clew.readers.sources import Source
 from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
@@ -37,7 +33,6 @@ from clew.shards.links import LocalShard, ProcessShard, Shard, ask_all
 from clew.shards.shard import GenerationChanged
 from clew.shards.whole import CorpusTotals
 from clew.shards.writing import Place
-from clew.snapshot import Snapshot
 from clew.store import opening, sharded
 from clew.store.postgres.address import cache_root
 from clew.types import Scalar
@@ -91,7 +86,7 @@ class Shards(Askable, Closing):
         """The models in use, loaded when they are first asked for; see `Index.models`."""
         with self._lock:
             if self._models is None:
-                self._models = recorded_models(
+                self._models = loading.record_models(
                     self._how.get("models"),
                     self._how.get("specs") or loading.Specs(),
                     self.recipe,

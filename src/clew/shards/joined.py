@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew import Snapshot
 from clew.derived import Arrays, CachedArrays
 from clew.errors import StoreError
 from clew.generation import assemble
@@ -18,7 +19,6 @@ from clew.layers.salient_merging import SalientTerms, combine_salient_terms
 from clew.layers.statistical import STATISTICAL
 from clew.shards.exchange import Taken, count_entities
 from clew.shards.whole import CorpusTotals
-from clew.snapshot import Snapshot
 from clew.snapshot.layers import Totals
 from clew.store import schema
 from clew.types import Document, Scalar

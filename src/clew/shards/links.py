@@ -8,12 +8,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
-from clew.api import Index, open_index
+from clew import Index, Snapshot
+from clew import open as open_index
 from clew.errors import ClewError, NotAnIndex, StoreError
 from clew.runtime.parent import live_with_parent
 from clew.shards.exchange import Receive, Reply, Request
 from clew.shards.shard import GenerationChanged, reply_to_request
-from clew.snapshot import Snapshot
 from clew.store import opening
 
 

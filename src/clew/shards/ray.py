@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clew.api import open_index
+from clew import open as open_index
 from clew.errors import ClewError, StoreError
 from clew.shards.exchange import Receive, Reply, Request
 from clew.shards.shard import reply_to_request

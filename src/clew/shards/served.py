@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from clew.errors import InputError, MissingExtra, StoreError
 from clew.shards.exchange import Receive, Reply, Request
 from clew.shards.shard import GenerationChanged
-from clew.shards.wire import MEDIA_TYPE, MOVED, pack, unpack
+from clew.shards.wire import pack, unpack
+from clew.wire.names import SHARD_MEDIA_TYPE, SHARD_MOVED
 
 try:
     import httpx2
@@ -40,7 +41,7 @@ class ServedShard:
         self.name = address.rstrip("/")
         key = (os.environ.get(KEY_VARIABLE, "") if key is None else key).strip()
         self._client = httpx2.Client(
-            headers={"Content-Type": MEDIA_TYPE}
+            headers={"Content-Type": SHARD_MEDIA_TYPE}
             | ({"Authorization": f"Bearer {key}"} if key else {}),
             timeout=httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S),
         )
@@ -81,7 +82,7 @@ def _build_error(status: int, body: bytes) -> StoreError:
         return StoreError(
             f"its server answered HTTP {status}, not as one of Clew: check the address"
         )
-    if code == MOVED:
+    if code == SHARD_MOVED:
         return GenerationChanged(message)
     if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
         return StoreError(f"{message} (a key of the scope 'admin', in {KEY_VARIABLE})")

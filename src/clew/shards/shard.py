@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import steps
+from clew import Index, Snapshot, steps
 from clew.algo.bm25 import Lengths, bm25_candidates, bm25_chunk_scores
 from clew.algo.coding import multiply_rows
 from clew.algo.topk import DECIMALS, top_k
-from clew.api import Index
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.errors import InputError, StoreError
 from clew.filters import match, parse
 from clew.layers.numbers import hash_texts
 from clew.layers.salient_merging import collect_salient_terms
 from clew.models import Embedder
-from clew.shards import exchange
+from clew.shards import exchange, wire
 from clew.shards.exchange import (
     Counted,
     Counts,
@@ -30,11 +29,18 @@ from clew.shards.exchange import (
     Seeds,
     count_entities,
 )
-from clew.snapshot import Snapshot
 
 
 class GenerationChanged(StoreError):
     """A shard is no longer in the generation that a request names."""
+
+
+def reply_to_bytes(index: Index, sent: bytes) -> bytes:
+    """Return what an index has for a packed request, packed. Raises as `reply_to_request`."""
+    request = wire.unpack(sent)
+    if not isinstance(request, Request):
+        raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
+    return wire.pack(reply_to_request(index, request))
 
 
 def reply_to_request(index: Index, request: Request) -> Reply:

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.api import Index, open_index
-from clew.api.checks import checked
+from clew import Index, Snapshot
+from clew import open as open_index
+from clew.api import checked
 from clew.errors import InputError, StoreError
 from clew.generation import open_snapshot
 from clew.index.origins import set_part
-from clew.models import cache
+from clew.models import Ledger, cache
 from clew.models.cache import vector_keys
-from clew.models.ledger import Ledger, piece_keys
+from clew.models.ledger import piece_keys
 from clew.models.sqlite import Keep
 from clew.readers.part import ShardPart, shard_of
 from clew.runtime.private import make_folder, open_file
-from clew.snapshot import Snapshot
 from clew.snapshot.batch import Batch
 from clew.store import Store, opening, paid, sharded
 from clew.store.database import LOCK, WriterLock

@@ -18,8 +18,6 @@ from clew.shards import exchange
 from clew.snapshot.batch import Batch
 from clew.types import Apparatus, Document, Heading
 
-MEDIA_TYPE = "application/vnd.clew.shard"
-MOVED = "shard_moved"  # the code of the refusal where a shard was written to meanwhile
 _KINDS: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (*vars(exchange).values(), SalientTerms, Batch, Document, Heading, Apparatus)

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from clew.api import Added, Index
+from clew import Added, Index
 from clew.api.adding import to_remove
 from clew.errors import InputError, StoreError
 from clew.filters import Filter, match, to_filter

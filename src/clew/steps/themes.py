@@ -32,15 +32,11 @@ _CHANGED = 0.1  # of the chunks came or went: themes are made anew
 
 
 @dataclass(frozen=True)
-class Themes:
+class Themes(Communities):
     """m themes of a snapshot's chunks, those of a level before those below it, largest first."""
 
     snapshot: Snapshot
-    parents: Rows  # (m,) -1 at the top
     numbers: Rows  # (m,) what each is called by, which it keeps
-    levels: Rows  # (m,)
-    leaves: Rows  # (n_chunks,) the smallest theme of each chunk, -1 for none
-    members: Matrix  # (m, n_chunks) ones
     vectors: NDArray[np.float32]  # (m, d) of length one, the middle of each
 
     def __len__(self) -> int:
@@ -103,16 +99,8 @@ def themes(snapshot: Snapshot) -> Themes:
 
 def _open_themes(snapshot: Snapshot) -> Themes:
     arrays = snapshot.get(THEMES)
-    tree = Communities(arrays["parents"], arrays["leaves"])
-    return Themes(
-        snapshot,
-        tree.parents,
-        arrays["numbers"],
-        tree.levels,
-        tree.leaves,
-        tree.members,
-        arrays["vectors"],
-    )
+    names = "parents", "leaves", "numbers", "vectors"
+    return Themes(snapshot=snapshot, **{name: arrays[name] for name in names})
 
 
 # -- how they are made -----------------------------------------------------------------------------

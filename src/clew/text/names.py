@@ -21,8 +21,12 @@ from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
 
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
 MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    rf"(?:{'|'.join(MONTHS)}"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"

@@ -21,6 +21,15 @@ def parse_range(name: str) -> tuple[str, int, int] | None:
     return None if ranged is None else (ranged[1], int(ranged[2]), int(ranged[3]))
 
 
+def format_range(document: str, start: int, end: int) -> str:
+    """Return the id of a range of a document's characters.
+
+    >>> format_range("notes/a.md", 8, 720)
+    'notes/a.md:8-720'
+    """
+    return f"{document}:{start}-{end}"
+
+
 def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
     """Return the ids that a pattern names: one id, a folder, or a pattern with wildcards.
 

@@ -13,6 +13,8 @@ from clew.runtime.lazy import compile_re
 from clew.steps.theme_descriptions import describe_coverage, describe_themes
 from clew.steps.themes import themes
 from clew.text.quantities import format_count
+from clew.wire.indexes import Listed
+from clew.wire.refusals import no_such_resource
 
 if TYPE_CHECKING:
     from clew.snapshot import Snapshot
@@ -27,6 +29,22 @@ _STYLE = "body{max-width:50em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-s
 def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
     """Return the themes of a level, the largest first; one above it without parts is among them."""
     return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
+
+
+def page_themes(
+    snapshot: Snapshot, level: int, parent: str, offset: int, limit: int
+) -> Listed[Theme]:
+    """Return some of the themes of a level, or of the parts of a `parent`, the largest first.
+
+    Raises a refusal, 404, where there is no such theme.
+    """
+    levels = themes(snapshot)
+    row = levels.find(parent) if parent else -1
+    if parent and row < 0:
+        raise no_such_resource(f"this index has no theme {parent!r:.200}")
+    rows = levels.children(row) if parent else levels.of_level(level)
+    described = describe_themes(snapshot, rows[offset : offset + limit])
+    return Listed(items=tuple(described), total=len(rows))
 
 
 def find_theme(snapshot: Snapshot, name: str) -> Theme | None:

@@ -9,3 +9,5 @@ LAST_EVENT_HEADER: Final = "Last-Event-ID"
 MOST_NUMBER: Final = 10**15 - 1  # of a generation or an event
 COOKIE: Final = "clew_session"
 EVENT_STREAM: Final = "text/event-stream"
+SHARD_MEDIA_TYPE: Final = "application/vnd.clew.shard"
+SHARD_MOVED: Final = "shard_moved"  # the code of the refusal where a shard was written to meanwhile

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from clew.api import open_index
+from clew import Specs
+from clew import open as open_index
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelError
-from clew.loading import Specs
 from clew.models.budget import Bill, Held
 from clew.progress import Progress
 from clew.server import tracing

@@ -7,12 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from clew.api import Added, Index
+from clew import Added, Budget, Index
 from clew.errors import InputError
 from clew.filters import to_filter
-from clew.models.budget import Budget
 from clew.progress import Progress
-from clew.readers.walk import Columns
+from clew.readers import Columns
 from clew.server import files
 from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
 from clew.server.jobs.options import (

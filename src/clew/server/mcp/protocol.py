@@ -16,11 +16,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from clew import __version__
+from clew import Budget, Specs, __version__
 from clew.errors import ClewError
-from clew.loading import Specs
-from clew.models.budget import Budget
-from clew.models.prices import Price
+from clew.models import Price
 from clew.server import state
 from clew.server.callers import Caller
 from clew.server.endpoints import Access, dump_json

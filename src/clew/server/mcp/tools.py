@@ -21,7 +21,7 @@ from clew.server.endpoints import Access
 from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.server.scoped import ScopedIndex
 from clew.server.scoped_questions import Scoped
-from clew.text.patterns import parse_range
+from clew.text.patterns import format_range, parse_range
 from clew.types import Citation, Document, Evidence, Hit, Passage, ShortAnswer, Step
 from clew.wire.refusals import no_such_resource
 
@@ -113,14 +113,18 @@ def search(place: Place, given: SearchFor) -> SearchResults:
     return SearchResults(results=results)
 
 
+def _name_range(index: str, of: Citation | Passage | Hit | Step) -> str:
+    return f"{index}/{format_range(of.document_id, of.start, of.end)}"
+
+
 def _make_result(
     place: Place, index: str, document: Document, hit: Hit, part: range
 ) -> SearchResult:
     is_whole = len(part) == len(document.text)
-    where = "" if is_whole else f":{part.start}-{part.stop}"
+    name = document.id if is_whole else format_range(document.id, part.start, part.stop)
     title = document.title or document.id
     return SearchResult(
-        id=f"{index}/{document.id}{where}",
+        id=f"{index}/{name}",
         title=title if is_whole or not hit.section else f"{title}, {hit.section}",
         url=place.url(index, document.id, hit.start, hit.end),
     )
@@ -298,7 +302,7 @@ def _quote_range(
 ) -> QuotedRange:
     return QuotedRange(
         number=number,
-        id=f"{index}/{each.document_id}:{each.start}-{each.end}",
+        id=_name_range(index, each),
         title=title or each.document_id,
         url=place.url(index, each.document_id, each.start, each.end),
         quote=each.text if isinstance(each, Passage) else each.quote,
@@ -380,7 +384,7 @@ def _describe_threads(place: Place, index: str, evidence: Evidence) -> ThreadsFo
         paths=[list(map(_describe_step, path.steps)) for path in evidence.paths],
         passages=[
             FoundPassage(
-                id=f"{index}/{hit.document_id}:{hit.start}-{hit.end}",
+                id=_name_range(index, hit),
                 title=hit.title or hit.document_id,
                 url=place.url(index, hit.document_id, hit.start, hit.end),
                 text=hit.text,
@@ -495,7 +499,7 @@ def themes(place: Place, given: ThemesOf) -> ThemesFound:
 
 def _cite_sentence(place: Place, index: str, sentence: Step) -> ThemeSentence:
     return ThemeSentence(
-        id=f"{index}/{sentence.document_id}:{sentence.start}-{sentence.end}",
+        id=_name_range(index, sentence),
         title=sentence.document_id,
         url=place.url(index, sentence.document_id, sentence.start, sentence.end),
         quote=sentence.text,

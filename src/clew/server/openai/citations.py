@@ -7,6 +7,7 @@ from typing import Any
 
 from clew.server.across import split_document
 from clew.server.addresses import build_document_address
+from clew.text.patterns import format_range
 from clew.types import Answer, Citation, Passage, ShortAnswer
 
 _Range = tuple[str, int, int]  # a document, and characters of it
@@ -225,7 +226,7 @@ def _make_reference(
     index, document = split_document(index, cited.document_id)
     return Reference(
         number=number,
-        id=f"{index}/{document}:{cited.start}-{cited.end}",
+        id=f"{index}/{format_range(document, cited.start, cited.end)}",
         title=title or document,
         url=build_document_address(base, index, document, cited.start, cited.end),
         quote=cited.text if isinstance(cited, Passage) else cited.quote,

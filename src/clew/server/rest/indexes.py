@@ -10,17 +10,16 @@ from pydantic_core import PydanticCustomError
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
+from clew import Chunking, Settings
 from clew.display.shown import make_view
 from clew.errors import StoreError
-from clew.index import Settings
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.scoped_questions import Scoped
 from clew.server.settings import NAME, is_name
-from clew.shards.wire import MEDIA_TYPE
-from clew.text.chunking import Chunking
 from clew.wire.indexes import CostLine, IndexLine, IndexView, Listed
+from clew.wire.names import SHARD_MEDIA_TYPE
 from clew.wire.refusals import Refusal, forbidden, no_space
 
 INDEXES, SHARDS = EndpointGroup("indexes"), EndpointGroup("indexes")
@@ -145,10 +144,10 @@ async def backup(call: Call) -> Response:
     )
 
 
-@SHARDS.endpoint("POST", "/indexes/{index}/shard", scope="admin", bytes_of=MEDIA_TYPE)
+@SHARDS.endpoint("POST", "/indexes/{index}/shard", scope="admin", bytes_of=SHARD_MEDIA_TYPE)
 async def shard(call: Call) -> Response:
     """A part of a question of several shards, for clew.shards."""
     index = call.open_named_index("admin")
-    call.check_kind(MEDIA_TYPE)
+    call.check_kind(SHARD_MEDIA_TYPE)
     reply = await call.run(index.shard, await call.read_bytes())
-    return Response(reply, media_type=MEDIA_TYPE)
+    return Response(reply, media_type=SHARD_MEDIA_TYPE)

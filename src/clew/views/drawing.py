@@ -10,10 +10,10 @@ from scipy.sparse import coo_array, csr_array
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
 from clew.display.shown import make_view
-from clew.server.snapshot_views import RANKED, count_texts
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
 from clew.types import ENTITY_TYPES, Evidence, EvidenceGraph, Step, Subgraph
+from clew.views.browse import RANKED, count_texts
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
 
 MOST_NODES = 5_000
