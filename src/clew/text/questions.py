@@ -274,7 +274,7 @@ _WHOLE = compile_re(
     r"|главн\w+ тем|о чём эти|主题是什么|主要主题|主なテーマ|何について",
     re.IGNORECASE,
 )
-_COMPARED = compile_re(
+_TOGETHER = compile_re(
     r"^\W*(?:please |can you |could you )?(?:compare|contrast)\b"
     r"|\bdifferences? between\b|\bhow (?:do|does|did) .+ differ\b"
     r"|\bwhat (?:do|does) .+ and .+ (?:say|tell|write)\b"
@@ -304,7 +304,7 @@ def asks_to_compare(question: str) -> bool:
     >>> asks_to_compare("Compare the Fram and the Belgica"), asks_to_compare("Which is older?")
     (True, False)
     """
-    return bool(_COMPARED.search(question))
+    return bool(_TOGETHER.search(question))
 
 
 def find_topic(question: str, names: Iterable[str] = ()) -> str:
