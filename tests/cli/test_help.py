@@ -50,7 +50,7 @@ COMMANDS = {
     "backup": "--index --json",
     "restore": "--into --json",
     "split": "--index --json",
-    "import-kg": f"--limit {BUILD} --json",
+    "import": f"--limit {BUILD} --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",

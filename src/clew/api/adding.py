@@ -16,7 +16,7 @@ from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
 from clew.asking.pipeline import limit_models
 from clew.display.shown import Shown
-from clew.errors import InputError, NotAnIndex, RecipeMismatch
+from clew.errors import InputError, NotAnIndex, RecipeMismatch, UnreadableSource
 from clew.filters import Filter, match, to_filter
 from clew.index import CORE_SHARE, AddReport, OnProgress, Settings, origins
 from clew.limits import LIMITS, ReadingLimits
@@ -379,29 +379,54 @@ class Adding(OpenIndex):
         limits: ReadingLimits = LIMITS,
         on_progress: OnProgress | None = None,
     ) -> GraphImport:
-        """Take a knowledge graph from a file: a document for each subject, and triples of texts.
+        """Take a knowledge graph from a file, or all that another system keeps in a folder.
 
-        What the index has of that file becomes what the file states now; subjects that are gone
-        from it are removed. A triple that names a document of the index goes to the chunks of that
-        one. What cannot be used is in `skipped`, and the rest goes on; docs/guides/graphs.md has
-        the formats, and `limits` what a line and a packed file may take. Raises InputError where
-        there is no such file or no such format,
-        UnreadableSource where nothing in it can be used, otherwise as `add`.
+        What the index has of it becomes what it states now: a document for each subject, which is
+        removed where it is gone. A triple that names a document of the index goes to the chunks of
+        that one. The texts of LightRAG, GraphRAG, HippoRAG and the like become documents first, and
+        so do the notes of an Obsidian vault. What cannot be used is in `skipped`, what is not taken
+        in `left`, and the rest goes on; docs/guides/graphs.md has the formats, and `limits` what a
+        line and a packed file may take. Raises InputError where there is no such path or no such
+        format, UnreadableSource where nothing in it can be used, otherwise as `add`.
         """
         from clew.index import graph
+        from clew.readers.imports import open_system
 
-        meter = Meter()
-        with meter.stage("read"):
-            read = graph.read_statements(Path(path), limits)
-        store = self._open_to_write(meter)
-        with self._bill("import", store, meter):
-            try:
-                with meter.stage("rows"):
-                    imported = graph.import_graph(
-                        store, read, self.models, meter=meter, on_progress=on_progress
-                    )
-            finally:
-                self._finish_write(store, meter)
+        meter, roots = Meter(), self._name_roots(path, "")
+        if not os.path.lexists(path):
+            raise InputError(f"there is no file or folder {str(path)!r}")
+        with open_system(Path(path), roots, limits) as opened:
+            if opened is None:
+                with meter.stage("read"):
+                    read = graph.read_statements(Path(path), limits)
+            else:
+                with meter.stage("read"):
+                    place, system = opened
+                    documents = list(system.documents)
+                    read = graph.gather_statements(place, system.statements)
+                if not (len(read.stated) or any(isinstance(each, Document) for each in documents)):
+                    why = f": {read.skipped[0]}" if read.skipped else ""
+                    raise UnreadableSource(place.source, f"holds nothing that can be used{why}")
+            store = self._open_to_write(meter)
+            with self._bill("import", store, meter):
+                try:
+                    texts = None
+                    if opened is not None:
+                        origins.store_roots(store, self.folder, roots.places, None)
+                        texts = graph.mirror_documents(
+                            store, place, documents, self.models, meter=meter
+                        )
+                    with meter.stage("rows"):
+                        imported = graph.import_graph(
+                            store, read, self.models, meter=meter, on_progress=on_progress
+                        )
+                finally:
+                    self._finish_write(store, meter)
+        if opened is not None:
+            skipped = [*(texts.skipped if texts else ()), *imported.skipped]
+            imported = replace(
+                imported, system=system.name, texts=texts, left=system.left, skipped=skipped
+            )
         return replace(imported, usage=meter.usage())
 
     def _find_recognized(self) -> FindKnown:
