@@ -24,7 +24,7 @@ from clew.models import is_priced
 from clew.models.budget import Budget
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
-from clew.readers.inputs import Page, StandardInput, locate_input
+from clew.readers.inputs import Page, Remote, StandardInput, locate_input
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
@@ -80,6 +80,7 @@ class Adding(OpenIndex):
         columns: Columns | None = None,
         web: bool = False,
         ocr: bool = False,
+        sql: str = "",
         suffix: str = "",
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
@@ -112,9 +113,12 @@ class Adding(OpenIndex):
             gitignore: Leave out what `.gitignore` files name.
             changed: Of folders, read these files and no others.
             columns: Which fields of tables and records have text, title and id.
-            web: Read a source that is a web address, a page each.
+            web: Fetch a source that is on another machine: a web page, or an address such as
+                s3://bucket/docs, git+https://host/repository or sitemap+https://host. What did not
+                change since the last run is not fetched again.
             ocr: Read pictures and scanned pages by OCR. Documents that were read so keep their
                 text without it, and those whose file changed are read so again.
+            sql: The query whose rows are read of a database, such as sqlite:///notes.db.
             suffix: The format of standard input, such as ".md".
             methods: What these methods need of the whole index is computed now and by every write
                 from now on, not at their first question; an empty list takes the names back.
@@ -157,6 +161,7 @@ class Adding(OpenIndex):
         selection = Selection(exclude, gitignore=gitignore, changed=changed)
         own = self._choose_part(None if part is None else ShardPart.parse_part(part))
         roots = self._name_roots(source, name)
+        fetched = origins.get_fetched(self._find_store())
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
             readers.read,
@@ -171,6 +176,8 @@ class Adding(OpenIndex):
             progress=progress,
             times=True,
             part=own,
+            sql=sql,
+            fetched=fetched,
         )
         items, read, paths = items_of(source, read_files), set[str](), paths_of(source)
         strict = part is None and not paths  # the caller chose this very shard for them
@@ -209,9 +216,8 @@ class Adding(OpenIndex):
                     report.gone = origins.find_gone(
                         store.hashes(), roots, paths, selection, read, report.skipped
                     )
-                if prune and report.gone:
-                    store.remove(report.gone)
-                    report.pruned = True
+                origins.settle_fetched(store, fetched, report)
+                _prune(store, report, asked=prune)
             is_whole = changed is None and own is None and not report.stopped
             if paths and is_whole and report.is_empty:
                 raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
@@ -285,8 +291,8 @@ class Adding(OpenIndex):
             if not isinstance(source, str | Path):
                 raise InputError(f"one folder or file can be called {name!r}, not several: name it")
             place = locate_input(source)
-            if isinstance(place, Page):
-                raise InputError(f"a web page is called by its address, not {name!r}")
+            if isinstance(place, Page | Remote):
+                raise InputError(f"what is fetched is called by its address, not {name!r}")
             if isinstance(place, StandardInput):
                 return roots
             if not os.path.lexists(place):
@@ -456,6 +462,7 @@ class Adding(OpenIndex):
         columns: Columns | None = None,
         web: bool = False,
         ocr: bool = False,
+        sql: str = "",
         suffix: str = "",
         core: float = CORE_SHARE,
         probe: int = 0,
@@ -486,6 +493,7 @@ class Adding(OpenIndex):
             ocr=ocr,
             find_known=self._find_recognized(),
             stdin=StandardInput(suffix=suffix),
+            sql=sql,
         )
         items = items_of(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]
@@ -568,6 +576,13 @@ class Adding(OpenIndex):
         gone = store.remove(matches)
         self._renew(store)
         return gone
+
+
+def _prune(store: Store, report: AddReport, *, asked: bool) -> None:
+    """Remove the documents that are gone, where that is asked for."""
+    if asked and report.gone:
+        store.remove(report.gone)
+        report.pruned = True
 
 
 def to_remove(

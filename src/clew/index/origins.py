@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.readers.part import ShardPart
+from clew.readers.remote import Fetched
 from clew.runtime.lazy import compile_re
 from clew.types import Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from clew.index import AddReport
     from clew.readers.roots import Roots
     from clew.readers.selection import Selection
     from clew.store import Store
     from clew.types import Document
 
+_FETCHED = "fetched"  # what a store keeps under it: fingerprints of what was fetched
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = compile_re(r":\d+$")  # behind the file of a record
@@ -52,6 +55,22 @@ def store_roots(
         noted[name] = {"path": str(place), "relative": relative}
     if noted != store.note(NOTE):
         store.set_note(NOTE, noted)
+
+
+def get_fetched(store: Store | None) -> Fetched:
+    """Return what an index has of places that are fetched (`clew.readers.remote`)."""
+    return Fetched(store.note(_FETCHED), store.hashes().__contains__) if store else Fetched()
+
+
+def settle_fetched(store: Store, fetched: Fetched, report: AddReport) -> None:
+    """Keep what an index has of places now, and report what is unchanged there and what is gone."""
+    report.n_unchanged += len(fetched.kept)
+    if report.stopped:
+        return
+    report.gone += fetched.find_gone()
+    noted = fetched.to_note()
+    if noted != store.note(_FETCHED):
+        store.set_note(_FETCHED, noted)
 
 
 def get_part(store: Store) -> ShardPart | None:
