@@ -30,7 +30,16 @@ from clew.readers.triples import Stated
 from clew.readers.walk import File
 from clew.types import Document, Skipped
 
-_MODULES = ("lightrag", "graphrag", "hipporag", "obsidian", "neo4j_csv", "cypher", "graphml")
+_MODULES = (
+    "lightrag",
+    "graphrag",
+    "hipporag",
+    "obsidian",
+    "notion",
+    "neo4j_csv",
+    "cypher",
+    "graphml",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

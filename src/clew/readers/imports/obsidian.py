@@ -27,7 +27,7 @@ from clew.types import Document, Skipped, Triple
 
 SYSTEM = "Obsidian"
 _LINK = re.compile(r"(!?)\[\[([^\[\]|#^\n]*)(?:[#^][^\[\]|\n]*)?(?:\|([^\[\]\n]*))?\]\]")
-_PLAIN_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(<?([^)\s>#]+\.md)(?:#[^)\s>]*)?>?\)")
+PLAIN_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(<?([^)\s>#]+\.md)(?:#[^)\s>]*)?>?\)")
 _CODE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]*`|%%.*?%%", re.DOTALL | re.MULTILINE)
 _TAG = re.compile(r"(?<![^\s(])#([^\W\d_][\w/-]*|\d+[\w/-]*[^\W\d][\w/-]*)")
 _FIELD = re.compile(r"(?:^|[\[(])[ \t>*-]*([\w][\w -]{0,40}?)::[ \t]*")
@@ -50,7 +50,7 @@ def locate(path: Path) -> Path | None:
 def read(place: File) -> System:
     """Return the files of a vault, and what its notes say of each other."""
     items = [
-        _rename_source(each, place)
+        rename_source(each, place)
         for each in read_files(
             [place.path], roots=Roots({place.id: place.path.resolve()}), limits=place.limits
         )
@@ -59,7 +59,7 @@ def read(place: File) -> System:
     return System(name=SYSTEM, documents=items, statements=_state(place, documents))
 
 
-def _rename_source(item: Document | Skipped, place: File) -> Document | Skipped:
+def rename_source(item: Document | Skipped, place: File) -> Document | Skipped:
     """Return what was read with the place as its caller calls it, not where it was unpacked."""
     below = item.source.removeprefix(place.path.as_posix())
     return item if below == item.source else replace(item, source=f"{place.source}{below}")
@@ -129,9 +129,9 @@ def _facts(note: Document) -> Iterator[Fact]:
 
 def _links(line: str) -> Iterator[tuple[int, str]]:
     """Yield the place and the target of each link to a note."""
-    for pattern, group in ((_LINK, 2), (_PLAIN_LINK, 3)):
+    for pattern, group in ((_LINK, 2), (PLAIN_LINK, 3)):
         for match in pattern.finditer(line):
-            target = unquote(match[group]) if pattern is _PLAIN_LINK else match[group]
+            target = unquote(match[group]) if pattern is PLAIN_LINK else match[group]
             is_note = PurePosixPath(target).suffix.lower().lstrip(".") not in _ATTACHMENTS
             if target.strip() and is_note and "://" not in target:
                 yield match.start(), target.strip()
@@ -140,4 +140,4 @@ def _links(line: str) -> Iterator[tuple[int, str]]:
 def _plain(line: str) -> str:
     """Return a line without the marks of Markdown, as a description."""
     line = _LINK.sub(lambda link: link[3] or link[2], line)
-    return shorten(_MARKS.sub("", _PLAIN_LINK.sub(r"\2", line)), _MOST_ABOUT, placeholder=" ...")
+    return shorten(_MARKS.sub("", PLAIN_LINK.sub(r"\2", line)), _MOST_ABOUT, placeholder=" ...")
