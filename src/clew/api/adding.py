@@ -420,7 +420,12 @@ class Adding(OpenIndex):
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
                         texts = graph.mirror_documents(
-                            store, place, documents, self.models, meter=meter
+                            store,
+                            place,
+                            documents,
+                            self.models,
+                            meter=meter,
+                            on_progress=on_progress,
                         )
                     with meter.stage("rows"):
                         imported = graph.import_graph(

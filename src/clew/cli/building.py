@@ -142,7 +142,9 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
 
-    A PATH is a file or a folder, - for standard input, or with --web a web address.
+    A PATH is a file or a folder, - for standard input, or with --web a web address. It may also be
+    git+REPOSITORY, a database whose rows --sql chooses, and with --web s3://BUCKET/FOLDER and the
+    like, sitemap+https://SITE, or imaps://USER@HOST/FOLDER: 'clew help documents' has them all.
 
     What is there already and did not change costs nothing; a document that changed is replaced.
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF, Word and
@@ -303,11 +305,14 @@ def import_graph(
         done = opened.import_graph(path, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         suggestion = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
-    _tell_problems(done.skipped, _MOST_SKIPPED)
+    warn_skipped([each for each in done.skipped if each.unread])
+    warn_partly({} if done.texts is None else done.texts.partly)
+    problems = [each for each in done.skipped if not each.unread]
+    _tell_problems(problems, _MOST_SKIPPED)
     value = {"index": options.index_name(folder), **done.to_dict()}
     words = [*_summarize_graph(done, layers, folder), "", suggestion]
     print_result(value, words, as_json=as_json, is_news=True)
-    if any(not each.unread for each in done.skipped):
+    if problems:
         sys.exit(SKIPPED)
 
 
@@ -611,7 +616,9 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
 def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "It has no triples, which bubble and agrag need:"
-    is_unsaid = "-" in paths or files["web"] or any(asdict(files["columns"]).values())
+    is_unsaid = (
+        "-" in paths or files["web"] or files["sql"] or any(asdict(files["columns"]).values())
+    )
     if is_unsaid or len(paths) > _MOST_WORDS:
         return f"{need}  the same command with --triples cooccurrence"
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
@@ -656,7 +663,8 @@ def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path)
         yield f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
     if done.left:
         yield f"  not taken: {', '.join(done.left)}"
-    if done.skipped:
-        problems = format_count(len(done.skipped), "problem")
-        yield f"  {problems} in {one_line(done.skipped[0].source)}"
+    problems = [each for each in done.skipped if not each.unread]
+    if problems:
+        counted = format_count(len(problems), "problem")
+        yield f"  {counted} in {one_line(problems[0].source)}"
     yield dim(f"  {_describe_cost(done.usage)}")

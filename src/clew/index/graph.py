@@ -114,6 +114,7 @@ def mirror_documents(
     models: Models,
     *,
     meter: Meter | None = None,
+    on_progress: OnProgress | None = None,
 ) -> AddReport:
     """Bring the texts that an index has of the folder of another system to what it has now.
 
@@ -121,7 +122,9 @@ def mirror_documents(
     where the index was not built with `models`.
     """
     read: set[str] = set()
-    report = add_documents(store, documents, models, read=read, meter=meter)
+    report = add_documents(
+        store, documents, models, read=read, meter=meter, on_progress=on_progress
+    )
     report.gone = [
         each
         for each, content in store.hashes().items()
@@ -276,7 +279,7 @@ def _place_extractions(store: Store, read: StatedGraph, ids: Sequence[str], mode
         content.update(f"{own}\0{hashes[own]}\0{extraction!r}\0".encode(errors="surrogatepass"))
     placed = {read.file.id: content.hexdigest()}
     with closing(ExtractionCorpus(store, models)) as corpus:
-        if store.note(PLACED) == placed and _all_recorded(corpus, ids):
+        if store.note(PLACED) == placed and _has_only_recorded(corpus, ids):
             return
         parts = (_split_extraction(corpus, *each) for each in extractions)
         for group in group_by_size(filter(None, parts), len, _CHUNKS_AT_ONCE):
@@ -285,7 +288,7 @@ def _place_extractions(store: Store, read: StatedGraph, ids: Sequence[str], mode
     store.set_note(PLACED, placed)
 
 
-def _all_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> bool:
+def _has_only_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> bool:
     """Say whether what the chunks of some documents have came from a file."""
     snapshot = corpus.snapshot
     chunks = snapshot.layer("chunk")

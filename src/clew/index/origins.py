@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.readers.part import ShardPart
-from clew.readers.remote import Fetched
+from clew.readers.remote import FetchedPlaces
 from clew.runtime.lazy import compile_re
 from clew.types import Skipped
 
@@ -57,12 +57,16 @@ def store_roots(
         store.set_note(NOTE, noted)
 
 
-def get_fetched(store: Store | None) -> Fetched:
+def get_fetched(store: Store | None) -> FetchedPlaces:
     """Return what an index has of places that are fetched (`clew.readers.remote`)."""
-    return Fetched(store.note(_FETCHED), store.hashes().__contains__) if store else Fetched()
+    return (
+        FetchedPlaces(store.note(_FETCHED), store.hashes().__contains__)
+        if store
+        else FetchedPlaces()
+    )
 
 
-def settle_fetched(store: Store, fetched: Fetched, report: AddReport) -> None:
+def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
     """Keep what an index has of places now, and report what is unchanged there and what is gone."""
     report.n_unchanged += len(fetched.kept)
     if report.stopped:

@@ -24,7 +24,7 @@ from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, Remote, StandardInput
 from clew.readers.ocr import HINT, PICTURES, check_engine
 from clew.readers.part import ShardPart
-from clew.readers.remote import Fetched, check_allowed, fetch_files
+from clew.readers.remote import FetchedPlaces, check_allowed, fetch_files
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
@@ -89,7 +89,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     limits: ReadingLimits = LIMITS,
     part: ShardPart | None = None,
     sql: str = "",
-    fetched: Fetched | None = None,
+    fetched: FetchedPlaces | None = None,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -129,7 +129,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
         if isinstance(each, Remote):
             check_allowed(each, web=web, sql=sql)
-    fetched = fetched or Fetched()
+    fetched = fetched or FetchedPlaces()
     sources = [stdin or each if isinstance(each, StandardInput) else each for each in places]
     progress = progress or Progress()
     fill = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
@@ -150,7 +150,7 @@ def _files(
     limits: ReadingLimits,
     *,
     part: ShardPart | None,
-    fetched: Fetched,
+    fetched: FetchedPlaces,
     sql: str,
 ) -> Iterator[File | Skipped]:
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
@@ -199,7 +199,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _distinct(
-    members: Iterable[File | Skipped], progress: Progress, fetched: Fetched, *, times: bool
+    members: Iterable[File | Skipped], progress: Progress, fetched: FetchedPlaces, *, times: bool
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     with closing(Apart()) as apart:

@@ -110,17 +110,18 @@ def _unknown(path: Path) -> str:
 
 
 def only_folder(path: Path, name: str, below: Iterable[str] = ()) -> Path | None:
-    """Return which folder has a file of a name: `path`, one of the names `below` it, or one in it.
+    """Return which folder has a file of a name: `path`, one of those `below` it, or one in it.
 
-    A name may be a pattern. Raises InputError where several folders in `path` have one.
+    Names may be patterns. Raises InputError where several folders in `path` have one.
     """
     if not path.is_dir():
         return None
-    for each in (path, *(path / part for part in below)):
-        if any(each.glob(name)):
-            return each
-    others = sorted({each.parent for each in path.glob(f"*/{name}")})
+    if any(path.glob(name)):
+        return path
+    others: list[Path] = []
+    for part in (*below, "*"):
+        others = others or sorted({each.parent for each in path.glob(f"{part}/{name}")})
     if len(others) > 1:
-        names = ", ".join(each.name for each in others)
+        names = ", ".join(each.relative_to(path).as_posix() for each in others)
         raise InputError(f"{path} has several folders with {name}: name one of {names}")
     return others[0] if others else None

@@ -16,6 +16,7 @@ from clew.readers.imports.saying import (
     make_documents,
     relate,
     spell_names,
+    unquote_name,
 )
 from clew.readers.parquet import read_rows
 from clew.readers.triples import Stated
@@ -35,7 +36,9 @@ Row = Mapping[str, object]
 
 def locate(path: Path) -> Path | None:
     """Return the output folder of a project."""
-    return only_folder(path, "*relationships.parquet", ("output", "output/artifacts"))
+    return only_folder(
+        path, "*relationships.parquet", ("output", "output/artifacts", "output/*/artifacts")
+    )
 
 
 def read(place: File) -> System:
@@ -67,21 +70,24 @@ def read(place: File) -> System:
 def _state(
     place: File, owners: Mapping[str, list[str]], documents: Sequence[Document]
 ) -> Iterator[Stated | Skipped]:
-    rows = {str(row.get("title") or row.get("name") or ""): row for row in _rows(place, "entities")}
+    rows = {
+        unquote_name(str(row.get("title") or row.get("name") or "")): row
+        for row in _rows(place, "entities")
+    }
     of = {
         name: distinct_documents(owners, _several(row, "text_unit_ids"))
         for name, row in rows.items()
     }
     names = spell_names(of, documents)
     for line, (name, row) in enumerate(rows.items(), 1):
-        about = str(row.get("description") or "")
-        yield from describe(place, names[name], row.get("type"), about, of[name], line=line)
+        about, kind = (unquote_name(str(row.get(key) or "")) for key in ("description", "type"))
+        yield from describe(place, names[name], kind, about, of[name], line=line)
     for line, row in enumerate(_rows(place, "relationships"), 1):
-        source, target = str(row["source"]), str(row["target"])
+        source, target = (unquote_name(str(row[end])) for end in ("source", "target"))
         yield from relate(
             place,
             (names.get(source, source), names.get(target, target)),
-            str(row.get("description") or ""),
+            unquote_name(str(row.get("description") or "")),
             distinct_documents(owners, _several(row, "text_unit_ids")),
             line=line,
             weight=row.get("weight"),
@@ -99,5 +105,5 @@ def _rows(place: File, name: str) -> Iterator[Row]:
 
 def _several(row: Row, *names: str) -> list[str]:
     """Return the ids of the first column that is there, which has one or a list."""
-    value = next((row[name] for name in names if row.get(name)), ())
-    return [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
+    value = next((row[name] for name in names if row.get(name)), [])
+    return [str(each) for each in value] if isinstance(value, list) else str(value).split(",")

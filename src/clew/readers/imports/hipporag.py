@@ -18,7 +18,7 @@ from clew.readers.walk import File
 from clew.types import Skipped
 
 SYSTEM = "HippoRAG"
-_RESULTS = "openie_results_*.json"
+_RESULTS = "openie*results*.json"
 _LONGEST_TITLE = 100
 
 

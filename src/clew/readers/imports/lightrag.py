@@ -19,6 +19,7 @@ from clew.readers.imports.saying import (
     make_documents,
     relate,
     spell_names,
+    unquote_name,
 )
 from clew.readers.triples import Stated
 from clew.readers.walk import File
@@ -63,14 +64,14 @@ def read(place: File) -> System:
 def _state(
     place: File, data: GraphmlData, owners: Mapping[str, list[str]], documents: Sequence[Document]
 ) -> Iterator[Stated | Skipped]:
-    nodes = {_unquote(name): values for name, values in data.nodes}
+    nodes = {unquote_name(name): values for name, values in data.nodes}
     of = {name: _documents(values, owners) for name, values in nodes.items()}
     names = spell_names(of, documents)
     for line, (name, values) in enumerate(nodes.items(), 1):
         about, kind = _text(values, "description"), _text(values, "entity_type")
         yield from describe(place, names[name], kind, about, of[name], line=line)
     for line, (source, target, values) in enumerate(data.edges, 1):
-        ends = _unquote(source), _unquote(target)
+        ends = unquote_name(source), unquote_name(target)
         yield from relate(
             place,
             (names.get(ends[0], ends[0]), names.get(ends[1], ends[1])),
@@ -89,12 +90,7 @@ def _documents(values: Mapping[str, object], owners: Mapping[str, list[str]]) ->
 def _text(values: Mapping[str, object], name: str) -> str:
     """Return a field whose parts of several chunks are joined, each part once."""
     parts = str(values.get(name, "")).split(_SEPARATOR)
-    return " ".join(dict.fromkeys(map(_unquote, parts)))
-
-
-def _unquote(text: str) -> str:
-    """Return a text without the quotes that nano-graphrag leaves around what its LLM wrote."""
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    return " ".join(dict.fromkeys(map(unquote_name, parts)))
 
 
 def _file_name(values: Mapping[str, object]) -> str:

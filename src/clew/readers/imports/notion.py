@@ -81,7 +81,7 @@ def read(place: File) -> System:
 
 
 def _is_double(document: Document, whole: set[str], space: Path | None) -> bool:
-    """Say whether a document is no page: Confluence's list of pages, a table that is there whole."""
+    """Say whether a document is no page: a list of pages, or a table that is there whole."""
     if space is not None:
         path = PurePosixPath(document.id)
         return path.name == "index.html" or path.parent.name == "styles"

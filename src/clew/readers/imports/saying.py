@@ -66,6 +66,11 @@ def describe(
         yield Stated(described=entity, document_id=document, line=line)
 
 
+def unquote_name(text: str) -> str:
+    """Return a text without the quotes that some systems leave around what their LLM wrote."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
 def to_strength(weight: object) -> int:
     """Return a weight of any scale as a whole number from 1 to 10."""
     if isinstance(weight, bool) or not isinstance(weight, int | float) or weight != weight:  # noqa: PLR0124

@@ -2,10 +2,10 @@
 
 A kind of place is one module of this package with one function,
 
-    entries(place)      an `Entry` for each file, message, page or table, in a fixed order
+    list_entries(place)      an `Entry` for each file, message, page or table, in a fixed order
 
 and one line in `_MODULES`. An entry is fetched where it is not known from the run before: what an
-index has of a place is kept in `Fetched`.
+index has of a place is kept in `FetchedPlaces`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RemotePlace:
     """An address, with what was said of it."""
 
     address: str
@@ -62,10 +62,10 @@ class Place:
 
 
 class _Module(Protocol):
-    def entries(self, place: Place) -> Iterator[Entry | Skipped]: ...
+    def list_entries(self, place: RemotePlace) -> Iterator[Entry | Skipped]: ...
 
 
-class Fetched:
+class FetchedPlaces:
     """What an index has of places: of each entry the fingerprint and the ids of its documents."""
 
     def __init__(
@@ -150,7 +150,7 @@ def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
 def fetch_files(
     remote: Remote,
     selection: Selection,
-    fetched: Fetched,
+    fetched: FetchedPlaces,
     is_readable: Callable[[Path], bool],
     *,
     sql: str = "",
@@ -165,7 +165,7 @@ def fetch_files(
         table = _TABLE.search(sql)
         shown = f"{shown}/{table[1] if table else 'rows'}"
     fetched.open_place(shown)
-    place = Place(
+    place = RemotePlace(
         address=remote.address,
         id=shown,
         sql=sql,
@@ -177,7 +177,7 @@ def fetch_files(
     )
     module = cast("_Module", import_module(f"{__name__}.{_MODULES.get(remote.scheme, 'storage')}"))
     try:
-        for entry in module.entries(place):
+        for entry in module.list_entries(place):
             if isinstance(entry, Skipped):
                 fetched.fail(shown, entry.source)
                 yield entry
@@ -196,7 +196,7 @@ def _takes(selection: Selection, entry: Entry, place_id: str) -> bool:
 
 
 def _fetch(
-    entry: Entry, place: Place, fetched: Fetched, is_readable: Callable[[Path], bool]
+    entry: Entry, place: RemotePlace, fetched: FetchedPlaces, is_readable: Callable[[Path], bool]
 ) -> Iterator[File | Skipped]:
     name = Path(PurePosixPath(entry.below or entry.id).name[-100:]).stem or "file"
     with TemporaryDirectory(prefix="clew-") as folder:

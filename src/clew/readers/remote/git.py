@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
 
 from clew.errors import InputError, UnreadableSource
-from clew.readers.remote import Entry, Place
+from clew.readers.remote import Entry, RemotePlace
 from clew.types import Skipped
 
 _BREAK, _PART = "\x01", "\x02"
@@ -37,7 +37,7 @@ class _History:
     commits: int = 1
 
 
-def entries(place: Place) -> Iterator[Entry | Skipped]:
+def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """Yield the files of a commit, in the order of their paths.
 
     Raises UnreadableSource where the repository, the commit or the folder is not there.
@@ -68,7 +68,9 @@ def _split(address: str) -> tuple[str, str, str]:
     return address, commit, folder.strip("/")
 
 
-def _list_files(place: Place, folder: Path, commit: str, below: str) -> Iterator[Entry | Skipped]:
+def _list_files(
+    place: RemotePlace, folder: Path, commit: str, below: str
+) -> Iterator[Entry | Skipped]:
     run = partial(_git, place, folder)
     only = ["--", below] if below else []
     tree = run("ls-tree", "-r", "-z", "--full-tree", "--long", commit, *only)
@@ -127,18 +129,18 @@ def _read_log(log: str) -> dict[str, _History]:
     return history
 
 
-def _fetch(place: Place, folder: Path, blob: str, path: Path) -> Path:
+def _fetch(place: RemotePlace, folder: Path, blob: str, path: Path) -> Path:
     with path.open("wb") as file:
         _run(place, folder, ("cat-file", "blob", blob), file.fileno())
     return path
 
 
-def _git(place: Place, folder: Path | None, *words: str) -> str:
+def _git(place: RemotePlace, folder: Path | None, *words: str) -> str:
     """Return what git prints. Raises UnreadableSource with what it says where it fails."""
     return _run(place, folder, words, subprocess.PIPE).decode("utf-8", "replace")
 
 
-def _run(place: Place, folder: Path | None, words: tuple[str, ...], output: int) -> bytes:
+def _run(place: RemotePlace, folder: Path | None, words: tuple[str, ...], output: int) -> bytes:
     where = [] if folder is None else ["-C", str(folder)]
     done = subprocess.run(  # noqa: S603 -- no shell, and addresses stand behind "--"
         ["git", "-c", "protocol.ext.allow=never", "-c", "core.quotePath=false", *where, *words],  # noqa: S607

@@ -18,16 +18,17 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from clew.errors import InputError, UnreadableSource
-from clew.readers.remote import Entry, Place
+from clew.readers.remote import Entry, RemotePlace
 from clew.types import Skipped
 
 PASSWORD = "CLEW_IMAP_PASSWORD"  # noqa: S105 -- the name of a variable
 _WAIT_S = 30
+_PORT, _PORT_SSL = 143, 993
 _AT_ONCE = 500  # messages whose sizes are asked for at once
 _ABOUT = re.compile(rb"UID (\d+).*?RFC822\.SIZE (\d+)|RFC822\.SIZE (\d+).*?UID (\d+)")
 
 
-def entries(place: Place) -> Iterator[Entry | Skipped]:
+def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """Yield the messages of a mailbox in the order of their numbers.
 
     Raises UnreadableSource where the server does not answer or refuses, InputError where there is
@@ -55,13 +56,13 @@ def entries(place: Place) -> Iterator[Entry | Skipped]:
         raise UnreadableSource(place.id, f"cannot be read: {_words(error)}") from None
 
 
-def _connect(place: Place, scheme: str, host: str, port: int | None) -> imaplib.IMAP4:
+def _connect(place: RemotePlace, scheme: str, host: str, port: int | None) -> imaplib.IMAP4:
     """Return a connection, which is encrypted unless the server is on this machine."""
     if scheme == "imaps":
-        return imaplib.IMAP4_SSL(host, port or imaplib.IMAP4_SSL_PORT, timeout=_WAIT_S)
+        return imaplib.IMAP4_SSL(host, port or _PORT_SSL, timeout=_WAIT_S)
     if host not in {"localhost", "127.0.0.1", "::1"}:
         raise InputError(f"{place.id} would send a password unencrypted: write imaps://")
-    return imaplib.IMAP4(host, port or imaplib.IMAP4_PORT, timeout=_WAIT_S)
+    return imaplib.IMAP4(host, port or _PORT, timeout=_WAIT_S)
 
 
 def _find_password(host: str) -> str:
@@ -73,10 +74,10 @@ def _find_password(host: str) -> str:
     raise InputError(f"the password for {host} is missing: set {PASSWORD}, or write it to .netrc")
 
 
-def _list_messages(place: Place, server: imaplib.IMAP4) -> dict[int, int]:
+def _list_messages(place: RemotePlace, server: imaplib.IMAP4) -> dict[int, int]:
     """Return the size of each message in bytes, by its number."""
-    [found] = _check(place, server.uid("SEARCH", "ALL"))[:1] or [b""]
-    numbers = [each.decode() for each in (found or b"").split()]
+    found = [each for each in _check(place, server.uid("SEARCH", "ALL")) if isinstance(each, bytes)]
+    numbers = b" ".join(found).decode().split()
     sizes: dict[int, int] = {}
     for start in range(0, len(numbers), _AT_ONCE):
         some = ",".join(numbers[start : start + _AT_ONCE])
@@ -87,7 +88,7 @@ def _list_messages(place: Place, server: imaplib.IMAP4) -> dict[int, int]:
     return sizes
 
 
-def _fetch(place: Place, server: imaplib.IMAP4, number: int, path: Path) -> Path:
+def _fetch(place: RemotePlace, server: imaplib.IMAP4, number: int, path: Path) -> Path:
     try:
         answer = _check(place, server.uid("FETCH", str(number), "(BODY.PEEK[])"))
     except (OSError, imaplib.IMAP4.error) as error:
@@ -99,7 +100,7 @@ def _fetch(place: Place, server: imaplib.IMAP4, number: int, path: Path) -> Path
     return path
 
 
-def _check(place: Place, answer: tuple[str, Sequence[object]]) -> Sequence[object]:
+def _check(place: RemotePlace, answer: tuple[str, Sequence[object]]) -> Sequence[object]:
     """Return what a server answered. Raises UnreadableSource where it refused."""
     status, data = answer
     if status != "OK":

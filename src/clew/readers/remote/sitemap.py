@@ -19,7 +19,7 @@ from urllib.robotparser import RobotFileParser
 from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
-from clew.readers.remote import Entry, Place
+from clew.readers.remote import Entry, RemotePlace
 from clew.readers.web import fetch_bytes, is_public
 from clew.readers.xml_page import parse_xml
 from clew.types import Skipped
@@ -33,7 +33,7 @@ _MISSING = ("status 404", "status 410")
 class _Site:
     """What is asked of one site in a run: not too often, and not too much."""
 
-    def __init__(self, place: Place, robots: RobotFileParser) -> None:
+    def __init__(self, place: RemotePlace, robots: RobotFileParser) -> None:
         self._place = place
         self._delay = min(float(robots.crawl_delay(_AGENT) or 0), _LONGEST_DELAY)
         self._next = 0.0
@@ -53,7 +53,7 @@ class _Site:
         return path
 
 
-def entries(place: Place) -> Iterator[Entry | Skipped]:
+def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """Yield the pages of the sitemap, in its order; an id is the page's address.
 
     Raises UnreadableSource where there is no sitemap, `robots.txt` cannot be read, or the sitemap
@@ -83,7 +83,7 @@ def entries(place: Place) -> Iterator[Entry | Skipped]:
         raise UnreadableSource(place.id, f"lists {place.limits.more_than('pages')}")
 
 
-def _read_robots(place: Place, address: str) -> RobotFileParser:
+def _read_robots(place: RemotePlace, address: str) -> RobotFileParser:
     robots = RobotFileParser()
     try:
         data, _ = fetch_bytes(urljoin(address, "/robots.txt"), place.limits)
@@ -95,7 +95,7 @@ def _read_robots(place: Place, address: str) -> RobotFileParser:
     return robots
 
 
-def _list_pages(place: Place, maps: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _list_pages(place: RemotePlace, maps: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the pages that sitemaps and those that they name list, with their last change."""
     waiting, seen = deque(maps), set[str]()
     while waiting:
@@ -115,7 +115,7 @@ def _list_pages(place: Place, maps: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield urldefrag(values["loc"]).url, values.get("lastmod", "")
 
 
-def _check_host(place: Place, address: str) -> None:
+def _check_host(place: RemotePlace, address: str) -> None:
     """Raise UnreadableSource for a sitemap that is no web address, or of this network."""
     parts, own = urlsplit(address), urlsplit(place.address.partition("+")[2])
     is_own = parts.netloc == own.netloc
@@ -123,7 +123,7 @@ def _check_host(place: Place, address: str) -> None:
         raise UnreadableSource(place.id, f"names a sitemap that is not fetched: {address!r:.99}")
 
 
-def _read_map(address: str, place: Place) -> Element:
+def _read_map(address: str, place: RemotePlace) -> Element:
     data, _ = fetch_bytes(address, place.limits)
     try:
         if data.startswith(b"\x1f\x8b"):

@@ -16,19 +16,19 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from clew.errors import InputError, UnreadableSource
-from clew.readers.remote import Entry, Place
+from clew.readers.remote import Entry, RemotePlace
 from clew.runtime.lazy import needs
 from clew.types import Skipped
 
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # names of columns, and rows
 
 
-def entries(place: Place) -> Iterator[Entry | Skipped]:
+def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """Yield the one table. The query is run when it is fetched."""
     yield Entry(id=place.id, suffix=".csv", fetch=partial(_fetch, place))
 
 
-def _fetch(place: Place, path: Path) -> Path:
+def _fetch(place: RemotePlace, path: Path) -> Path:
     scheme = urlsplit(place.address).scheme
     read = {"sqlite": _read_sqlite, "duckdb": _read_duckdb}.get(scheme, _read_postgres)
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -42,7 +42,7 @@ def _fetch(place: Place, path: Path) -> Path:
     return path
 
 
-def _database(place: Place) -> str:
+def _database(place: RemotePlace) -> str:
     """Return the file of a database. Raises InputError where there is none."""
     path = unquote(urlsplit(place.address).path).removeprefix("/")
     if not Path(path).is_file():
@@ -50,7 +50,7 @@ def _database(place: Place) -> str:
     return path
 
 
-def _read_sqlite(place: Place, write: Callable[..., None]) -> None:
+def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
     import apsw
 
     try:
@@ -67,7 +67,7 @@ def _read_sqlite(place: Place, write: Callable[..., None]) -> None:
         raise UnreadableSource(place.id, f"cannot be read: {error}") from None
 
 
-def _read_duckdb(place: Place, write: Callable[..., None]) -> None:
+def _read_duckdb(place: RemotePlace, write: Callable[..., None]) -> None:
     with needs("duckdb", "duckdb", "reading a DuckDB database"):
         import duckdb
     try:
@@ -80,7 +80,7 @@ def _read_duckdb(place: Place, write: Callable[..., None]) -> None:
         raise UnreadableSource(place.id, reason) from None
 
 
-def _read_postgres(place: Place, write: Callable[..., None]) -> None:
+def _read_postgres(place: RemotePlace, write: Callable[..., None]) -> None:
     with needs("psycopg", "postgres", "reading a PostgreSQL database"):
         import psycopg
     try:

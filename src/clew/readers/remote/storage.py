@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from clew.errors import InputError, UnreadableSource
-from clew.readers.remote import Entry, Place
+from clew.readers.remote import Entry, RemotePlace
 from clew.readers.walk import os_reason
 from clew.runtime.lazy import needs
 from clew.types import Skipped
@@ -27,7 +27,7 @@ _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 _ERRORS = {"obstore.exceptions": "BaseError", "paramiko.ssh_exception": "SSHException"}
 
 
-def entries(place: Place) -> Iterator[Entry | Skipped]:
+def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """Yield the file, or the files below the address in the order of their paths.
 
     Raises InputError for an address that nothing here can read, UnreadableSource where what is
@@ -49,7 +49,7 @@ def entries(place: Place) -> Iterator[Entry | Skipped]:
         yield _entry(place, files, info, below)
 
 
-def _open(place: Place) -> tuple[Any, str]:
+def _open(place: RemotePlace) -> tuple[Any, str]:
     """Return the file system and the path in it."""
     with needs("fsspec", "remote", f"reading {place.id}"):
         from fsspec.core import url_to_fs
@@ -84,7 +84,7 @@ def _reason(error: Exception) -> str:
     return f"cannot be read: {' '.join(str(error).split())[:200]}"
 
 
-def _entry(place: Place, files: Any, info: Mapping[str, Any], below: str) -> Entry:  # noqa: ANN401
+def _entry(place: RemotePlace, files: Any, info: Mapping[str, Any], below: str) -> Entry:  # noqa: ANN401
     marks = [str(info[name]) for name in _MARKS if info.get(name) not in (None, "")]
     size = int(info.get("size") or 0)
     return Entry(
@@ -114,7 +114,7 @@ def _seconds(moment: object) -> float:
     return float(moment) if isinstance(moment, int | float) else 0.0
 
 
-def _fetch(place: Place, files: Any, name: str, path: Path) -> Path:  # noqa: ANN401
+def _fetch(place: RemotePlace, files: Any, name: str, path: Path) -> Path:  # noqa: ANN401
     try:
         files.get_file(name, str(path))
     except _errors() as error:
