@@ -114,6 +114,9 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
     assert {each.id for each in documents} >= {"kept.zip/rag_storage/fram.txt"}
     assert {each.source for each in documents} >= {f"{tmp_path}/kept.zip/rag_storage#fram.txt"}
     assert bare(stated) == bare(take(KEPT / "lightrag")[2])
+    (tmp_path / "no.zip").write_text("no zip")
+    with pytest.raises(UnreadableSource, match="is a broken or encrypted zip file, or none"):
+        take(tmp_path / "no.zip")
 
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):

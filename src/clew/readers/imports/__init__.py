@@ -23,7 +23,7 @@ from typing import Protocol, cast
 
 from clew.errors import InputError
 from clew.limits import LIMITS, ReadingLimits
-from clew.readers.archive import refuse_bomb
+from clew.readers.archive import parts_of
 from clew.readers.packed import plain_name
 from clew.readers.roots import Roots
 from clew.readers.triples import Stated
@@ -95,9 +95,9 @@ def _unzip(file: File) -> Iterator[File]:
     if plain_name(file.path).suffix.lower() != ".zip" or not file.path.is_file():
         yield file
         return
-    refuse_bomb(file, "zip file")
-    with TemporaryDirectory(prefix="clew-") as folder, zipfile.ZipFile(file.path) as archive:
-        archive.extractall(folder)
+    with TemporaryDirectory(prefix="clew-") as folder:
+        with parts_of(file, "zip file"), zipfile.ZipFile(file.path) as archive:
+            archive.extractall(folder)  # which leads no name out of the folder
         yield replace(file, path=Path(folder))
 
 
