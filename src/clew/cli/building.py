@@ -648,7 +648,8 @@ def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path)
     yield f"{bold(options.display_name(folder))}: {held}"
     if done.texts is not None:
         counts = {**_count_report(done.texts), "removed": len(done.texts.gone)}
-        yield f"  texts of {done.system}: {_count(counts)}"
+        if any(counts.values()):
+            yield f"  texts of {done.system}: {_count(counts)}"
     subjects = {
         "added": done.n_added,
         "changed": done.n_changed,

@@ -24,6 +24,10 @@ from clew.testing import models
 from tests.store.postgres.conftest import S3_VARIABLES
 
 
+GIT = shutil.which("git") or ""
+needs_git = pytest.mark.skipif(not GIT, reason="there is no git")
+
+
 @pytest.fixture
 def index(tmp_path):
     with clew.open(tmp_path / "my.clew", models=models()) as opened:
@@ -122,6 +126,8 @@ def test_object_storage(index, s3, monkeypatch):
             {},
             "'git\\+https://me@a.invalid/r.git' is fetched",
         ),
+        ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is fetched only"),
+        ("git+.@--output=here", {}, "'--output=here' is no commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
         ("memory://docs", {"sql": "SELECT 1"}, "is no database: leave --sql out"),
         ("nothing://docs", {"web": True}, "no address that can be read: Protocol not known"),
@@ -149,17 +155,14 @@ def repository(tmp_path):
 
     def commit(name, text, message, author="Ada Lund"):
         (home / name).write_text(text, "utf-8")
-        run = ["git", "-C", str(home), "-c", f"user.name={author}", "-c", "user.email=a@b.invalid"]
+        run = [GIT, "-C", str(home), "-c", f"user.name={author}", "-c", "user.email=a@b.invalid"]
         subprocess.run([*run, "add", "."], check=True)
         subprocess.run([*run, "commit", "-q", "-m", message], check=True)
 
-    subprocess.run(["git", "init", "-q", "-b", "main", str(home)], check=True)  # noqa: S607
+    subprocess.run([GIT, "init", "-q", "-b", "main", str(home)], check=True)
     commit("docs/fram.md", "# Fram\n\nA ship.\n", "First: a ship")
     commit("docs/Gjøa.md", "# Gjøa\n\nA sloop.\n", "A sloop", author="Bo Dahl")
     return home, commit
-
-
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
 
 @needs_git
@@ -180,6 +183,29 @@ def test_a_repository_has_its_history(index, repository):
 
 
 @needs_git
+def test_a_hostile_repository_runs_nothing(index, repository, tmp_path):
+    home, _ = repository
+    program = tmp_path / "gpg"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    for name, value in (("log.showSignature", "true"), ("gpg.program", str(program))):
+        subprocess.run([GIT, "-C", str(home), "config", name, value], check=True)
+    tree = subprocess.run(
+        [GIT, "-C", str(home), "cat-file", "commit", "HEAD"], check=True, capture_output=True
+    ).stdout.decode()
+    signed = tree.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END\n\n", 1)
+    own = subprocess.run(
+        [GIT, "-C", str(home), "hash-object", "-t", "commit", "-w", "--stdin"],
+        check=True, capture_output=True, input=signed.encode(),
+    ).stdout.decode().strip()  # fmt: skip
+    subprocess.run([GIT, "-C", str(home), "log", "-1", own], check=True, capture_output=True)
+    assert (tmp_path / "ran").exists()  # so it would run
+    (tmp_path / "ran").unlink()
+    assert len(add(index, f"git+{home}@{own}")[0]) == 2
+    assert not (tmp_path / "ran").exists()
+
+
+@needs_git
 def test_a_branch_a_folder_and_what_is_not_there(index, repository):
     home, _ = repository
     assert add(index, f"git+{home}@main#docs")[0] != []
@@ -195,7 +221,7 @@ def test_a_repository_elsewhere_is_cloned_when_its_commit_is_another(index, repo
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["git", "daemon", "--export-all", f"--base-path={tmp_path}", "--listen=127.0.0.1"]
+    words = [GIT, "daemon", "--export-all", f"--base-path={tmp_path}", "--listen=127.0.0.1"]
     with subprocess.Popen([*words, f"--port={port}"], start_new_session=True) as daemon:
         try:
             address = f"git+git://127.0.0.1:{port}/ships"

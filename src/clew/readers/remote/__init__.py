@@ -32,7 +32,7 @@ _MODULES = {
     "sitemap": "sitemap",
 }
 _TABLE = re.compile(r"\bFROM\s+[\"`]?(\w+(?:\.\w+)*)", re.IGNORECASE)
-_LOCAL = frozenset("duckdb local memory sqlite tar zip".split())  # which leave this machine not
+_LOCAL = frozenset("duckdb file local memory sqlite tar zip".split())  # on this machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,8 @@ def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     """Raise InputError where a place may not be fetched from, or lacks its query."""
     scheme = remote.scheme
     shown = hide_secrets(remote.address)
-    is_local = scheme in _LOCAL or (scheme == "git" and remote.is_path)
+    schemes = [part.partition("://")[0] for part in remote.address.split("::") if "://" in part]
+    is_local = _LOCAL.issuperset(schemes) or (scheme == "git" and remote.is_path)
     if not (web or is_local):
         raise InputError(f"{shown!r} is fetched only with --web, or web=True in Python")
     if (_MODULES.get(scheme) == "sql") != bool(sql):

@@ -22,6 +22,16 @@ from clew.errors import InputError, UnreadableSource
 from clew.readers.remote import Entry, RemotePlace
 from clew.types import Skipped
 
+# A repository may be hostile: nothing that its own settings name is run.
+_SETTINGS = [
+    word
+    for setting in (
+        "protocol.ext.allow=never", "log.showSignature=false", "core.fsmonitor=false",
+        "core.hooksPath=/dev/null", "core.quotePath=false",
+    )
+    for word in ("-c", setting)
+]  # fmt: skip
+_VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _BREAK, _PART = "\x01", "\x02"
 
 
@@ -65,6 +75,8 @@ def _split(address: str) -> tuple[str, str, str]:
     address = f"{head}{slash}{name}"
     if address.startswith("file://"):
         address = unquote(urlsplit(address).path)
+    if commit.startswith("-"):
+        raise InputError(f"{commit!r} is no commit of a git repository")
     return address, commit, folder.strip("/")
 
 
@@ -143,10 +155,10 @@ def _git(place: RemotePlace, folder: Path | None, *words: str) -> str:
 def _run(place: RemotePlace, folder: Path | None, words: tuple[str, ...], output: int) -> bytes:
     where = [] if folder is None else ["-C", str(folder)]
     done = subprocess.run(  # noqa: S603 -- no shell, and addresses stand behind "--"
-        ["git", "-c", "protocol.ext.allow=never", "-c", "core.quotePath=false", *where, *words],  # noqa: S607
+        ["git", *_SETTINGS, *where, *words],  # noqa: S607
         stdout=output,
         stderr=subprocess.PIPE,
-        env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
+        env={**os.environ, **_VARIABLES},
         check=False,
     )
     if done.returncode:
