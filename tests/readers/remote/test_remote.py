@@ -23,7 +23,6 @@ from clew.readers.remote import hide_secrets
 from clew.testing import models
 from tests.store.postgres.conftest import S3_VARIABLES
 
-
 GIT = shutil.which("git") or ""
 needs_git = pytest.mark.skipif(not GIT, reason="there is no git")
 
