@@ -141,6 +141,7 @@ def test_what_may_not_or_cannot_be_fetched(index, address, options, message):
 def test_secrets_are_in_no_id():
     shown = hide_secrets("postgresql://me:secret@host:5432/name?password=secret")
     assert shown == "postgresql://me@host:5432/name"
+    assert hide_secrets("github://org:repository@main/docs/") == "github://org:repository@main/docs"
 
 
 # -- git ------------------------------------------------------------------------------------------

@@ -238,5 +238,7 @@ def hide_secrets(address: str) -> str:
     head, mark, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     user, at, machine = host.rpartition("@")
+    if head.endswith("github"):  # whose addresses are ORGANISATION:REPOSITORY@COMMIT
+        return address.rstrip("/")
     shown = f"{user.partition(':')[0]}{at}{machine}" if at else host
     return f"{head}{mark}{shown}{slash}{path.partition('?')[0]}".rstrip("/")
