@@ -94,3 +94,26 @@ def test_an_import_is_mirrored_and_asked(clew, tmp_path):
     assert "Colin Archer" in clew("search", "--method", "bm25", "Larvik").stdout
     assert "rag/gjoa.txt" not in clew("list").stdout
     assert clew("import", tmp_path / "none").stderr.startswith("clew: there is no file or folder")
+
+
+def test_texts_have_what_a_graph_said_of_them_last(clew, own_index, tmp_path):
+    """The same again changes nothing; after another graph, or triples of a file, it comes back."""
+    paths = []
+    for name in ("one", "two"):
+        line = {"subject": "Fram", "relation": f"is {name}", "object": "a ship"}
+        paths.append(tmp_path / f"{name}.jsonl")
+        paths[-1].write_text(json.dumps({**line, "document": "polar/fram.md"}), "utf-8")
+    (tmp_path / "file.jsonl").write_text('{"id": "polar/fram.md", "triples": [["a", "b", "c"]]}')
+    shown = []
+    for path in (paths[0], paths[0], paths[1], paths[0], None, paths[0]):
+        if path is None:
+            clew("import-triples", tmp_path / "file.jsonl", "--index", own_index)
+        else:
+            assert clew("import", path, "--into", own_index).exit_code == 0
+        clew("export", "t.tsv", "--index", own_index)
+        generation = json.loads(clew("show", "--index", own_index, "--json").stdout)["generation"]
+        shown.append(((tmp_path / "t.tsv").read_text("utf-8").split("\n")[1], generation))
+    triples = [triple for triple, _ in shown]
+    one, two = (f"Fram\tis {name}\ta ship" for name in ("one", "two"))
+    assert triples == [one, one, two, one, "a\tb\tc", one]
+    assert shown[0][1] == shown[1][1]

@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 OnChunks = Callable[[int, int], None]  # how many chunks are done with, of how many
 
 _PROMPTS_AT_ONCE = 32  # in one commit
-PLACED = "placed"  # what a store keeps under it: what texts were given last, and by which file
+PLACED = "placed"  # what a store keeps under it: hashes of what a graph gave texts last
 _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 

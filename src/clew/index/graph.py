@@ -169,7 +169,7 @@ def import_graph(
     graph = read.stated.to_graph(without=texts)
     ids = graph.ids(read.file.id)
     _check_ids(ids, read.file, hashes)
-    _place_extractions(store, read, texts, models)
+    _place_extractions(store, read.stated, texts, models)
     done: Counter[str] = Counter()
     changed = _find_changed(graph, read.file, hashes, done, tell)
     new = _restore_removed(changed, store, tell)
@@ -265,35 +265,41 @@ def _commit_subjects(
 # -- triples of texts -----------------------------------------------------------------------------
 
 
-def _place_extractions(store: Store, read: StatedGraph, ids: Sequence[str], models: Models) -> None:
+def _place_extractions(
+    store: Store, stated: Statements, ids: Sequence[str], models: Models
+) -> None:
     """Give what names a text to the chunks of that text, a commit for some chunks at a time.
 
-    Where the texts have what the same file said last, and nothing else since, nothing is done.
+    A text that was given the same last, and nothing else since, is left as it is.
     """
     if not ids:
         return
-    extractions = list(read.stated.iterate_documents(ids))
     hashes = store.hashes()
-    content = hashlib.sha256()
-    for own, extraction in extractions:
-        content.update(f"{own}\0{hashes[own]}\0{extraction!r}\0".encode(errors="surrogatepass"))
-    placed = {read.file.id: content.hexdigest()}
+    placed = {own: mark for own, mark in store.note(PLACED).items() if own in hashes}
     with closing(ExtractionCorpus(store, models)) as corpus:
-        if store.note(PLACED) == placed and _has_only_recorded(corpus, ids):
-            return
-        parts = (_split_extraction(corpus, *each) for each in extractions)
+        recorded = _find_recorded(corpus, ids)
+        changed = []
+        for own, extraction in stated.iterate_documents(ids):
+            said = f"{hashes[own]} {extraction!r}".encode(errors="surrogatepass")
+            mark = hashlib.sha256(said).hexdigest()[:16]
+            if placed.get(own) != mark or own not in recorded:
+                placed[own] = mark
+                changed.append((own, extraction))
+        parts = (_split_extraction(corpus, *each) for each in changed)
         for group in group_by_size(filter(None, parts), len, _CHUNKS_AT_ONCE):
             extracted = list(itertools.chain.from_iterable(group))
             store.commit(build_graph_batch(extracted, models, store.unnamed), ())
-    store.set_note(PLACED, placed)
+    if changed:
+        store.set_note(PLACED, placed)
 
 
-def _has_only_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> bool:
-    """Say whether what the chunks of some documents have came from a file."""
-    snapshot = corpus.snapshot
-    chunks = snapshot.layer("chunk")
-    own = np.isin(chunks.columns["document"], snapshot.layer("document").rows(ids))
-    return bool(np.all(chunks.columns[GRAPH][own] == SOURCES.index("recorded")))
+def _find_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> set[str]:
+    """Return which of some documents have chunks of which all have what came from a file."""
+    chunks = corpus.snapshot.layer("chunk")
+    others = np.flatnonzero(chunks.columns[GRAPH] != SOURCES.index("recorded"))
+    rows = np.asarray(corpus.snapshot.layer("document").rows(ids))
+    is_other = np.isin(rows, chunks.columns["document"][others])
+    return {own for own, other in zip(ids, is_other.tolist(), strict=True) if not other}
 
 
 def _split_extraction(
