@@ -115,7 +115,7 @@ sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (Cyclo
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
 		--extra models --extra onnx --extra openai --extra files --extra parquet --extra rdf --extra static \
-		--extra watch --extra eval --extra plots --extra server --extra postgres
+		--extra watch --extra eval --extra plots --extra server --extra postgres --extra remote
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval

@@ -20,6 +20,8 @@ class ReadingLimits:
 
     file_bytes: int = 1 << 30  # of a file that is read whole
     received_bytes: int = 1 << 26  # of a web page, or of standard input
+    pages: int = 1_000  # of a site
+    site_bytes: int = 1 << 30  # all pages of a site that are fetched in one run
     unpacked_bytes: int = 1 << 28  # all parts of an Office file or a book together
     unpacked_ratio: int = 200  # of a gzip file: its size unpacked to its own
     records: int = 1_000_000  # documents of one table or mailbox

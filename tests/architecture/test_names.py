@@ -14,7 +14,11 @@ MODULES = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # Each module of these folders has one function of the name, and a table of the folder calls them.
-PROTOCOLS = {"read": ("readers", "evaluate/formats")}
+PROTOCOLS = {
+    "read": ("readers", "readers/imports", "evaluate/formats"),
+    "locate": ("readers/imports",),
+    "list_entries": ("readers/remote",),
+}
 
 # Names without a verb or a noun that stay, and why.
 ALLOWED = {

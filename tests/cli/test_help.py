@@ -14,7 +14,8 @@ from clew.cli.helping import list_guides
 from clew.cli.program import HEADING_OF, HEADINGS
 
 FILES = (
-    "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web --ocr"
+    "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web "
+    "--ocr --sql"
 )
 BUILD = (
     "--into --chunk-size --chunk-overlap --subchunk-depth --splitter --vectors --vector-bits "
@@ -50,7 +51,7 @@ COMMANDS = {
     "backup": "--index --json",
     "restore": "--into --json",
     "split": "--index --json",
-    "import-kg": f"--limit {BUILD} --json",
+    "import": f"--limit {BUILD} --json",
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",

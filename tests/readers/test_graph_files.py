@@ -474,7 +474,9 @@ def test_long_lines_of_rdf(graph):
 def test_an_unknown_suffix(write, name):
     """The error lists those that are known, and comes with the call."""
     write(name, NT)
-    with pytest.raises(InputError, match=r"Hint: .* \.tsv, \.csv, \.jsonl, \.ndjson, \.nt, \.ttl"):
+    with pytest.raises(
+        InputError, match=r"Hint: .* \.tsv, \.csv, \.jsonl, \.ndjson, \.parquet, \.nt, \.ttl"
+    ):
         read_graph(name)
 
 

@@ -131,7 +131,8 @@ def test_names_of_other_machines():
         ("file:///tmp/a%20b.md", Path("/tmp/a b.md")),  # noqa: S108 -- is not opened
         ("FILE://localhost/a", Path("/a")),
         ("https://x.example/a#b", inputs.Page("https://x.example/a")),
-        ("ftp://x.example/a", Path("ftp://x.example/a")),
+        ("ftp://x.example/a", inputs.Remote("ftp://x.example/a")),
+        ("git+a/b@main", inputs.Remote("git+a/b@main")),
     ],
 )
 def test_what_a_name_means(given, found):

@@ -168,17 +168,13 @@ def test_an_id_that_comes_twice_is_skipped(write):
         ("a.jsonl", "\n \n", "a.jsonl: is empty: it holds no records"),
         ("a.csv", "\n\n", "a.csv: is empty: it holds no records"),
         ("a.csv", "id,text\n", "a.csv: is empty: it holds no records"),
-        (
-            "a.csv",
-            "head,tail\na,b\n",
-            f"a.csv: {NO_TEXT} head, tail; 'clew import-kg' reads triples",
-        ),
+        ("a.csv", "head,tail\na,b\n", f"a.csv: {NO_TEXT} head, tail; 'clew import' reads triples"),
         (
             "a.tsv",
             "Head\trelation\ttail\na\tb\tc\n",
             (
                 "a.tsv: has no column text, content, body, contents or passage, only:"
-                " Head, relation, tail; 'clew import-kg' reads triples"
+                " Head, relation, tail; 'clew import' reads triples"
             ),
         ),
         ("a.csv", 'text,"id"x\n', "a.csv, line 1: is not valid CSV: ',' expected after '\"'"),

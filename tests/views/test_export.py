@@ -14,6 +14,8 @@ import clew
 from clew.api import Index
 from clew.errors import InputError, MissingExtra
 from clew.readers.graph_files import read_graph
+from clew.readers.imports import open_system
+from clew.readers.roots import Roots
 from clew.testing import models
 from clew.types import (
     Candidate,
@@ -206,6 +208,36 @@ def test_tables_and_lines_hold_every_name(tmp_path, suffix):
 FORMULAS = [
     "=1+1", "@SUM(A1)", "+44|x", "-2+3", "＝1", '"=1', "'=1", "-1.5", "Fr\u200bam", "<U+200B>",
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["g.cypher", "g.zip", "g.graphml"])
+def test_names_come_back_from_property_graphs(tmp_path, name):
+    """From Neo4j's formats and GraphML, with white space as a space."""
+    formulas = [each for each in FORMULAS if each[1:] != "=1"]  # which have the key of another
+    target(tmp_path / name, whole=True).write(made([*NAMES, *formulas, "two\nlines"]))
+    with open_system(tmp_path / name, Roots()) as (_, system):
+        triples = [each.triple for each in system.statements if each.triple]
+    names = set(chain.from_iterable((each.subject, each.object) for each in triples))
+    assert names == {*NAMES[:3], "tab and\x01more", *NAMES[4:], *formulas, "two lines"}
+
+
+@pytest.mark.parametrize("name", ["g.cypher", "g.zip", "g.graphml", "g.parquet", "g.jsonl"])
+def test_an_export_is_imported_as_the_same_graph(index, tmp_path, name):
+    """Alone, or beside the same texts, which have the triples again."""
+    index.export(tmp_path / name)
+    edges = {
+        (e["subject"], e["relation"], e["object"]) for e in index_graph(index.snapshot()).edges()
+    }
+    for texts in ({}, TEXTS):
+        with clew.open(tmp_path / f"{len(texts)}.clew", models=models()) as copy:
+            copy.add(
+                [Document(id=own, text=text) for own, text in texts.items()]
+            ) if texts else None
+            done = copy.import_graph(tmp_path / name)
+            graph = index_graph(copy.snapshot())
+            assert {(e["subject"], e["relation"], e["object"]) for e in graph.edges()} == edges
+            assert done.n_placed == (4 if texts else 0)
+            assert not done.skipped
 
 
 def test_raw_files_have_names_as_they_are(tmp_path):
@@ -509,9 +541,11 @@ def test_without_triples_names_of_one_sentence_are_joined(tmp_path, suffix):
 
 
 def test_the_same_index_gives_the_same_bytes(index, tmp_path, monkeypatch):
-    for name in ("a.graphml", "b.graphml"):
-        index.export(tmp_path / name)
-    assert (tmp_path / "a.graphml").read_bytes() == (tmp_path / "b.graphml").read_bytes()
+    for suffix in ("graphml", "cypher", "zip"):
+        for name in ("a", "b"):
+            index.export(tmp_path / f"{name}.{suffix}")
+        a, b = (tmp_path / f"{name}.{suffix}" for name in ("a", "b"))
+        assert a.read_bytes() == b.read_bytes()
     graph = index_graph(index.snapshot())
     assert (len(list(graph.nodes())), len(list(graph.edges()))) == (graph.n_nodes, graph.n_edges)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from clew import methods as retrieval
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
 from clew.display.shown import Shown
-from clew.errors import InputError, NotAnIndex
+from clew.errors import InputError, NotAnIndex, UnreadableSource
 from clew.filters import Filter, match, to_filter
 from clew.index import CORE_SHARE, AddReport, OnProgress, origins
 from clew.limits import LIMITS, ReadingLimits
@@ -77,6 +78,7 @@ class Adding(OpenIndex):
         columns: Columns | None = None,
         web: bool = False,
         ocr: bool = False,
+        sql: str = "",
         suffix: str = "",
         methods: Sequence[str] | None = None,
         budget: Budget | None = None,
@@ -109,9 +111,12 @@ class Adding(OpenIndex):
             gitignore: Leave out what `.gitignore` files name.
             changed: Of folders, read these files and no others.
             columns: Which fields of tables and records have text, title and id.
-            web: Read a source that is a web address, a page each.
+            web: Fetch a source that is on another machine: a web page, or an address such as
+                s3://bucket/docs, git+https://host/repository or sitemap+https://host. What did not
+                change since the last run is not fetched again.
             ocr: Read pictures and scanned pages by OCR. Documents that were read so keep their
                 text without it, and those whose file changed are read so again.
+            sql: The query whose rows are read of a database, such as sqlite:///notes.db.
             suffix: The format of standard input, such as ".md".
             methods: What these methods need of the whole index is computed now and by every write
                 from now on, not at their first question; an empty list takes the names back.
@@ -156,6 +161,7 @@ class Adding(OpenIndex):
         part = None if part is None else ShardPart.parse_part(part)
         own = origins.choose_part(former, part, self.shown)
         roots = origins.name_roots(former, self.folder, source, name)
+        fetched = origins.get_fetched(former)
         stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
             readers.read,
@@ -170,6 +176,8 @@ class Adding(OpenIndex):
             progress=progress,
             times=True,
             part=own,
+            sql=sql,
+            fetched=fetched,
         )
         items, read, paths = items_of(source, read_files), set[str](), paths_of(source)
         strict = part is None and not paths  # the caller chose this very shard for them
@@ -198,6 +206,7 @@ class Adding(OpenIndex):
                     paths=paths,
                     selection=selection,
                     read=read,
+                    fetched=fetched,
                     prune=prune,
                     meter=meter,
                     on_progress=on_progress,
@@ -339,29 +348,60 @@ class Adding(OpenIndex):
         limits: ReadingLimits = LIMITS,
         on_progress: OnProgress | None = None,
     ) -> GraphImport:
-        """Take a knowledge graph from a file: a document for each subject, and triples of texts.
+        """Take a knowledge graph from a file, or all that another system keeps in a folder.
 
-        What the index has of that file becomes what the file states now; subjects that are gone
-        from it are removed. A triple that names a document of the index goes to the chunks of that
-        one. What cannot be used is in `skipped`, and the rest goes on; docs/guides/graphs.md has
-        the formats, and `limits` what a line and a packed file may take. Raises InputError where
-        there is no such file or no such format,
-        UnreadableSource where nothing in it can be used, otherwise as `add`.
+        What the index has of it becomes what it states now: a document for each subject, which is
+        removed where it is gone. A triple that names a document of the index goes to the chunks of
+        that one. The texts of LightRAG, GraphRAG, HippoRAG and the like become documents first, and
+        so do the notes of an Obsidian vault. What cannot be used is in `skipped`, what is not taken
+        in `left`, and the rest goes on; docs/guides/graphs.md has the formats, and `limits` what a
+        line and a packed file may take. Raises InputError where there is no such path or no such
+        format, UnreadableSource where nothing in it can be used, otherwise as `add`.
         """
         from clew.index import graph
+        from clew.readers.imports import open_system
 
         meter = Meter()
-        with meter.stage("read"):
-            read = graph.read_statements(Path(path), limits)
-        store = self._open_to_write(meter)
-        with self._bill("import", store, meter):
-            try:
-                with meter.stage("rows"):
-                    imported = graph.import_graph(
-                        store, read, self.models, meter=meter, on_progress=on_progress
-                    )
-            finally:
-                self._finish_write(store, meter)
+        roots = origins.name_roots(self._find_store(), self.folder, path, "")
+        if not os.path.lexists(path):
+            raise InputError(f"there is no file or folder {str(path)!r}")
+        with open_system(Path(path), roots, limits) as opened:
+            if opened is None:
+                with meter.stage("read"):
+                    read = graph.read_statements(Path(path), limits)
+            else:
+                with meter.stage("read"):
+                    place, system = opened
+                    documents = list(system.documents)
+                    read = graph.gather_statements(place, system.statements)
+                if not (len(read.stated) or any(isinstance(each, Document) for each in documents)):
+                    why = f": {read.skipped[0]}" if read.skipped else ""
+                    raise UnreadableSource(place.source, f"holds nothing that can be used{why}")
+            store = self._open_to_write(meter)
+            with self._bill("import", store, meter):
+                try:
+                    texts = None
+                    if opened is not None:
+                        origins.store_roots(store, self.folder, roots.places, None)
+                        texts = graph.mirror_documents(
+                            store,
+                            place,
+                            documents,
+                            self.models,
+                            meter=meter,
+                            on_progress=on_progress,
+                        )
+                    with meter.stage("rows"):
+                        imported = graph.import_graph(
+                            store, read, self.models, meter=meter, on_progress=on_progress
+                        )
+                finally:
+                    self._finish_write(store, meter)
+        if opened is not None:
+            skipped = [*(texts.skipped if texts else ()), *imported.skipped]
+            imported = replace(
+                imported, system=system.name, texts=texts, left=system.left, skipped=skipped
+            )
         return replace(imported, usage=meter.usage())
 
     @checked
@@ -375,6 +415,7 @@ class Adding(OpenIndex):
         columns: Columns | None = None,
         web: bool = False,
         ocr: bool = False,
+        sql: str = "",
         suffix: str = "",
         core: float = CORE_SHARE,
         probe: int = 0,
@@ -405,6 +446,7 @@ class Adding(OpenIndex):
             ocr=ocr,
             find_known=origins.find_recognized(self.snapshot) if self._exists() else None,
             stdin=StandardInput(suffix=suffix),
+            sql=sql,
         )
         items = items_of(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]

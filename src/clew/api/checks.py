@@ -16,7 +16,7 @@ from clew.types import Document, Evidence
 
 _OF_KINDS: Mapping[Kind, str] = {
     arguments.PATH: "folder home path",
-    arguments.TEXT: "name into spec label query patterns suffix start",
+    arguments.TEXT: "name into spec label query patterns suffix sql start",
     arguments.TEXTS: "methods chunk_ids exclude",
     arguments.TEXT_OR_TEXTS: "ids",
     arguments.TRUTH: "processes gitignore web ocr prune again dry_run raw",

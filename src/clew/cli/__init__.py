@@ -36,7 +36,7 @@ _COMMANDS = {
     "backup": "building:backup_index",
     "restore": "building:restore_index",
     "split": "building:split_index",
-    "import-kg": "building:import_graph",
+    "import": "building:import_graph",
     "import-triples": "building:import_triples",
     "merge": "building:merge_names",
     "unmerge": "building:unmerge_name",

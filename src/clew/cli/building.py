@@ -1,4 +1,4 @@
-"""`clew index`, `clew import-kg`, `clew backup`, ...: what writes an index."""
+"""`clew index`, `clew import`, `clew backup`, ...: what writes an index."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
+    from clew.index import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
     from clew.shards import Shards
@@ -141,7 +142,9 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
 
-    A PATH is a file or a folder, - for standard input, or with --web a web address.
+    A PATH is a file or a folder, - for standard input, or with --web a web address. It may also be
+    git+REPOSITORY, a database whose rows --sql chooses, and with --web s3://BUCKET/FOLDER and the
+    like, sitemap+https://SITE, or imaps://USER@HOST/FOLDER: 'clew help documents' has them all.
 
     What is there already and did not change costs nothing; a document that changed is replaced.
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF, Word and
@@ -263,8 +266,8 @@ def _watch(
     say(f"\nNo longer watching {names}; what is told above is in the index.")
 
 
-@click.command("import-kg", cls=GroupedCommand)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.command("import", cls=GroupedCommand)
+@click.argument("path", type=click.Path(path_type=Path))
 @options.index("Folder of the index; made if it is not there.", into=True)
 @options.limit
 @options.build_options
@@ -273,21 +276,25 @@ def _watch(
 def import_graph(
     opener: options.Opener,
     *,
-    file: Path,
+    path: Path,
     folder: Path,
     limits: Sequence[str],
     build: options.BuildOptions,
     as_json: bool,
 ) -> None:
-    """Take a knowledge graph from FILE into an index, or bring it up to date.
+    """Take a knowledge graph, or what another system keeps, into an index.
 
-    FILE has triples: TSV, CSV or JSON Lines, or N-Triples and Turtle with an extra package. What it
-    says of one subject becomes a document, FILE#SUBJECT, with a line for each triple; a triple that
-    names an indexed document goes to that one. No LLM reads anything.
+    PATH is a folder of LightRAG, nano-graphrag, GraphRAG or HippoRAG, an Obsidian vault, an export
+    of Notion or Confluence, Neo4j's CSV (a folder or one file), Cypher, GraphML, a zip file of one
+    of these, or a file of triples: TSV, CSV, JSON Lines, Parquet, N-Triples or Turtle. GraphRAG,
+    Parquet and RDF need an extra package. No LLM reads anything.
 
-    Read again, FILE is mirrored: what did not change costs nothing, and what is gone from it is
-    removed. A line that cannot be used is named, and the rest is taken. After any crash the same
-    command goes on.
+    Texts that a system keeps become documents, and what it says of a text goes to that one. Of all
+    else what it says of one subject becomes a document, PATH#SUBJECT, with a line for each triple.
+
+    Read again, PATH is mirrored: what did not change costs nothing, and what is gone from it is
+    removed. What cannot be used is named, and the rest is taken. After any crash the same command
+    goes on.
     """
     from clew.limits import parse_limits
 
@@ -295,14 +302,17 @@ def import_graph(
         opener(folder, specs=build.specs, settings=build.settings) as opened,
         show_documents() as (on_progress, _),
     ):
-        done = opened.import_graph(file, limits=parse_limits(limits), on_progress=on_progress)
+        done = opened.import_graph(path, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         suggestion = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
-    _tell_problems(done.skipped, _MOST_SKIPPED)
+    warn_skipped([each for each in done.skipped if each.unread])
+    warn_partly({} if done.texts is None else done.texts.partly)
+    problems = [each for each in done.skipped if not each.unread]
+    _tell_problems(problems, _MOST_SKIPPED)
     value = {"index": options.index_name(folder), **done.to_dict()}
     words = [*_summarize_graph(done, layers, folder), "", suggestion]
     print_result(value, words, as_json=as_json, is_news=True)
-    if done.skipped:
+    if problems:
         sys.exit(SKIPPED)
 
 
@@ -520,8 +530,17 @@ def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None
 
 def describe_added(added: Added) -> list[str]:
     """Return what adding documents did and cost, a line each."""
-    report, usage = added.report, added.usage
-    done = {
+    return [
+        f"{format_count(added.n_documents, 'document')}, {format_count(added.n_chunks, 'chunk')}",
+        _count(_count_report(added.report)),
+        _describe_cost(added.usage),
+        *_describe_extracted(added.extracted),
+    ]
+
+
+def _count_report(report: AddReport) -> dict[str, int]:
+    """Return how many documents were added, changed and so on."""
+    return {
         "added": len(report.added),
         "changed": len(report.changed),
         "restored": len(report.restored),
@@ -531,12 +550,10 @@ def describe_added(added: Added) -> list[str]:
         "skipped": len(report.skipped),
         **({"read in part": len(report.partly)} if report.partly else {}),
     }
-    return [
-        f"{format_count(added.n_documents, 'document')}, {format_count(added.n_chunks, 'chunk')}",
-        ", ".join(f"{n:,} {what}" for what, n in done.items()),
-        _describe_cost(usage),
-        *_describe_extracted(added.extracted),
-    ]
+
+
+def _count(done: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {what}" for what, n in done.items())
 
 
 def _describe_cost(usage: Usage) -> str:
@@ -599,7 +616,9 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
 def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "It has no triples, which bubble and agrag need:"
-    is_unsaid = "-" in paths or files["web"] or any(asdict(files["columns"]).values())
+    is_unsaid = (
+        "-" in paths or files["web"] or files["sql"] or any(asdict(files["columns"]).values())
+    )
     if is_unsaid or len(paths) > _MOST_WORDS:
         return f"{need}  the same command with --triples cooccurrence"
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
@@ -626,19 +645,27 @@ def _suggest_embedder(opened: Index | Shards) -> str:
 
 def _summarize_graph(done: GraphImport, layers: Mapping[str, int], folder: Path) -> Iterator[str]:
     held = ", ".join(format_count(layers[each], each) for each in ("triple", "entity", "document"))
+    yield f"{bold(options.display_name(folder))}: {held}"
+    if done.texts is not None:
+        counts = {**_count_report(done.texts), "removed": len(done.texts.gone)}
+        if any(counts.values()):
+            yield f"  texts of {done.system}: {_count(counts)}"
     subjects = {
         "added": done.n_added,
         "changed": done.n_changed,
         "removed": done.n_removed,
         "unchanged": done.n_unchanged,
     }
-    yield f"{bold(options.display_name(folder))}: {held}"
-    yield f"  subjects: {', '.join(f'{n:,} {what}' for what, n in subjects.items())}"
+    if any(subjects.values()) or not done.n_placed:
+        yield f"  subjects: {_count(subjects)}"
     if done.n_placed:
         yield f"  {format_count(done.n_placed, 'triple')} went to texts of the index"
     if done.n_unplaced:
         yield f"  {format_count(done.n_unplaced, 'triple')} named texts that the index lacks"
-    if done.skipped:
-        problems = format_count(len(done.skipped), "problem")
-        yield f"  {problems} in {one_line(done.skipped[0].source)}"
+    if done.left:
+        yield f"  not taken: {', '.join(done.left)}"
+    problems = [each for each in done.skipped if not each.unread]
+    if problems:
+        counted = format_count(len(problems), "problem")
+        yield f"  {counted} in {one_line(problems[0].source)}"
     yield dim(f"  {_describe_cost(done.usage)}")

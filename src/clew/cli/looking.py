@@ -81,10 +81,11 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 ) -> None:
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
-    FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl or .tsv,
-    which 'clew import-kg' reads, or .parquet. A FILE that is there is replaced. Of an index without
-    triples .graphml and .json hold the names that stand in one sentence; all else needs triples,
-    which 'clew index PATH --triples cooccurrence' makes without an LLM.
+    FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl, .tsv,
+    .parquet, .cypher or .zip, which has Neo4j's CSV. 'clew import' reads all but .json. A FILE that
+    is there is replaced. Of an index without triples .graphml and .json hold the names that stand
+    in one sentence; all else needs triples, which 'clew index PATH --triples cooccurrence' makes
+    without an LLM.
     """
     from clew.views.export import check_triples, target
 

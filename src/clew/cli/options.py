@@ -422,7 +422,10 @@ file_options = gather_options(
             "Format of standard input, such as .md. [default: what it looks like]",
             default="",
         ),
-        flag("--web", "Fetch a PATH that is a web address: one page each."),
+        flag(
+            "--web", "Fetch a PATH that is an address of another machine; a web address is a page."
+        ),
+        text("--sql QUERY", "Rows to read of a PATH that is a database.", default=""),
         flag("--ocr", "Read pictures and scanned pages by OCR."),
     ],
     "files",

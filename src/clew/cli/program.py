@@ -42,6 +42,9 @@ def _raise_visibly(error: click.UsageError) -> Never:
     raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
 
 
+_FORMER = {"import-kg": "import"}  # what commands were called, which still works
+
+
 class Commands(Mapping[str, click.Command]):
     """The commands by their names; one is imported when it is looked up."""
 
@@ -81,6 +84,9 @@ class Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:  # noqa: ANN401 -- click's
+        return super().resolve_command(ctx, [_FORMER.get(args[0], args[0]), *args[1:]])
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
@@ -103,8 +109,8 @@ class Program(click.Group):
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
-    "What is read": "exclude limits gitignore text_column title_column id_column suffix web ocr "
-    "name prune watch file label",
+    "What is read": "exclude limits gitignore suffix web ocr name prune watch file label",
+    "Which rows and columns": "sql text_column title_column id_column",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "

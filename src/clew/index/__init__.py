@@ -22,7 +22,7 @@ from clew.algo.coding import BITS, FLOAT32
 from clew.derived import CachedArrays
 from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
-from clew.index.origins import DocumentOwners, find_gone
+from clew.index.origins import DocumentOwners, find_gone, settle_fetched
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.index.building import Workers
+    from clew.readers.remote import FetchedPlaces
     from clew.readers.roots import Roots
     from clew.readers.selection import Selection
 
@@ -211,7 +212,7 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     return report
 
 
-def update_documents(
+def update_documents(  # noqa: PLR0913 -- what reading and looking for files need
     store: Store,
     items: Iterable[Document | Skipped],
     models: Models,
@@ -220,6 +221,7 @@ def update_documents(
     paths: Sequence[Path],
     selection: Selection,
     read: set[str],
+    fetched: FetchedPlaces,
     prune: bool,
     **how: Any,  # noqa: ANN401 -- as `add_documents` takes it
 ) -> AddReport:
@@ -232,6 +234,7 @@ def update_documents(
     report.left_out = selection.counts()
     if paths and not report.stopped:
         report.gone = find_gone(store.hashes(), roots, paths, selection, read, report.skipped)
+    settle_fetched(store, fetched, report)
     if prune and report.gone:
         store.remove(report.gone)
         report.pruned = True

@@ -68,6 +68,7 @@ _log = logging.getLogger(__name__)
 OnChunks = Callable[[int, int], None]  # how many chunks are done with, of how many
 
 _PROMPTS_AT_ONCE = 32  # in one commit
+PLACED = "placed"  # what a store keeps under it: hashes of what a graph gave texts last
 _CHUNKS_AT_ONCE = 256  # the same, where no prompt is needed
 _WEAKER = {"parse": ("none", "cooccurrence"), "cooccurrence": ("none",)}  # what rules replace
 
@@ -526,6 +527,8 @@ def import_triples(
             _commit_graph(corpus, "recorded", extractions)
             corpus.done.recorded += len(extractions)
             corpus.tell(corpus.done.recorded, total)
+    if store.note(PLACED):
+        store.set_note(PLACED, {})
     return corpus.done
 
 

@@ -1,24 +1,33 @@
-"""Import a knowledge graph: the triples of a file become documents of their own, or go to texts.
+"""Import a knowledge graph: its triples become documents of their own, or go to texts.
 
 A file is mirrored: what it says of a subject replaces what it said of it before, and subjects that
 are gone from it go from the index. A commit adds some subjects with all their rows, so a run that
 stopped at any instant goes on where its last commit ended.
 """
 
+import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from clew.display.shown import Shown
 from clew.errors import InputError, UnreadableSource
-from clew.index import LATE, OnProgress, build_model_recipe, check_recipe, group_by_size
+from clew.index import (
+    LATE,
+    AddReport,
+    OnProgress,
+    add_documents,
+    build_model_recipe,
+    check_recipe,
+    group_by_size,
+)
 from clew.index.building import read_chunking
-from clew.index.extract import ExtractionCorpus
+from clew.index.extract import PLACED, ExtractionCorpus
 from clew.layers.document_extractions import split_extraction
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
@@ -31,7 +40,7 @@ from clew.readers.triples import Stated
 from clew.readers.walk import File
 from clew.store import Store
 from clew.text.normalize import entity_key
-from clew.types import IMPORTED_MARK, Extraction, Skipped, Usage
+from clew.types import GRAPH, IMPORTED_MARK, SOURCES, Document, Extraction, Skipped, Usage
 
 BATCH_TRIPLES = 4_000
 _CHUNKS_AT_ONCE = 256
@@ -50,6 +59,9 @@ class GraphImport(Shown):
     n_unplaced: int = 0  # triples that named a text which the index lacks
     skipped: list[Skipped] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    system: str = ""  # of whose folder or file it is, such as "LightRAG"; none: a file of triples
+    texts: AddReport | None = None  # what was done with the texts that the system keeps
+    left: tuple[str, ...] = ()  # what the system keeps and is not taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,15 @@ def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
     where nothing in it can be used.
     """
     lines, file = read_graph(path, limits), graph_file(path)
+    read = gather_statements(file, lines)
+    if not len(read.stated):
+        why = f": {read.skipped[0]}" if read.skipped else ""
+        raise UnreadableSource(file.source, f"holds no triple that can be used{why}")
+    return read
+
+
+def gather_statements(file: File, lines: Iterable[Stated | Skipped]) -> StatedGraph:
+    """Return what a file or the folder of another system states, which may be nothing."""
     stated, skipped = Statements(), []
     for each in lines:
         if isinstance(each, Skipped):
@@ -81,10 +102,41 @@ def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
                     f"says of {each.triple.subject!r} something about itself, which is left out"
                 )
                 skipped.append(Skipped(source=file.source, reason=reason, line=each.line))
-    if not len(stated):
-        why = f": {skipped[0]}" if skipped else ""
-        raise UnreadableSource(file.source, f"holds no triple that can be used{why}")
+    if file.path.is_dir():
+        file = replace(file, source=f"{file.source}/")  # so that no subject looks like a file of it
     return StatedGraph(file, stated, skipped)
+
+
+def mirror_documents(
+    store: Store,
+    place: File,
+    documents: Iterable[Document | Skipped],
+    models: Models,
+    *,
+    meter: Meter | None = None,
+    on_progress: OnProgress | None = None,
+) -> AddReport:
+    """Bring the texts that an index has of the folder of another system to what it has now.
+
+    What is gone from it is removed, unless a file of that name is there. Raises RecipeMismatch
+    where the index was not built with `models`.
+    """
+    read: set[str] = set()
+    report = add_documents(
+        store, documents, models, read=read, meter=meter, on_progress=on_progress
+    )
+    report.gone = [
+        each
+        for each, content in store.hashes().items()
+        if each.startswith(f"{place.id}/")
+        and each not in read
+        and not content.startswith(IMPORTED_MARK)
+        and not (place.path / each.removeprefix(f"{place.id}/")).exists()
+    ]
+    if report.gone:
+        store.remove(report.gone)
+        report.pruned = True
+    return report
 
 
 def _find_text(line: Stated, *names: str) -> str:
@@ -216,14 +268,38 @@ def _commit_subjects(
 def _place_extractions(
     store: Store, stated: Statements, ids: Sequence[str], models: Models
 ) -> None:
-    """Give what names a text to the chunks of that text, a commit for some chunks at a time."""
+    """Give what names a text to the chunks of that text, a commit for some chunks at a time.
+
+    A text that was given the same last, and nothing else since, is left as it is.
+    """
     if not ids:
         return
+    hashes = store.hashes()
+    placed = {own: mark for own, mark in store.note(PLACED).items() if own in hashes}
     with closing(ExtractionCorpus(store, models)) as corpus:
-        parts = (_split_extraction(corpus, *each) for each in stated.iterate_documents(ids))
+        recorded = _find_recorded(corpus, ids)
+        changed = []
+        for own, extraction in stated.iterate_documents(ids):
+            said = f"{hashes[own]} {extraction!r}".encode(errors="surrogatepass")
+            mark = hashlib.sha256(said).hexdigest()[:16]
+            if placed.get(own) != mark or own not in recorded:
+                placed[own] = mark
+                changed.append((own, extraction))
+        parts = (_split_extraction(corpus, *each) for each in changed)
         for group in group_by_size(filter(None, parts), len, _CHUNKS_AT_ONCE):
             extracted = list(itertools.chain.from_iterable(group))
             store.commit(build_graph_batch(extracted, models, store.unnamed), ())
+    if changed:
+        store.set_note(PLACED, placed)
+
+
+def _find_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> set[str]:
+    """Return which of some documents have chunks of which all have what came from a file."""
+    chunks = corpus.snapshot.layer("chunk")
+    others = np.flatnonzero(chunks.columns[GRAPH] != SOURCES.index("recorded"))
+    rows = np.asarray(corpus.snapshot.layer("document").rows(ids))
+    is_other = np.isin(rows, chunks.columns["document"][others])
+    return {own for own, other in zip(ids, is_other.tolist(), strict=True) if not other}
 
 
 def _split_extraction(

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.readers.inputs import Page, StandardInput, locate_input
+from clew.readers.inputs import Page, Remote, StandardInput, locate_input
 from clew.readers.part import ShardPart
+from clew.readers.remote import FetchedPlaces
 from clew.readers.roots import Roots
 from clew.runtime.lazy import compile_re
 from clew.types import OCR, Skipped
@@ -18,6 +19,7 @@ from clew.types import OCR, Skipped
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from clew.index import AddReport
     from clew.readers.formats import FindKnown
     from clew.readers.selection import Selection
     from clew.readers.sources import Source
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from clew.store import Store
     from clew.types import Document
 
+_FETCHED = "fetched"  # what a store keeps under it: fingerprints of what was fetched
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = compile_re(r":\d+$")  # behind the file of a record
@@ -57,6 +60,26 @@ def store_roots(
         noted[name] = {"path": str(place), "relative": relative}
     if noted != store.note(NOTE):
         store.set_note(NOTE, noted)
+
+
+def get_fetched(store: Store | None) -> FetchedPlaces:
+    """Return what an index has of places that are fetched (`clew.readers.remote`)."""
+    return (
+        FetchedPlaces(store.note(_FETCHED), store.hashes().__contains__)
+        if store
+        else FetchedPlaces()
+    )
+
+
+def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
+    """Keep what an index has of places now, and report what is unchanged there and what is gone."""
+    report.n_unchanged += len(fetched.kept)
+    if report.stopped:
+        return
+    report.gone += fetched.find_gone()
+    noted = fetched.to_note()
+    if noted != store.note(_FETCHED):
+        store.set_note(_FETCHED, noted)
 
 
 def get_part(store: Store) -> ShardPart | None:
@@ -94,8 +117,8 @@ def name_roots(store: Store | None, folder: Path, source: Source, name: str) -> 
     if not isinstance(source, str | Path):
         raise InputError(f"one folder or file can be called {name!r}, not several: name it")
     place = locate_input(source)
-    if isinstance(place, Page):
-        raise InputError(f"a web page is called by its address, not {name!r}")
+    if isinstance(place, Page | Remote):
+        raise InputError(f"what is fetched is called by its address, not {name!r}")
     if isinstance(place, StandardInput):
         return roots
     if not os.path.lexists(place):

@@ -21,9 +21,10 @@ from clew.progress import Progress
 from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
-from clew.readers.inputs import Page, StandardInput
+from clew.readers.inputs import Page, Remote, StandardInput
 from clew.readers.ocr import HINT, PICTURES, check_engine
 from clew.readers.part import ShardPart
+from clew.readers.remote import FetchedPlaces, check_allowed, fetch_files
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
@@ -87,6 +88,8 @@ def read(  # noqa: PLR0913 -- one argument for each option
     times: bool = False,
     limits: ReadingLimits = LIMITS,
     part: ShardPart | None = None,
+    sql: str = "",
+    fetched: FetchedPlaces | None = None,
 ) -> Iterator[Document | Skipped]:
     """Read files and folders, and yield each document or why there is none.
 
@@ -98,7 +101,9 @@ def read(  # noqa: PLR0913 -- one argument for each option
     as the caller iterates.
 
     A file:// address is a path, `-` is standard input, which `stdin` may name, and a web address is
-    fetched where `web` allows it. With a `progress` all files are looked for before the first is
+    fetched where `web` allows it. So is what another address leads to (`clew.readers.remote`), as
+    far as the run before that `fetched` knows has not given it; of a database what the query `sql`
+    gives. With a `progress` all files are looked for before the first is
     read, so that their size is known. With `times` the time at which a file was written last is the
     `modified` of a document that is the whole file and says nothing of that itself.
 
@@ -122,23 +127,31 @@ def read(  # noqa: PLR0913 -- one argument for each option
             raise InputError(f"there is no file or folder {str(each)!r}")
         if isinstance(each, Page) and not web:
             raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
+        if isinstance(each, Remote):
+            check_allowed(each, web=web, sql=sql)
+    fetched = fetched or FetchedPlaces()
     sources = [stdin or each if isinstance(each, StandardInput) else each for each in places]
     progress = progress or Progress()
     fill = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
-    all_files = _files(sources, roots, selection, progress, limits, part)
+    all_files = _files(
+        sources, roots, selection, progress, limits, part=part, fetched=fetched, sql=sql
+    )
     read_in = (
         _add_known(fill(each), find_known) if isinstance(each, File) else each for each in all_files
     )
-    return _distinct(read_in, progress, times=times)
+    return _distinct(read_in, progress, fetched, times=times)
 
 
 def _files(
-    places: Sequence[Path | Page | StandardInput],
+    places: Sequence[Path | Page | Remote | StandardInput],
     roots: Roots | None,
     selection: Selection | None,
     progress: Progress,
     limits: ReadingLimits,
+    *,
     part: ShardPart | None,
+    fetched: FetchedPlaces,
+    sql: str,
 ) -> Iterator[File | Skipped]:
     """Yield the files of what is named; what was fetched or received is gone behind its turn."""
     members = list(files([each for each in places if isinstance(each, Path)], roots, selection))
@@ -153,6 +166,10 @@ def _files(
 
             with fetch_page(each, limits) as page:
                 yield page
+        elif isinstance(each, Remote):
+            yield from fetch_files(
+                each, selection or Selection(), fetched, _is_readable, sql=sql, limits=limits
+            )
         elif isinstance(each, StandardInput):
             with inputs.read_standard_input(each, limits=limits) as file:
                 yield file
@@ -176,8 +193,13 @@ def _may_have(part: ShardPart, file: File) -> bool:
     return suffix in _RECORDS or of_package or part.has(file.id)
 
 
+def _is_readable(path: Path) -> bool:
+    name = packed.plain_name(path)
+    return _reader_of(name) is not None and name.suffix.lower() not in PICTURES
+
+
 def _distinct(
-    members: Iterable[File | Skipped], progress: Progress, *, times: bool
+    members: Iterable[File | Skipped], progress: Progress, fetched: FetchedPlaces, *, times: bool
 ) -> Iterator[Document | Skipped]:
     first: dict[str, str] = {}  # the source of the document that has an id
     with closing(Apart()) as apart:
@@ -186,7 +208,11 @@ def _distinct(
                 yield file
                 continue
             progress.open(file.source, file.size)
+            ids: list[str] = []
             for item in _read_file(file, apart):
+                if isinstance(item, Document) and file.place:
+                    item = _of_place(item, file)  # noqa: PLW2901
+                    ids.append(item.id)
                 if isinstance(item, Skipped):
                     yield item
                 elif item.id in first:
@@ -197,6 +223,16 @@ def _distinct(
                     whole = item.source == file.source
                     progress.read(item.id, len(item.text), whole=whole)
                     yield _add_date(item, file) if times else item
+            if file.place and ids:
+                fetched.note(file, ids)
+            elif file.place:
+                fetched.fail(file.place, file.id)
+
+
+def _of_place(document: Document, file: File) -> Document:
+    """Return a document of a place, whose id begins with the file's, with what that says of it."""
+    own = document.id if document.id.startswith(file.id) else f"{file.id}/{document.id}"
+    return replace(document, id=own, metadata={**document.metadata, **file.metadata})
 
 
 def _add_date(document: Document, file: File) -> Document:

@@ -4,6 +4,7 @@
 |---|---|
 | `.tsv`, `.csv` | subject, relation and object, or what the header names |
 | `.jsonl`, `.ndjson` | an object or list that is a triple, an entity, or recorded triples |
+| `.parquet` (extra `parquet`) | a triple, in columns of these names |
 | `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.readers.rdf` |
 
 In the first four an `_` of a relation is a space, and names are kept as they are written; what
@@ -28,7 +29,10 @@ from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import SURROGATE, open_text
+from clew.readers.imports.property_graph import name_documents
+from clew.readers.imports.saying import to_strength
 from clew.readers.packed import plain_name, unpack
+from clew.readers.parquet import read_rows
 from clew.readers.triples import (
     IDS,
     Stated,
@@ -86,7 +90,8 @@ def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Sta
     if suffix not in _READERS:
         raise InputError(
             f"{file.source!r} is in no format of knowledge graphs that Clew knows. "
-            f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz"
+            f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz, or "
+            "with .cypher, .graphml or .zip"
         )
     return _read(file, _READERS[suffix])
 
@@ -145,7 +150,10 @@ def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
     value = json_value(line)
     if isinstance(value, list):
         return "", _one_triple(value, problems)
-    record = fields(value)
+    return _of_record(fields(value), problems)
+
+
+def _of_record(record: dict[str, object], problems: list[str]) -> tuple[str, Extraction]:
     if {"triples", "entities"} & record.keys():
         document = document_id(record) if set(IDS) & record.keys() else ""
         return document, extraction(record, explain_refusal, problems)
@@ -181,6 +189,23 @@ def _document(item: Mapping[str, object]) -> str:
 def _one_triple(item: object, problems: list[str]) -> Extraction:
     statement = triple(item, "its triple", explain_refusal, problems)
     return Extraction(triples=(statement,) if statement else ())
+
+
+def _read_parquet(file: File) -> Iterator[Stated | Skipped]:
+    for line, row in enumerate(read_rows(file.path, file.source, _refuse_columns), 1):
+        record = fields(row)
+        record["strength"] = to_strength(_first(record, _COLUMNS["strength"]))
+        documents: list[object] = [*dict.fromkeys(name_documents(record))]
+        for document in documents or [_first(record, _COLUMNS["document"])]:
+            yield from _state_line(
+                file, line, partial(_of_record, {**record, "document": document})
+            )
+
+
+def _refuse_columns(columns: Sequence[str]) -> str:
+    needed = (_COLUMNS[name] for name in _NEEDED)
+    has_all = all({*names} & {*map(str.casefold, columns)} for names in needed)
+    return "" if has_all else f"has no columns {', '.join(_NEEDED)}, only: {', '.join(columns)}"
 
 
 def _read_table(file: File) -> Iterator[Stated | Skipped]:
@@ -264,6 +289,7 @@ _READERS: dict[str, Callable[[File], Iterator[Stated | Skipped]]] = {
     ".csv": _read_table,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
+    ".parquet": _read_parquet,
     ".nt": rdf.read,
     ".ttl": rdf.read,
 }

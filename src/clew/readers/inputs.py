@@ -37,6 +37,25 @@ class Page:
     address: str
 
 
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A place that `clew.readers.remote` reads: object storage, a repository, a database ..."""
+
+    address: str
+
+    @property
+    def scheme(self) -> str:
+        """What the address begins with: "git" of git+https://, "s3" of s3://."""
+        head = re.split(r"::|:|\+", self.address, maxsplit=1)[0]
+        return head.casefold()
+
+    @property
+    def is_path(self) -> bool:
+        """Say whether it is the path of a repository on this machine."""
+        rest = self.address.partition("+")[2]
+        return rest.startswith("file:///") or not re.match(r"[\w.+-]+://|[^/]+:", rest)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardInput:
     """What standard input is called, and its format."""
@@ -45,8 +64,8 @@ class StandardInput:
     suffix: str = ""  # empty: that of the name, else what the beginning looks like
 
 
-def locate_input(given: str | Path) -> Path | Page | StandardInput:
-    """Return what is named: a path, a web page, or standard input.
+def locate_input(given: str | Path) -> Path | Page | Remote | StandardInput:
+    """Return what is named: a path, a web page, another place, or standard input.
 
     Raises InputError for a file of another machine.
     """
@@ -62,6 +81,8 @@ def locate_input(given: str | Path) -> Path | Page | StandardInput:
         from urllib.request import url2pathname  # which loads TLS
 
         return Path(url2pathname(unquote(parts.path)))
+    if scheme or given.startswith("git+"):
+        return Remote(given)
     return StandardInput() if given == STDIN else Path(given)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from clew.errors import UnreadableSource
 from clew.readers import record
@@ -15,22 +16,31 @@ _BATCH_ROWS = 1024
 
 def read(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each row. Raises UnreadableSource if there is no text column."""
-    for line, row in enumerate(_rows(file), 1):
+
+    def refuse(columns: Sequence[str]) -> str:
+        return record.lacking(columns, file.columns)
+
+    for line, row in enumerate(read_rows(file.path, file.source, refuse), 1):
         yield record.document(file, row, line)
 
 
-def _rows(file: File) -> Iterator[dict[str, object]]:
+def read_rows(
+    path: Path, source: str, refuse: Callable[[Sequence[str]], str] = lambda _: ""
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of a file; `refuse` says of its columns why they are of no use, or nothing.
+
+    Raises UnreadableSource for that, and where the file is broken.
+    """
     with needs("pyarrow", "parquet", "reading a Parquet file"):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-    with file.path.open("rb") as stream:
+    with path.open("rb") as stream:
         try:
             table = pq.ParquetFile(stream)
             columns = table.schema_arrow
-            missing = record.lacking(columns.names, file.columns)
-            if missing:
-                raise UnreadableSource(file.source, missing)
+            if missing := refuse(columns.names):
+                raise UnreadableSource(source, missing)
             schema = pa.schema(  # Python's times have no nanoseconds
                 column.with_type(pa.timestamp("us", column.type.tz))
                 if pa.types.is_timestamp(column.type)
@@ -44,4 +54,4 @@ def _rows(file: File) -> Iterator[dict[str, object]]:
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             # pyarrow raises a bare OSError for damage too; ValueError for values Python cannot hold
             reason = " ".join(str(error).split())[:120]
-            raise UnreadableSource(file.source, f"is a broken Parquet file: {reason}") from None
+            raise UnreadableSource(source, f"is a broken Parquet file: {reason}") from None

@@ -15,20 +15,24 @@ always in N-Triples, and in Turtle if it read on, as it does behind a quote that
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, takewhile
 from textwrap import shorten
 from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import quote, unquote
 
 from clew.readers.decode import SURROGATE, open_text
-from clew.readers.triples import TOO_LONG, Stated, entity_type, explain_refusal
+from clew.readers.triples import (
+    TOO_LONG,
+    Stated,
+    entity_type,
+    explain_refusal,
+    name_apart,
+    split_words,
+)
 from clew.readers.walk import File
 from clew.runtime.lazy import needs
-from clew.text.keys import name_key
 from clew.text.normalize import collapse
 from clew.types import Described, Skipped, Triple
 
@@ -57,8 +61,6 @@ _DESCRIPTIONS = {
     "http://dbpedia.org/ontology/abstract",
 }
 _NO_CHARACTER = r"\uNONE"  # in the place of what is none: the parser then refuses what it is in
-_CAPITAL = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
-_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 Rank = tuple[str, int, str]  # language, place in `_LABELS`, text: the least is the name
 
@@ -219,9 +221,11 @@ def _names(file: File) -> _IriNames:
                 classes.add(target.value)
     return _IriNames(
         entities=_entities(ends, labels),
-        relations={iri: _label_of(iri, labels) or _words(_end(iri)) for iri in predicates}
+        relations={iri: _label_of(iri, labels) or split_words(_end(iri)) for iri in predicates}
         | {_TYPE: "is a"},
-        types={iri: entity_type(_label_of(iri, labels) or _words(_end(iri))) for iri in classes},
+        types={
+            iri: entity_type(_label_of(iri, labels) or split_words(_end(iri))) for iri in classes
+        },
         language=min(languages, default=""),
     )
 
@@ -243,11 +247,6 @@ def _end(iri: str) -> str:
     return collapse(unquote(end).replace("_", " ")) or iri
 
 
-def _words(name: str) -> str:
-    """Return a name like birthPlace as words."""
-    return _CAPITALS.sub(" ", _CAPITAL.sub(lambda capital: f" {capital[0].lower()}", name))
-
-
 def _entities(ends: Iterable[str], labels: Mapping[str, Rank]) -> dict[str, str]:
     """Return a name for each IRI, of which no two have the same key."""
     taken: set[str] = set()
@@ -262,20 +261,8 @@ def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> s
     """
     end = _end(iri)
     name = label or end
-    numbered = takewhile(lambda text: not explain_refusal(text), _number_name(name, numbers))
     longer = [f"{name} ({end})", f"{name} ({iri})"] if end != name else [f"{name} ({iri})"]
-    for text in chain((name, *longer), numbered):
-        key = name_key(text)
-        if key not in taken and not explain_refusal(text):
-            taken.add(key)
-            return text
-    return ""
-
-
-def _number_name(name: str, numbers: Counter[str]) -> Iterator[str]:
-    while True:
-        numbers[name] += 1
-        yield f"{name} ({numbers[name] + 1})"
+    return name_apart((name, *longer), taken, numbers)
 
 
 def _statements(file: File) -> Iterator[tuple[int, Quad] | Skipped]:

@@ -110,7 +110,7 @@ def lacking(columns: Iterable[str], wanted: Columns) -> str:
         return ""
     reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have}"
     if _are_triples(columns):
-        return f"{reason}; 'clew import-kg' reads triples"
+        return f"{reason}; 'clew import' reads triples"
     return f"{reason} (see --text-column)" if columns else reason
 
 

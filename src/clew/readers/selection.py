@@ -53,6 +53,11 @@ class Selection:
         self._left_out: dict[str, str] = {}  # by the id of a file or folder, and why
         self._file_ids: set[str] = set()
 
+    @property
+    def patterns(self) -> Sequence[str]:
+        """What the caller leaves out."""
+        return self._patterns
+
     def name(self, file_id: str) -> None:
         """Take a file that the caller named itself."""
         self._file_ids.add(file_id)

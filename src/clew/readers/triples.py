@@ -15,10 +15,12 @@ of which nothing is left gives nothing: it would replace good triples by none.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import chain, takewhile, zip_longest
 from pathlib import Path
 from typing import TypeGuard
 
@@ -57,6 +59,8 @@ class Recorded:
     line: int
 
 
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
+_CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 TOO_LONG = f"of more than {MAX_KEY} characters"
 
 
@@ -76,6 +80,32 @@ def explain_refusal(name: str) -> str:
     if len(name) <= MAX_KEY and name.isascii():  # so its key is no longer
         return ""
     return TOO_LONG if len(name_key(name)) > MAX_KEY else ""
+
+
+def split_words(name: str) -> str:
+    """Return a name like birthPlace as words."""
+    return _CAPITALS.sub(" ", _CAPITAL.sub(lambda capital: f" {capital[0].lower()}", name))
+
+
+def name_apart(names: Sequence[str], taken: set[str], numbers: Counter[str]) -> str:
+    """Return the first of some names whose key is free, else the first with a number, and take it.
+
+    It is empty where all that are free are too long. `numbers` has the last one that was tried for
+    each name.
+    """
+    numbered = takewhile(lambda text: not explain_refusal(text), _number_name(names[0], numbers))
+    for text in chain(names, numbered):
+        key = name_key(text)
+        if key not in taken and not explain_refusal(text):
+            taken.add(key)
+            return text
+    return ""
+
+
+def _number_name(name: str, numbers: Counter[str]) -> Iterator[str]:
+    while True:
+        numbers[name] += 1
+        yield f"{name} ({numbers[name] + 1})"
 
 
 def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:

@@ -7,7 +7,7 @@ all if it leads into the folder that is read anyway or above it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
@@ -15,7 +15,7 @@ from stat import S_ISREG
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.roots import Roots, show_name
 from clew.readers.selection import Selection
-from clew.types import Document, Skipped
+from clew.types import Document, Skipped, Value
 
 _INDEX_FILES = ("index.sqlite", "writer.lock")
 
@@ -42,6 +42,9 @@ class File:
     limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
     ocr: bool = False  # pages and pictures without text are read by OCR
+    place: str = ""  # the address that it was fetched from; see `clew.readers.remote`
+    fingerprint: str = ""  # that it had there
+    metadata: Mapping[str, Value] = field(default_factory=dict, compare=False)  # of its documents
     known: Document | None = field(default=None, compare=False)  # the index's, if OCR read it
     # What its reader saw and does not read: a note for each. The next document gets them.
     partly: list[str] = field(default_factory=list, compare=False)

@@ -66,7 +66,7 @@ def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Sk
     """Give a page as a file whose id is its address, or why it cannot be had."""
     with TemporaryDirectory(prefix="clew-") as folder:
         try:
-            data, suffix = _fetch(page.address, limits)
+            data, suffix = fetch_bytes(page.address, limits)
         except UnreadableSource as error:
             yield Skipped(source=error.source, reason=error.reason)
             return
@@ -76,7 +76,7 @@ def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Sk
         yield File(path=path, id=page.address, source=page.address, named=True)
 
 
-def _fetch(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
+def fetch_bytes(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
     """Return the bytes of a page and the suffix of its format."""
     opener = OpenerDirector()
     for kind in _HANDLERS:

@@ -14,9 +14,7 @@ from clew.steps.scores import Query
 from clew.text.apparatus import asks_for
 from clew.types import Document, Evidence, Fact, Hit, Step, Table
 
-NO_TRIPLES = (
-    "the index has no triples ('clew index --triples' extracts, 'clew import-kg' brings some)"
-)
+NO_TRIPLES = "the index has no triples ('clew index --triples' extracts, 'clew import' brings some)"
 
 
 def ranked(

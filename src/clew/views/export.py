@@ -32,6 +32,7 @@ from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
 from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
+from clew.views import neo4j
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +153,7 @@ def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
     if made_by.any():
         raise InputError(
             f"{missing}: its chunks were searched for some and have none; '--triples llm' may find "
-            "more, and 'clew import-kg' bring some"
+            "more, and 'clew import' bring some"
         )
     raise InputError(
         f"{missing}: run 'clew index PATH --triples cooccurrence' (no LLM), or '--triples llm', "
@@ -588,4 +589,6 @@ _FORMS: Mapping[str, Form] = {
     ".jsonl": _write_json_lines,
     ".tsv": _write_table,
     ".parquet": _write_parquet,
+    ".cypher": neo4j.write_cypher,
+    ".zip": neo4j.write_csv,
 }

@@ -438,7 +438,7 @@ def test_an_index_without_triples():
         [note] = as_hybrid(ask(bare, llm=ScriptedLLM()), bare)
         assert note == (
             "the index has no triples ('clew index --triples' extracts, "
-            "'clew import-kg' brings some): hybrid retrieval alone"
+            "'clew import' brings some): hybrid retrieval alone"
         )
         found = ask(bare, hybrid=False)
         assert found.hits == ()

@@ -10,7 +10,7 @@ const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, go
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
 const STREAMS = 3; // at one time: a browser has six connections to a server, and others need some
-const COLUMNS = /^has no column .*, only: ((?!.*import-kg).*?)(?: \(see .*\))?$/; // of a table that lacks a text
+const COLUMNS = /^has no column .*, only: ((?!.*clew import').*?)(?: \(see .*\))?$/; // of a table that lacks a text
 const LOOK_MS = 2000; // between two looks at a job that has no stream
 let live = 0;
 

@@ -1,0 +1,102 @@
+"""The rows that a query of SQL gives, as a table: SQLite, PostgreSQL and DuckDB.
+
+    sqlite:///notes.db, postgresql://user@host/name, duckdb:///notes.duckdb
+
+A database is opened for reading only. A row is a document as one of a CSV file is: its columns are
+an id, a title and a text, or all of them its text.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from clew.errors import InputError, UnreadableSource
+from clew.readers.remote import Entry, RemotePlace
+from clew.runtime.lazy import needs
+from clew.types import Skipped
+
+Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # names of columns, and rows
+
+
+def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
+    """Yield the one table. The query is run when it is fetched."""
+    yield Entry(id=place.id, suffix=".csv", fetch=partial(_fetch, place))
+
+
+def _fetch(place: RemotePlace, path: Path) -> Path:
+    scheme = urlsplit(place.address).scheme
+    read = {"sqlite": _read_sqlite, "duckdb": _read_duckdb}.get(scheme, _read_postgres)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+
+        def write(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+            table.writerow(names)
+            table.writerows(rows)
+
+        read(place, write)
+    return path
+
+
+def _database(place: RemotePlace) -> str:
+    """Return the file of a database. Raises InputError where there is none."""
+    path = unquote(urlsplit(place.address).path).removeprefix("/")
+    if not Path(path).is_file():
+        raise InputError(f"there is no database {path!r}")
+    return path
+
+
+def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
+    import apsw
+
+    try:
+        database = apsw.Connection(_database(place), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            cursor = database.execute(place.sql)
+            names = [name for name, _ in cursor.get_description()]
+            write(names, cursor)
+        except apsw.ExecutionCompleteError:  # so of a query without a row
+            return
+        finally:
+            database.close()
+    except apsw.Error as error:
+        raise UnreadableSource(place.id, f"cannot be read: {error}") from None
+
+
+def _read_duckdb(place: RemotePlace, write: Callable[..., None]) -> None:
+    with needs("duckdb", "duckdb", "reading a DuckDB database"):
+        import duckdb
+    try:
+        with duckdb.connect(_database(place), read_only=True) as database:
+            cursor = database.execute(place.sql)
+            names = [each[0] for each in cursor.description or ()]
+            write(names, iter(cursor.fetchone, None))
+    except duckdb.Error as error:
+        reason = f"cannot be read: {str(error).splitlines()[0]}"
+        raise UnreadableSource(place.id, reason) from None
+
+
+def _read_postgres(place: RemotePlace, write: Callable[..., None]) -> None:
+    with needs("psycopg", "postgres", "reading a PostgreSQL database"):
+        import psycopg
+    try:
+        with psycopg.connect(place.address) as database:
+            database.read_only = True
+            with database.cursor("clew") as cursor:  # so that rows come as they are needed
+                cursor.execute(place.sql.encode())
+                rows = iter(cursor)
+                first = next(rows, None)
+                names = [each.name for each in cursor.description or ()]
+                write(names, [] if first is None else _chain(first, rows))
+    except psycopg.Error as error:
+        reason = f"cannot be read: {(str(error).splitlines() or [''])[0]}"
+        raise UnreadableSource(place.id, reason) from None
+
+
+def _chain(first: Sequence[Any], rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    yield first
+    yield from rows
