@@ -52,10 +52,7 @@ def test_records_on_standard_input_and_addresses_of_files(clew, tmp_path):
     [
         (["https://a.example/x"], "'https://a.example/x' is fetched only with --web"),
         (["file://other/x"], "names a file of another machine"),
-        (
-            ["http://127.0.0.1:9/x", "--web", "--as", "x"],
-            "what is fetched is called by its address",
-        ),
+        (["http://127.0.0.1:9/x", "--web", "--as", "x"], "is called by its address, not"),
     ],
 )
 def test_what_is_refused(clew, arguments, reason):

@@ -26,7 +26,6 @@ from clew.models.conversation import limit_models, recorded
 from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
-from clew.steps.comparing import find_compared
 from clew.store import opening
 from clew.text.questions import asks_of_whole, asks_to_compare
 from clew.types import Answer, Evidence, Scalar
@@ -102,8 +101,11 @@ class Index(Adding, Upkeep, Askable):
             return _OF_WHOLE
         if not self._exists():
             return retrieval.DEFAULT
-        if asks_to_compare(question) and find_compared(self.snapshot(), question):
-            return _OF_WHOLE
+        if asks_to_compare(question):
+            from clew.steps.comparing import find_compared  # which few questions need
+
+            if find_compared(self.snapshot(), question):
+                return _OF_WHOLE
         if self.snapshot().are_texts().all():
             return retrieval.DEFAULT
         return _OF_GRAPHS

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError
 from clew.readers.inputs import Page, Remote, StandardInput, locate_input
 from clew.readers.part import ShardPart
-from clew.readers.remote import FetchedPlaces
 from clew.readers.roots import Roots
 from clew.runtime.lazy import compile_re
 from clew.types import OCR, Skipped
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from clew.index import AddReport
     from clew.readers.formats import FindKnown
+    from clew.readers.remote import FetchedPlaces
     from clew.readers.selection import Selection
     from clew.readers.sources import Source
     from clew.snapshot import Snapshot
@@ -64,6 +64,8 @@ def store_roots(
 
 def get_fetched(store: Store | None) -> FetchedPlaces:
     """Return what an index has of places that are fetched (`clew.readers.remote`)."""
+    from clew.readers.remote import FetchedPlaces  # which no question needs
+
     return (
         FetchedPlaces(store.note(_FETCHED), store.hashes().__contains__)
         if store
