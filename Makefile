@@ -26,7 +26,12 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom
+# What builds images and checks charts, where it is here.
+ENGINE ?= docker
+IMAGE ?= clew
+HELM ?= helm
+
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test suite test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom wheel image workflows chart
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -46,6 +51,9 @@ serve: .venv-serve/ready ## serve an index of the example corpus, on this machin
 
 test: $(DEV)/ready ## check style, types and architecture, and run the tests
 	@$(MAKE) --no-print-directory --jobs 2 types lint compiled
+	@$(MAKE) --no-print-directory suite
+
+suite: compiled ## run the tests alone, as workflows do for each version of Python
 	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 
 # In a new clone the testers would each compile all tests at the same time.
@@ -112,6 +120,29 @@ sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (Cyclo
 		--output-reproducible --output-file clew.cdx.json
 	@echo 'clew.cdx.json has the packages that Clew needs.'
 
+wheel: .venv-lock/ready $(DEV)/ready ## build the packages of a release in dist/, and try the wheel in a new environment
+	@rm -rf dist
+	@PATH="$(CURDIR)/$(DEV)/bin:$$PATH" .venv-lock/bin/uv build --quiet --no-build-isolation \
+		--python $(DEV)/bin/python --out-dir dist
+	@$(PYTHON) -m venv --clear .venv-wheel
+	@.venv-wheel/bin/python $(PIP) --require-hashes -r requirements/demo.txt
+	@.venv-wheel/bin/python $(PIP) dist/*.whl
+	@cd dist && ../.venv-wheel/bin/clew --version && ../.venv-wheel/bin/clew index --quiet ../examples/polar/fram.md --into ../.venv-wheel/fram.clew
+	@.venv-wheel/bin/clew ask --index .venv-wheel/fram.clew 'Who built the Fram?' | grep -q 'Colin Archer'
+
+image: ## build the container image, by ENGINE=docker or podman, as IMAGE=NAME:TAG
+	@$(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --file deploy/Containerfile --tag $(IMAGE) .
+
+workflows: .venv-flows/ready ## check the workflows: their form, and whether they give anything away
+	@.venv-flows/bin/actionlint
+	@.venv-flows/bin/zizmor --quiet --offline --persona pedantic .github
+
+chart: .venv-flows/ready ## check the chart by HELM=helm, what it makes, and the compose file
+	@$(HELM) lint --strict deploy/helm
+	@$(HELM) template clew deploy/helm --set ingress.host=clew.example.org > .venv-flows/chart.yaml
+	@.venv-flows/bin/kubernetes-validate --strict --kubernetes-version 1.33 --quiet .venv-flows/chart.yaml
+	@.venv-flows/bin/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml
+
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
 		--extra models --extra onnx --extra openai --extra files --extra parquet --extra rdf --extra static \
@@ -127,6 +158,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra onnx --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server --extra postgres
+	@$(subst pyproject.toml,,$(LOCK)) --output-file requirements/flows.txt --group flows
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
 		--extra models --extra openai --extra ray
 	@$(LOCK) --output-file requirements/cluster.txt --constraints requirements/dev.txt --group cluster \
@@ -136,7 +168,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--constraints requirements/dev.txt --group $$each --extra client --extra server || exit 1; done
 
 clean: ## remove the environments and caches
-	@rm -rf site .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf site dist .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv-lock/ready:
