@@ -64,7 +64,7 @@ def check_open(settings: ServerSettings) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address. Raises InputError where it cannot be had."""
+    """Return a socket that is bound to an address. Raises InputError where it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, or asyncio takes the connections for no TCP and holds the end of each reply back.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
