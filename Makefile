@@ -109,11 +109,11 @@ docs: .venv-site/ready ## build the documentation (of VERSION) in site/, for peo
 	@VERSION="$(VERSION)" .venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
 		--conf-dir docs/site --doctree-dir site/.doctrees . site
 	@cp site/README.html site/index.html
-	@.venv-site/bin/python docs/site/llms.py site
-	@.venv-site/bin/python docs/site/schemas.py site/schemas
+	@.venv-site/bin/python -m docs.site.llms site
+	@.venv-site/bin/python -m docs.site.schemas site/schemas
 
 publish-docs: ## put site/ as VERSION=main beside other versions in PAGES=DIR, which a static host takes as it is
-	@$(PYTHON) docs/site/publish.py site $(PAGES) $(VERSION)
+	@$(PYTHON) -m docs.site.publish site $(PAGES) $(VERSION)
 
 pictures: .venv-page/ready ## take the pictures of README and guides anew, in a headless Chromium; look at them
 	@.venv-page/bin/python -m tools.pictures
@@ -129,15 +129,15 @@ sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (Cyclo
 		--output-reproducible --output-file clew.cdx.json
 	@echo 'clew.cdx.json has the packages that Clew needs.'
 
-wheel: .venv-lock/ready $(DEV)/ready ## build the packages of a release in dist/, and try the wheel in a new environment
+wheel: .venv-lock/ready .venv-flows/ready ## build the packages of a release in dist/, and try the wheel in a new environment
 	@rm -rf dist
-	@PATH="$(CURDIR)/$(DEV)/bin:$$PATH" .venv-lock/bin/uv build --quiet --no-build-isolation \
-		--python $(DEV)/bin/python --out-dir dist
+	@.venv-lock/bin/uv build --quiet --no-build-isolation --python .venv-flows/bin/python --out-dir dist
 	@$(PYTHON) -m venv --clear .venv-wheel
 	@.venv-wheel/bin/python $(PIP) --require-hashes -r requirements/demo.txt
 	@.venv-wheel/bin/python $(PIP) dist/*.whl
-	@cd dist && ../.venv-wheel/bin/clew --version && ../.venv-wheel/bin/clew index --quiet ../examples/polar/fram.md --into ../.venv-wheel/fram.clew
-	@.venv-wheel/bin/clew ask --index .venv-wheel/fram.clew 'Who built the Fram?' | grep -q 'Colin Archer'
+	@.venv-wheel/bin/clew index --quiet examples/polar/fram.md --into .venv-wheel/fram.clew
+	@.venv-wheel/bin/clew ask --index .venv-wheel/fram.clew 'Who built the Fram?' | grep --quiet 'Colin Archer'
+	@ls dist
 
 image: ## build the container image, by ENGINE=docker or podman, as IMAGE=NAME:TAG
 	@$(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --file deploy/Containerfile --tag $(IMAGE) .

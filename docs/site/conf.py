@@ -22,8 +22,8 @@ import clew
 import clew.client
 import clew.evaluate
 
-sys.path.insert(0, str(Path(__file__).parent))
-from navigation import FIRST, NAVIGATION
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from docs.site.navigation import FIRST, NAVIGATION
 
 if TYPE_CHECKING:
     from sphinx.addnodes import pending_xref

@@ -1,7 +1,5 @@
 """The documentation for machines: `llms.txt`, `llms-full.txt`, and each page as Markdown beside it.
 
-    python docs/site/llms.py SITE
-
 `llms.txt` has a line for each page, with its first sentence; see https://llmstxt.org.
 """
 
@@ -13,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from navigation import FIRST, NAVIGATION
+from docs.site.navigation import FIRST, NAVIGATION
 
 ROOT = Path(__file__).parents[2]
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

@@ -1,9 +1,8 @@
-"""Put a site that `make docs` built into the folder of all versions, which a static host takes as it is.
-
-    python docs/site/publish.py SITE FOLDER VERSION
+"""Put a site that `make docs` built beside those of other versions: `make publish-docs`.
 
 VERSION becomes a folder of its own, and `versions.json` lists them: what is not yet released first,
-then releases, the newest first. The first page leads to the newest release.
+then releases, the newest first. The first page leads to the newest release. Any static host takes
+the folder as it is.
 """
 
 from __future__ import annotations
