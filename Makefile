@@ -75,6 +75,7 @@ test-ray: .venv-ray/ready ## test workers and shards on a Ray cluster of two nod
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet
+	@$(DEV)/bin/ruff check --quiet --preview --select PLW1514 # every file is read and written as UTF-8
 	@$(DEV)/bin/ruff format --check --quiet
 	@$(DEV)/bin/codespell
 	@$(DEV)/bin/lint-imports --no-logo
