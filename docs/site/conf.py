@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
+import sys
 import textwrap
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docutils.nodes import Element, Node, literal
@@ -19,38 +22,34 @@ import clew
 import clew.client
 import clew.evaluate
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from docs.site.navigation import FIRST, NAVIGATION
+
 if TYPE_CHECKING:
     from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-FIRST = "README"
-METHODS = (
-    "walk paths clue ket bubble agrag auto pagerank hipporag2 linearrag e2graphrag raptor themes"
-    " lightrag ircot dense bm25 hybrid zero_shot chain_of_thought"
-)
-NAVIGATION = {  # below which page, under which caption, which pages
-    FIRST: {
-        "Start": ["docs/tutorial"],
-        "Guides": ["docs/guides/*"],
-        "Methods": [f"docs/methods/{name}" for name in METHODS.split()],
-        "Results": ["docs/results/index", "docs/scale"],
-        "Reference": ["docs/public", "docs/site/reference/index", "docs/format", "docs/glossary"],
-        "How it is built": ["docs/architecture", "docs/values", "docs/decisions/index"],
-        "The project": ["CONTRIBUTING", "SECURITY", "CHANGELOG"],
-    },
-    "docs/results/index": {"": ["*"]},
-    "docs/decisions/index": {"": ["*"]},
-}
-
 project = "Clew"
-release = clew.__version__
+release = os.environ.get("VERSION") or clew.__version__
 html_title = f"Clew {release}"
 html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
 html_static_path = ["static"]
-html_css_files = ["tables.css"]
+html_css_files = ["site.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 project_copyright = "Apache-2.0"
 
 root_doc = FIRST

@@ -66,7 +66,7 @@ def test_files_that_no_reader_takes(clew, here):
         done.stderr.splitlines()[-1]
         == f"clew: skipped {told} (--verbose names them, --ocr reads pictures)"
     )
-    Path("p1/docs/empty.md").write_text("")
+    Path("p1/docs/empty.md").write_text("", encoding="utf-8")
     assert clew("index", "p1/docs").exit_code == 3
     named = clew("index", "p1/docs/index.md", "p1/docs/a.png")
     assert (named.exit_code, "no reader for .png files" in named.stderr) == (3, True)
@@ -81,7 +81,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
         path.parent.mkdir(exist_ok=True)
         path.write_text("" if name == ".gitignore" else f"This is {name}.")
     assert "left out" not in clew("index", "p1/docs").stdout
-    Path("p1/docs/.gitignore").write_text("*.log\n")
+    Path("p1/docs/.gitignore").write_text("*.log\n", encoding="utf-8")
     done = clew("index", "p1/docs", "--exclude", "old")
     assert (done.exit_code, done.stderr) == (0, "")
     counts = "1 by --exclude, 2 by .gitignore, see --no-gitignore"
@@ -96,7 +96,7 @@ def test_what_is_left_out_is_summed_up(clew, here):
 
 
 def test_files_and_folders_that_moved(clew, both):
-    Path("p2/docs/more.md").write_text("# More\n\nThis is more.")
+    Path("p2/docs/more.md").write_text("# More\n\nThis is more.", encoding="utf-8")
     clew("index", "p2/docs")
     shutil.move("p2/docs/more.md", "p2/docs/most.md")
     told = clew("index", "p2/docs").stdout
@@ -113,7 +113,7 @@ def test_files_and_folders_that_moved(clew, both):
 
 
 def test_a_plan_and_the_next_command_leave_out_the_same(clew, here):
-    Path("p2/.gitignore").write_text("more.md\n")
+    Path("p2/.gitignore").write_text("more.md\n", encoding="utf-8")
     planned = [
         json.loads(clew("plan", "p2", "p1", "--json", *options).stdout)["n_documents"]
         for options in (["--no-gitignore"], [], ["--exclude", "p2/*"])

@@ -3,11 +3,13 @@
 import json
 import re
 import shlex
+import tomllib
 
 import click
 import pytest
 import yaml
 
+from clew import __version__
 from tests.docs.pages import ROOT, blocks
 
 main = pytest.importorskip("clew.cli").main
@@ -44,7 +46,16 @@ def of_the_text():
             yield ["clew", *shlex.split(found[1])]
 
 
-@pytest.mark.parametrize("words", [*of_the_container(), *of_the_text()], ids=" ".join)
+def of_the_chart():
+    """Return what the chart starts, without the values that are given for it."""
+    template = (DEPLOY / "helm" / "templates" / "server.yaml").read_text(encoding="utf-8")
+    options = re.findall(r"^ {12}- (--\S+)", template, re.MULTILINE)
+    return ["clew", "serve", *(each.replace("={{", "=x") for each in options)]
+
+
+@pytest.mark.parametrize(
+    "words", [*of_the_container(), of_the_chart(), *of_the_text()], ids=" ".join
+)
 def test_each_call_is_one_that_clew_takes(words):
     command, context, rest = main, None, words[1:]
     try:
@@ -98,3 +109,28 @@ def test_ports_paths_and_volumes_agree():
     words = SERVICES["clew"]["command"]
     address = SERVICES["caddy"]["networks"]["inside"]["ipv4_address"]
     assert words[words.index("--proxy") + 1] == address
+
+
+def test_the_chart_is_of_this_version_and_this_image():
+    chart = yaml.safe_load((DEPLOY / "helm" / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["version"] == chart["appVersion"] == __version__
+    template = (DEPLOY / "helm" / "templates" / "server.yaml").read_text(encoding="utf-8")
+    assert f"containerPort: {PORT}" in template
+    assert set(re.findall(r"path: (/\w+)", template)) == {*health.OPEN_PATHS}
+    [user] = set(re.findall(r"runAs(?:User|Group): (\d+)|fsGroup: (\d+)", template)[0]) - {""}
+    assert f"USER {user}:{user}" in CONTAINERFILE
+    [volumes] = re.findall(r"^VOLUME (.+)$", CONTAINERFILE, re.MULTILINE)
+    assert set(json.loads(volumes)) | {"/tmp"} == set(re.findall(r"mountPath: (\S+)}", template))  # noqa: S108
+
+
+def test_registries_of_mcp_start_what_there_is():
+    server = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+    [package] = server["packages"]
+    assert server["version"] == package["version"] == __version__
+    assert f"mcp-name: {server['name']} " in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(server["description"]) <= 100  # as the registry bounds it
+    [extras] = re.findall(r"clew\[(.+)\]", package["runtimeArguments"][0]["value"])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    words = [each.get("value", "my.clew") for each in package["packageArguments"]]
+    assert main.commands[words[0]].make_context("clew", words[1:])

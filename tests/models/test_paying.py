@@ -189,7 +189,9 @@ def test_the_price_of_an_embedder_on_the_command_line(server, tmp_path, monkeypa
     """It is in the plan, in what a run says that it cost, and under a budget in dollars."""
     counting(server)
     monkeypatch.chdir(tmp_path)
-    Path("notes.txt").write_text("Ada Lovelace met Charles Babbage. He built engines.")
+    Path("notes.txt").write_text(
+        "Ada Lovelace met Charles Babbage. He built engines.", encoding="utf-8"
+    )
 
     def run(*arguments):
         return CliRunner().invoke(main, [*arguments, "--embedder", spec(server)])

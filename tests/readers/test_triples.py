@@ -119,7 +119,7 @@ def test_bad_lines_are_reported_and_the_rest_goes_on(write):
         b'{"id": "b", "triples": "Fram"}',
         b'{"id": "b", "triples": [], "entities": {"Fram": "ship"}}',
         b'{"id": "\xff", "triples": []}',
-        b'{"id": "b", "triples": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"id": "b", "triples": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
         b'{"id": "b", "triples": []}',
         b'{"id": "b", "triples": null, "entities": []}',
         b'{"id": "z", "entities": ["Fram"]}',

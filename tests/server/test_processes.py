@@ -115,13 +115,16 @@ class Served:
 
     def pids(self):
         of_it = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(each) for each in of_it.read_text().split()]
+        return [int(each) for each in of_it.read_text(encoding="utf-8").split()]
 
     def find_process(self, connection):
         """Return the process that serves a connection."""
         names = connection.sock.getpeername(), connection.sock.getsockname()
         ends = [f":{port:04X}" for _, port in names]  # others may have the same port elsewhere
-        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        rows = [
+            line.split()
+            for line in Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
+        ]
         pairs = [(row[1][-5:], row[2][-5:], row[9]) for row in rows]
         [inode] = [inode for *pair, inode in pairs if pair == ends and inode != "0"]
         links = ((pid, file) for pid in self.pids() for file in Path(f"/proc/{pid}/fd").iterdir())
@@ -245,7 +248,7 @@ def test_metrics_are_summed(served):
     for connection in (first, second, second):
         assert connection.ask("POST", SEARCH, COMET)[0] == 200
     until(lambda: counted(first)[0] == counted(second)[0] == before + 3)  # behind the reply
-    own = Path(f"/proc/{served.pids()[0]}/statm").read_text().split()[1]
+    own = Path(f"/proc/{served.pids()[0]}/statm").read_text(encoding="utf-8").split()[1]
     assert memory > 2 * int(own) * os.sysconf("SC_PAGESIZE")
     texts = [each.ask("GET", "/metrics")[1] for each in (first, second, first)]
     for text in texts:  # what is known elsewhere is told as it is, once
@@ -446,7 +449,9 @@ def test_jobs_go_on_when_the_process_that_started_them_is_killed(place, tmp_path
             pid = until(lambda: JobQueue(database).get(job).pid)
         finally:
             database.close()
-        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        parent = int(
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+        )
         assert parent in served.pids()
         os.kill(parent, signal.SIGKILL)
         looking = served.connect()

@@ -16,7 +16,7 @@ import pytest
 
 from clew.errors import InputError, NotAnIndex, StoreError
 from clew.server.database import ServerDatabase
-from clew.server.run import _bind, check_open, serve
+from clew.server.run import bind, check_open, serve
 
 
 def test_others_need_a_key(home):
@@ -47,7 +47,7 @@ def test_what_cannot_be_served(home, tmp_path):
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"127.0.0.1:{port} cannot be listened on"):
             serve(replace(home.settings, port=port), pytest.fail)
-    with _bind("127.0.0.1", 0) as listening:
+    with bind("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP
 
 

@@ -409,8 +409,9 @@ def remove_documents(
     """
     if not (documents or filters):
         raise click.UsageError("give a DOCUMENT or --where FILTER")
+    ids = [each.replace(os.sep, "/") for each in documents]  # on Windows as its shells write them
     with options.open_any(opener, folder) as opened:
-        gone = opened.remove(documents, where=options.join_filters(filters), dry_run=dry_run)
+        gone = opened.remove(ids, where=options.join_filters(filters), dry_run=dry_run)
     place, n = options.display_name(folder), format_count(len(gone), "document")
     if as_json:
         removed = [] if dry_run else gone

@@ -27,7 +27,7 @@ _INDEX_NAMES = ("index", "into")
 _TRUSTED = frozenset(
     "answer_llm embedder home host hosts judge llm log proxies reader reranker tagger web".split()
 )
-_PRICES = "prices"
+PRICES = "prices"
 _SOURCES = {
     ParameterSource.COMMANDLINE: "command line",
     ParameterSource.ENVIRONMENT: "environment",
@@ -85,7 +85,7 @@ def _user_folder() -> Path:
 def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
     """Yield the command, the option and the value of each line of a file."""
     tables = _parse_file(path)
-    prices = tables.pop(_PRICES, {})
+    prices = tables.pop(PRICES, {})
     shared = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
     options = {name: _file_options(command) for name, command in program.commands.items()}
     every = {each for names in options.values() for each in names}
@@ -100,7 +100,7 @@ def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, 
         if command in shared:
             continue
         if command not in options:
-            raise InputError(f"{path}: {_explain_unknown(command, [*options, _PRICES], 'table')}")
+            raise InputError(f"{path}: {_explain_unknown(command, [*options, PRICES], 'table')}")
         for name, value in table.items():
             option = options[command][_find_option(name, list(options[command]), path, command)]
             _check_trust(path, option)
@@ -123,15 +123,19 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 def _file_options(command: click.Command) -> dict[str, str]:
     """Return the options of a command by the names that a file may call them."""
-    names: dict[str, str] = {}
+    return {written: str(param.name) for written, param in list_names(command).items()}
+
+
+def list_names(command: click.Command) -> dict[str, click.Option]:
+    """Return the options of a command by the names that a file may call them, with `_`."""
+    names: dict[str, click.Option] = {}
     for param in _list_options(command):
-        name = str(param.name)
         written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
         if param.is_flag and param.flag_value is False:  # --no-gitignore: gitignore = false
-            written = [name]
-        if name == INDEX:  # one option, also where a command calls it by one of the names
+            written = [str(param.name)]
+        if param.name == INDEX:  # one option, also where a command calls it by one of the names
             written = [*_INDEX_NAMES]
-        names |= {each.replace("-", "_"): name for each in written}
+        names |= {each.replace("-", "_"): param for each in written}
     return names
 
 

@@ -1,7 +1,10 @@
 """Values to text that a terminal shows and does not obey, and to JSON."""
 
+import codecs
+import io
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 
 import click
@@ -11,6 +14,22 @@ from clew.display.shown import plain
 from clew.display.visible import visible
 
 MAX_COLUMNS = 100
+_WITHOUT = str.maketrans("┌├└│─…–—‘’“”", "+++|-.--''\"\"")  # where an encoding has no such sign
+
+
+def let_print() -> None:
+    """Let a console that cannot show every character have plainer signs, or escapes, for some."""
+    codecs.register_error("clew.plain", _write_plainly)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            stream.reconfigure(errors="clew.plain")
+
+
+def _write_plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    plainer = error.object[error.start : error.end].translate(_WITHOUT)
+    return plainer.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
 def one_line(text: str) -> str:

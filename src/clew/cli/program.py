@@ -1,6 +1,7 @@
 """How commands are shown and end: options under headings, and errors as a line on stderr."""
 
 import errno
+import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import IO, Any, Never
@@ -9,7 +10,7 @@ import click
 
 from clew.asking.question import OPTIONS
 from clew.cli import config, talk
-from clew.cli.plain import one_line
+from clew.cli.plain import let_print, one_line
 from clew.display.visible import has_hidden
 from clew.errors import BudgetSpent, ClewError
 
@@ -73,6 +74,7 @@ class Program(click.Group):
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
         talk.shorten_warnings()
+        let_print()
         try:
             values = {} if args[:1] == ["config"] else dict(config.read_settings(self)[0])
             return super().make_context(info_name, args, *more, default_map=values, **extra)
@@ -102,6 +104,8 @@ class Program(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
                 raise
+            if os.name == "nt" and error.errno == errno.EINVAL and not error.filename:
+                raise BrokenPipeError(errno.EPIPE, error.strerror) from error  # as Windows tells it
             place = f"{error.filename}: " if error.filename else ""
             raise Failure(f"{place}{error.strerror or error}") from error
 

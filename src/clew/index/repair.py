@@ -182,6 +182,7 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
         new.set_note(NOTE, _read_decisions(damage, ids, salvaged.work))
         if damage is not None:
             without_triples = _find_without_triples(damage, ids, ids)
+        damage = None  # Windows moves no files that are mapped
         _commit_texts(texts, new, models, meter)
         if salvaged.aliases:
             new.set_aliases(salvaged.aliases)

@@ -85,7 +85,7 @@ class Apart:
 
     def _send(self, process: subprocess.Popen[bytes], value: object) -> None:
         assert process.stdin is not None  # noqa: S101 -- a pipe
-        with suppress(BrokenPipeError):  # it is told by what does not come back
+        with suppress(OSError):  # a broken pipe is told by what does not come back
             _write(process.stdin, value)
 
     def _next(self, file: File, wait: float) -> tuple[str, Any]:

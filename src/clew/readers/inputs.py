@@ -96,7 +96,7 @@ def read_standard_input(
         raise InputError(f"standard input has {limits.more_than('received_bytes', 'bytes')}")
     looks_like = (suffix for form, suffix in _BEGINNINGS if form.match(data[:_PIECE]))
     suffix = given.suffix or Path(given.name).suffix or next(looks_like, ".txt")
-    with TemporaryDirectory(prefix="clew-") as folder:
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / f"{Path(given.name).stem}{suffix}"
         path.write_bytes(data)
         yield File(path=path, id=given.name, source=given.name, named=True)

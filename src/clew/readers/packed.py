@@ -56,7 +56,7 @@ def unpack(file: File) -> Iterator[File]:
     if not is_packed(file.path):
         yield file
         return
-    with TemporaryDirectory(prefix="clew-") as folder:
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / plain_name(file.path)
         try:
             with gzip.open(file.path) as packed, path.open("wb") as plain:

@@ -64,7 +64,7 @@ _UNTOLD = frozenset(  # types that say nothing of the format
 @contextmanager
 def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipped]:
     """Give a page as a file whose id is its address, or why it cannot be had."""
-    with TemporaryDirectory(prefix="clew-") as folder:
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
         try:
             data, suffix = fetch_bytes(page.address, limits)
         except UnreadableSource as error:
@@ -94,6 +94,7 @@ def fetch_bytes(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
                     data = data.decode(charset).encode()  # which readers try first
             return data, _suffix(address, reply.headers)
     except HTTPError as error:
+        error.close()
         raise UnreadableSource(address, f"was answered with status {error.code}") from None
     except URLError as error:
         raise UnreadableSource(address, f"cannot be reached: {error.reason}") from None

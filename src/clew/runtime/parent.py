@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
+_SYNCHRONIZE = 0x100000  # what Windows is asked for to wait for a process
 _LOOK_S = 1.0  # how often it is looked whether there is a parent
 
 
@@ -13,7 +15,12 @@ def live_with_parent() -> None:
     parent = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == parent:
+        if sys.platform == "win32":  # there a process goes on to name a parent that has ended
+            import ctypes
+
+            handle = ctypes.windll.kernel32.OpenProcess(_SYNCHRONIZE, False, parent)
+            ctypes.windll.kernel32.WaitForSingleObject(handle, -1)
+        while sys.platform != "win32" and os.getppid() == parent:
             time.sleep(_LOOK_S)
         os._exit(1)
 

@@ -27,7 +27,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], Non
         raise InputError("only on Linux do several processes serve: leave out --processes")
     check_open(settings)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    with _bind(settings.host, settings.port) as listening:
+    with bind(settings.host, settings.port) as listening:
         address = f"http://{host}:{listening.getsockname()[1]}"
 
         def tell_start(names: Sequence[str]) -> None:
@@ -63,12 +63,15 @@ def check_open(settings: ServerSettings) -> None:
         database.close()
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to an address. Raises InputError where it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, or asyncio takes the connections for no TCP and holds the end of each reply back.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # By the other option Windows would let a second server have a port that is in use.
+        alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+        listening.setsockopt(socket.SOL_SOCKET, alone, 1)
         listening.bind((host, port))
     except OSError as error:
         listening.close()

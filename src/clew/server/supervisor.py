@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from multiprocessing.context import ForkProcess
+from typing import TYPE_CHECKING
 
 from prometheus_client.multiprocess import mark_process_dead
 
@@ -31,6 +31,9 @@ from clew.errors import InputError
 from clew.server.child import CLOSED, STOPPING, TAKEN, serve_handed
 from clew.server.settings import GRACE_S, REFUSED, STOP_S, WAITING, ServerSettings
 from clew.server.state import share_measures
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess  # which Windows does not have
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _AT_ONCE = 64  # connections that are taken before anything else is looked at
@@ -79,7 +82,7 @@ def supervise(
 class _Serving:
     """A process that serves, and what is known of it."""
 
-    process: ForkProcess
+    process: "ForkProcess"
     channel: socket.socket
     began: float
     pause_s: float  # before another one is started, if this one ends

@@ -148,20 +148,32 @@ class EmbeddedStore(SegmentedStore[Database]):
 def replace_files(folder: Path, place: Path) -> None:
     """Put the index in `place`, a folder below, in the place of that in a folder.
 
-    The files that were there go into the folder `damaged`.
+    The files that were there go into the folder `damaged`. Raises StoreError where one cannot be
+    moved, as on Windows while it is read; then all stand where they were.
     """
     aside = folder / "damaged"
     make_inner_folder(aside)
-    for path in (*folder.glob(f"{FILE}*"), *(folder / n for n in (NEWEST, _SEGMENTS, _CACHED))):
-        if path.exists():
-            target = aside / path.name
-            if target.is_dir():
-                shutil.rmtree(target)
-            path.replace(target)
-    for name in (_SEGMENTS, _CACHED, NEWEST, FILE):  # the database is the last: it makes an index
-        if (place / name).exists():
-            (place / name).replace(folder / name)
-    shutil.rmtree(place)
+    names = (NEWEST, _SEGMENTS, _CACHED)
+    old = [path.name for path in (*folder.glob(f"{FILE}*"), *(folder / name for name in names))]
+    moves = [(folder / name, aside / name) for name in old]
+    # The database is the last: it makes an index.
+    moves += [(place / name, folder / name) for name in (_SEGMENTS, _CACHED, NEWEST, FILE)]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for path, target in moves:
+            if path.exists():
+                if target.is_dir():
+                    shutil.rmtree(target)
+                path.replace(target)
+                done.append((path, target))
+    except OSError as error:
+        for path, target in reversed(done):
+            target.replace(path)
+        raise StoreError(
+            f"{error.filename} cannot be moved ({error.strerror}): end what reads the index, and "
+            f"repair it again"
+        ) from error
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def has_foreign_files(folder: Path) -> bool:

@@ -76,7 +76,7 @@ def write_report(snapshot: Snapshot, path: Path, title: str) -> int:
         )
         text = f"<!doctype html>\n<html><head>{head}</head><body>\n{body}</body></html>\n"
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     return len(described)

@@ -42,6 +42,7 @@ _LOCK = "driver.lock"
 _log = logging.getLogger(__name__)
 
 # Processes that go on when their server has ended. Python would complain of one that is let go of.
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows either ends it at once
 LEFT: list[subprocess.Popen[bytes]] = []
 
 
@@ -217,9 +218,9 @@ class Jobs:
         now = time.monotonic()
         if job_id not in self._ends:
             self._ends[job_id] = now
-            _send_signal(pid, signal.SIGTERM, whole=False)
+            send_signal(pid, signal.SIGTERM, whole=False)
         elif now - self._ends[job_id] > self._settings.job_grace_s:
-            _send_signal(pid, signal.SIGKILL, whole=True)
+            send_signal(pid, KILL, whole=True)
 
     # -- the end of a server ------------------------------------------------------------------
 
@@ -236,7 +237,7 @@ class Jobs:
         while (jobs := self.queue.list_running()) and time.monotonic() < until:
             for pid in {job.pid for job in jobs if job.pid is not None} - pids:
                 pids.add(pid)
-                _send_signal(pid, signal.SIGTERM, whole=False)
+                send_signal(pid, signal.SIGTERM, whole=False)
             time.sleep(_BUSY_S / 4)
             self._reap()
 
@@ -248,9 +249,9 @@ class Jobs:
         self._is_driver = False
 
 
-def _send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
-    """Send a signal to a process whose lock is held, or to all of its session."""
-    with suppress(ProcessLookupError, PermissionError):
+def send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
+    """Send a signal to a process whose lock is held, or to all of its session, if it is there."""
+    with suppress(OSError):  # it has ended, or it is not ours to end
         if whole and hasattr(os, "killpg"):
             os.killpg(pid, number)
         else:

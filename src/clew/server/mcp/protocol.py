@@ -93,7 +93,7 @@ def serve_stdio(
             server = make_server(lambda _: place)
             await server.run(read, write, server.create_initialization_options())
 
-    with tempfile.TemporaryDirectory(prefix="clew-mcp-") as home:
+    with tempfile.TemporaryDirectory(prefix="clew-mcp-", ignore_cleanup_errors=True) as home:
         settings = ServerSettings(home=Path(home), indexes=indexes, specs=specs, prices=prices)
         anyio.run(run, settings)
 
