@@ -142,7 +142,7 @@ OUTPUTS: dict[str, Any] = {
     "backup": Backup,
     "restore": Backup,
     "split": _Split,
-    "import-kg": (_Index, GraphImport),
+    "import": (_Index, GraphImport),
     "import-triples": (_Index, ExtractionReport),
     "merge": _Merged,
     "unmerge": _Unmerged,

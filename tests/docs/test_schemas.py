@@ -31,7 +31,7 @@ RUN = {
     "backup": "backup index.tar",
     "restore": "restore index.tar --into restored",
     "split": "split shards 2",
-    "import-kg": "import-kg ships.tsv",
+    "import": "import ships.tsv",
     "import-triples": "import-triples triples.jsonl",
     "merge": "merge",
     "unmerge": "unmerge",
