@@ -12,11 +12,11 @@ from clew.display.shown import make_view
 from clew.errors import ClewError, InputError
 from clew.server import bodies
 from clew.server.addresses import build_document_address, find_base
-from clew.server.drawing import draw_evidence
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.scoped_questions import Scoped
 from clew.server.sse import follow_thread, stream_events, write_event
 from clew.types import Answer, Classified, Document, Evidence, Plan
+from clew.views.threads import draw_evidence
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM

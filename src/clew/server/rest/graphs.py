@@ -6,10 +6,11 @@ from typing import Any
 from pydantic import Field
 
 from clew.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whole
-from clew.server.drawing import MOST_NODES, draw_evidence
+from clew.server.drawing import MOST_NODES
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.rest.asking import SearchBody, search
 from clew.types import Theme
+from clew.views.threads import draw_evidence
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
 
