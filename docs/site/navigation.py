@@ -8,6 +8,7 @@ METHODS = (
 NAVIGATION = {  # below which page, under which caption, which pages
     FIRST: {
         "Start": ["docs/tutorial"],
+        "Notebooks": ["docs/notebooks/*"],
         "Guides": ["docs/guides/*"],
         "Methods": [f"docs/methods/{name}" for name in METHODS.split()],
         "Results": ["docs/results/index", "docs/scale"],

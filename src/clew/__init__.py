@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Step,
         Usage,
     )
+    from clew.views.drawing import Drawing, draw
 
 __all__ = [
     "Added",
@@ -57,6 +58,7 @@ __all__ = [
     "Client",
     "Context",
     "Document",
+    "Drawing",
     "Evidence",
     "EvidenceGraph",
     "Exchange",
@@ -77,6 +79,7 @@ __all__ = [
     "Usage",
     "__version__",
     "build_context",
+    "draw",
     "field",
     "load_llm",
     "open",
@@ -105,5 +108,6 @@ __getattr__ = _lazy(
             "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
             "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Step", "Usage",
         ),
+        "views.drawing": ("Drawing", "draw"),
     },
 )  # fmt: skip

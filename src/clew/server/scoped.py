@@ -18,7 +18,7 @@ from clew.server.scoped_questions import Scoped, hide_sources
 from clew.shards.shard import GenerationChanged, reply_to_bytes
 from clew.text.keys import name_key
 from clew.types import Classified, Document, Evidence, Plan, Theme
-from clew.views import browse, describe, drawing
+from clew.views import browse, describe, index_graph
 from clew.views.themes import page_themes
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
@@ -179,7 +179,7 @@ class ScopedIndex(Scoped):
 
     def graph(self, limit: int) -> DrawnIndex:
         """Return the graph of the entities of most texts."""
-        return drawing.draw_index(self.snapshot(), limit)
+        return index_graph.draw_index(self.snapshot(), limit)
 
     def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""

@@ -1,198 +1,317 @@
-"""Drawings of graphs: nodes with computed places, and edges."""
+"""A thread as a picture in SVG: boxes in columns from the question on, and curves between them.
 
-from collections.abc import Iterator
-from typing import Any, cast
+A box is as high as its text, and boxes and the labels of edges are moved apart in their columns, so
+nothing lies on anything else. Edges lead from a column to the next one, so they pass behind no box.
+"""
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from __future__ import annotations
 
-from clew.algo.layout import column_layout, force_layout
-from clew.derived import Derived
-from clew.display.shown import make_view
-from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
-from clew.types import ENTITY_TYPES, Evidence, EvidenceGraph, Step, Subgraph
-from clew.views.browse import RANKED, count_texts
-from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from statistics import fmean
 
-MOST_NODES = 5_000
-_SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
-_EDGES_PER_NODE = 4  # that are drawn, in the mean
-_MOST_RELATIONS = 5  # told of one edge
-_QUERY = "query"  # the layer and the id of the node that stands for it
-_OF_HIT = ("text", "score", "document_id", "start", "end")  # what a node has of it
+from clew.display.columns import shorten, width_of, wrap
+from clew.display.shown import Shown
+from clew.display.visible import visible
+from clew.errors import InputError
+from clew.types import Answer, Citation, Evidence, EvidenceGraph, Path, Step
+from clew.views.threads import draw_evidence
+from clew.wire.graphs import ThreadEdge, ThreadNode
+
+MOST_NODES = 40
+_NAMES = {
+    "query": ("Question", "#1c2328"),
+    "entity": ("Entity", "#22609c"),
+    "unit": ("Sentence", "#6b3fa0"),
+    "sentence": ("Sentence", "#6b3fa0"),
+    "chunk": ("Passage", "#0b6663"),
+    "quote": ("Quote", "#0b6663"),
+}
+_OTHER, _FACT = "#8a5a00", "#22609c"
+_TEXTS = ("query", "unit", "sentence", "chunk", "quote")  # layers whose boxes are wide
+_WIDE, _NARROW, _LABEL = 28, 18, 14  # columns of a line of text
+_MOST_LINES, _MOST_REASONS = 6, 2
+_LONGEST = 500  # characters of what is shown where the mouse rests
+_COLUMN = 7.2  # pixels, as wide as letters of 12 pixels are in a wide font
+_PAD, _GAP, _GUTTER = 10.0, 14.0, 36.0
+_SIZES = {"name": (10, 14.0), "text": (12, 16.0), "reason": (10.5, 14.0)}  # of letters, lines
+_FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 
-# -- of an index ----------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing(Shown):
+    """A picture of a thread, which a notebook shows."""
+
+    svg: str  # write it to a file whose name ends in .svg
+    n_nodes: int
+    n_left_out: int  # nodes beyond those that are drawn
+
+    def _repr_svg_(self) -> str:
+        """Show the picture in a notebook."""
+        return self.svg
 
 
-def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    """Draw the graph of the `limit` entities that most texts mention.
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """What is drawn of a node or on an edge: lines of text with their style, and the place."""
 
-    A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
+    lines: tuple[tuple[str, str], ...]
+    width: float
+    height: float
+    x: float = 0.0
+    y: float = 0.0  # of the middle
+
+
+def draw(found: Answer | Evidence, most: int = MOST_NODES) -> Drawing:
+    """Draw how an answer's quotes were found, or all that a search found and how.
+
+    At most `most` nodes are drawn, those of the first hits before others. Raises InputError for
+    what is neither an Answer nor an Evidence.
     """
-    drawn = snapshot.get(_DRAWN, next(size for size in _SIZES if size >= limit))
-    if limit >= len(drawn.nodes):
-        return drawn
-    nodes = drawn.nodes[:limit]
-    keys = {node.id for node in nodes}
-    edges = tuple(edge for edge in drawn.edges if keys >= {edge.source, edge.target})
-    return DrawnIndex(nodes=nodes, edges=edges, n_entities=drawn.n_entities)
+    if not isinstance(found, Answer | Evidence):
+        raise InputError(f"draw takes an Answer or an Evidence, not {type(found).__name__}")
+    if most < 1:
+        raise InputError(f"draw takes a number of nodes that is at least 1, not {most}")
+    graph = draw_evidence(_find_quoted(found) if isinstance(found, Answer) else found)
+    nodes = graph.nodes[:most]
+    by_key = {node.key: node for node in nodes}
+    edges = [each for each in graph.edges if by_key.keys() >= {each.source, each.target}]
+    boxes, labels = _place(by_key, edges)
+    svg = "".join(_write(graph.query, by_key, edges, boxes, labels))
+    return Drawing(svg, len(nodes), len(graph.nodes) - len(nodes))
 
 
-def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    ranked = snapshot.get(RANKED)
-    rows = ranked[:limit]
-    together, relations = _count_shared_texts(snapshot, rows), _find_relations(snapshot, rows)
-    pairs = np.array([*relations], dtype=np.int64).reshape(-1, 2)
-    counts = np.array([len(each) for each in relations.values()], dtype=np.float64)
-    weights = coo_array(together + _make_graph(pairs[:, 0], pairs[:, 1], counts, len(rows)))
-    upper = weights.row < weights.col
-    a, b, weight = (each[upper] for each in (weights.row, weights.col, weights.data))
-    best = np.sort(np.lexsort([b, a, -weight])[: _EDGES_PER_NODE * len(rows)])
-    a, b, weight = a[best], b[best], weight[best]
-    places = force_layout(_make_graph(a, b, weight, len(rows))).tolist()
-    layer, n_texts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
-    keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
-    types = layer.columns["type"][rows].tolist()
-    both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
-    return DrawnIndex(
-        nodes=tuple(
-            DrawnEntity(id=key, name=name, type=ENTITY_TYPES[kind], n_texts=n, x=x, y=y)
-            for key, name, kind, n, (x, y) in zip(keys, names, types, n_texts, places, strict=True)
-        ),
-        edges=tuple(
-            DrawnLink(
-                source=keys[i],
-                target=keys[j],
-                n_texts=int(n),
-                relations=tuple(relations.get((i, j), ())[:_MOST_RELATIONS]),
-            )
-            for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
-        ),
-        n_entities=len(ranked),
+# -- of an answer: its quotes, and the facts that name it -----------------------------------------
+
+
+def _find_quoted(answer: Answer) -> Evidence:
+    """Return the part of an answer's evidence that leads to its quotes."""
+    paths = tuple(_find_path(cited, answer) for cited in answer.citations)
+    graph = answer.evidence.graph
+    facts = None if graph is None else _find_named(answer, graph)
+    query = answer.question
+    return replace(answer.evidence, query=query, paths=paths, hits=(), seeds=(), graph=facts)
+
+
+def _find_path(cited: Citation, answer: Answer) -> Path:
+    """Return the path to a quote; what it passes that is quoted, too, stands as that quote."""
+    before = () if cited.path is None else answer.evidence.paths[cited.path].steps[:-1]
+    steps = [_find_quote(step, answer) if step.layer == "unit" else step for step in before]
+    last = _make_quote(cited)
+    return Path((*(step for step in dict.fromkeys(steps) if step != last), last))
+
+
+def _find_quote(step: Step, answer: Answer) -> Step:
+    met = (each for each in answer.citations if each.meets(step))
+    return next(map(_make_quote, met), step)
+
+
+def _make_quote(cited: Citation) -> Step:
+    key = f"{cited.document_id}:{cited.start}-{cited.end}"
+    place = cited.place.rpartition("/")[2]
+    return Step(layer="quote", id=key, text=cited.quote, reason=f"[{cited.number}] {place}")
+
+
+def _find_named(answer: Answer, graph: EvidenceGraph) -> EvidenceGraph:
+    """Return the facts on the ways to the answers that the text names, else those quoted."""
+    ways = {fact for each in graph.answers if each.text in answer.text for fact in each.facts}
+    cited = {each.chunk_id for each in answer.citations}
+    facts = tuple(
+        fact
+        for fact in graph.facts
+        if (fact.id in ways if graph.answers else not cited.isdisjoint(fact.chunk_ids))
+    )
+    ends = {end for fact in facts for end in (fact.subject, fact.object)}
+    return EvidenceGraph(facts=facts, entities=tuple(e for e in graph.entities if e.id in ends))
+
+
+# -- places ---------------------------------------------------------------------------------------
+
+
+def _place(
+    nodes: Mapping[str, ThreadNode], edges: Sequence[ThreadEdge]
+) -> tuple[dict[str, _Box], dict[ThreadEdge, _Box]]:
+    """Return a box for each node, by its key, and for each edge that has a label."""
+    numbers = {x: number for number, x in enumerate(sorted({each.x for each in nodes.values()}))}
+    column = {key: numbers[node.x] for key, node in nodes.items()}
+    boxes: dict[str, _Box] = {}
+    for number in numbers.values():
+        keys = sorted((k for k in nodes if column[k] == number), key=lambda k: (nodes[k].y, k))
+        wanted = [_mean_height(key, edges, boxes) for key in keys]
+        wide = any(nodes[key].layer in _TEXTS for key in keys)
+        width = _WIDE if wide else _NARROW
+        made = _spread([_make_box(nodes[key], width) for key in keys], wanted)
+        boxes.update(zip(keys, made, strict=True))
+    labels: dict[ThreadEdge, _Box] = {}
+    left = 0.0
+    for number in numbers.values():
+        keys = [key for key in nodes if column[key] == number]
+        widest = max(boxes[key].width for key in keys)
+        boxes.update((key, replace(boxes[key], x=left, width=widest)) for key in keys)
+        behind = _label(
+            [each for each in edges if min(column[each.source], column[each.target]) == number],
+            nodes,
+            boxes,
+        )
+        left += widest + _GUTTER
+        labels.update((edge, replace(box, x=left)) for edge, box in behind.items())
+        left += max((box.width + _GUTTER for box in behind.values()), default=0.0)
+    return boxes, labels
+
+
+def _make_box(node: ThreadNode, width: int) -> _Box:
+    name = _NAMES.get(node.layer, (node.layer.capitalize(), ""))[0]
+    lines = [("name", f"{name} {node.rank}" if node.rank else name)]
+    lines += [("text", line) for line in _cut(node.text, width, _MOST_LINES)]
+    lines += [("reason", line) for line in _cut(node.reason, width + 2, _MOST_REASONS)]
+    return _measure(lines)
+
+
+def _measure(lines: Sequence[tuple[str, str]]) -> _Box:
+    wide = max(width_of(line) * _COLUMN * _SIZES[style][0] / 12 for style, line in lines)
+    high = sum(_SIZES[style][1] for style, _ in lines)
+    return _Box(tuple(lines), wide + 2 * _PAD, high + 1.4 * _PAD)
+
+
+def _cut(text: str, width: int, most: int) -> list[str]:
+    """Return the words of a text in at most so many lines; a mark says where it goes on."""
+    lines = [line for line in wrap(visible(" ".join(text.split())), width) if line]
+    if len(lines) > most:
+        lines[most - 1 :] = [shorten(f"{lines[most - 1]} {lines[most]}", width, " …")]
+    return lines
+
+
+def _mean_height(key: str, edges: Sequence[ThreadEdge], boxes: Mapping[str, _Box]) -> float:
+    """Return the mean height of a node's neighbours that have a place."""
+    ends = [{each.source, each.target} for each in edges]
+    near = [boxes[other].y for pair in ends if key in pair for other in pair & boxes.keys()]
+    return fmean(near) if near else 0.0
+
+
+def _spread(boxes: Sequence[_Box], wanted: Sequence[float]) -> list[_Box]:
+    """Return boxes below each other in their order, in the mean at the heights that are wanted."""
+    placed: list[_Box] = []
+    low = float("-inf")
+    for box, middle in zip(boxes, wanted, strict=True):
+        y = max(middle, low + _GAP + box.height / 2)
+        placed.append(replace(box, y=y))
+        low = y + box.height / 2
+    shift = (
+        fmean(middle - box.y for middle, box in zip(wanted, placed, strict=True)) if placed else 0
+    )
+    return [replace(box, y=box.y + shift) for box in placed]
+
+
+def _label(
+    edges: Iterable[ThreadEdge], nodes: Mapping[str, ThreadNode], boxes: Mapping[str, _Box]
+) -> dict[ThreadEdge, _Box]:
+    """Return the labels of the edges that leave one column, at the heights of their middles."""
+    found = []
+    for edge in edges:
+        lines = _cut(_find_relation(edge, nodes), _LABEL, _MOST_REASONS)
+        if lines:
+            middle = (boxes[edge.source].y + boxes[edge.target].y) / 2
+            found.append((middle, edge, _measure([("reason", line) for line in lines])))
+    found.sort(key=lambda each: each[0])
+    spread = _spread([box for *_, box in found], [middle for middle, *_ in found])
+    return {edge: box for (_, edge, _), box in zip(found, spread, strict=True)}
+
+
+def _find_relation(edge: ThreadEdge, nodes: Mapping[str, ThreadNode]) -> str:
+    """Return an edge's text without the names of its ends, which stand in their boxes."""
+    ends = nodes[edge.source].text, nodes[edge.target].text
+    return edge.text.removeprefix(ends[0]).removesuffix(ends[1]).strip()
+
+
+# -- SVG: every text in it comes from documents, questions and models, and is escaped --------------
+
+
+def _write(
+    query: str,
+    nodes: Mapping[str, ThreadNode],
+    edges: Sequence[ThreadEdge],
+    boxes: Mapping[str, _Box],
+    labels: Mapping[ThreadEdge, _Box],
+) -> Iterator[str]:
+    every = [*boxes.values(), *labels.values()]
+    top = min(box.y - box.height / 2 for box in every) - _GAP
+    high = max(box.y + box.height / 2 for box in every) + _GAP - top
+    wide = max(box.x + box.width for box in every) + _GUTTER / 2
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide + _GAP:.0f}" height="{high:.0f}" '
+        f'viewBox="{-_GAP:.0f} {top:.1f} {wide + _GAP:.0f} {high:.1f}" role="img" '
+        f'aria-label="{_escape(query)}" font-family="{_FONT}" font-size="12" fill="#1c2328">'
+        f'<rect x="{-_GAP:.0f}" y="{top:.1f}" width="100%" height="100%" rx="10" fill="#fff"/>'
+    )
+    for edge in edges:
+        yield from _write_edge(edge, boxes[edge.source], boxes[edge.target], labels.get(edge))
+    for box in labels.values():
+        yield _write_frame(box, "#f4f8fc", "#c9d9ea", box.height / 2)
+        yield from _write_lines(box, _FACT, "middle")
+    for key, box in boxes.items():
+        yield from _write_box(nodes[key], box)
+    yield "</svg>"
+
+
+def _write_edge(edge: ThreadEdge, source: _Box, target: _Box, label: _Box | None) -> Iterator[str]:
+    out = source.x + source.width if target.x >= source.x else source.x
+    into = target.x if target.x > source.x else target.x + target.width
+    ahead = 1 if target.x >= source.x else -1  # the way in which the edge leaves its source
+    back = ahead if target.x != source.x else -1  # and that in which it comes to its target
+    if label is None:
+        curve = _curve(out, source.y, ahead, into - back * 5, target.y, back)
+    else:
+        ends = (label.x, label.x + label.width)[::ahead]
+        curve = _curve(out, source.y, ahead, ends[0], label.y, ahead)
+        leave = ends[1] if back == ahead else ends[0]
+        curve += _curve(leave, label.y, back, into - back * 5, target.y, back)
+    tone = _FACT if edge.kind == "fact" else "#8b8f8c"
+    yield f'<path d="{curve}" fill="none" stroke="{tone}" stroke-width="1.3"/>'
+    x, y = into - back, target.y
+    points = f"{x:.1f},{y:.1f} {x - 7 * back:.1f},{y - 3.5:.1f} {x - 7 * back:.1f},{y + 3.5:.1f}"
+    yield f'<polygon points="{points}" fill="{tone}"/>'
+
+
+def _curve(x1: float, y1: float, way1: int, x2: float, y2: float, way2: int) -> str:
+    bend = max(abs(x2 - x1) / 2, _GUTTER / 2)
+    first, second = x1 + way1 * bend, x2 - way2 * bend
+    return f"M{x1:.1f} {y1:.1f}C{first:.1f} {y1:.1f} {second:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+
+
+def _write_box(node: ThreadNode, box: _Box) -> Iterator[str]:
+    tone = _NAMES.get(node.layer, ("", _OTHER))[1]
+    whole = "\n".join(filter(None, (node.text, node.reason)))
+    yield f"<g><title>{_escape(whole[:_LONGEST])}</title>"
+    yield _write_frame(box, "#faf9f6", "#dedad1", 6)
+    top = box.y - box.height / 2
+    stripe = f'<rect x="{box.x:.1f}" y="{top:.1f}" width="4" height="{box.height:.1f}" rx="2"'
+    yield f'{stripe} fill="{tone}"/>'
+    yield from _write_lines(box, tone, "start")
+    yield "</g>"
+
+
+def _write_frame(box: _Box, fill: str, stroke: str, round_: float) -> str:
+    return (
+        f'<rect x="{box.x:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="{round_:.1f}" fill="{fill}" stroke="{stroke}"/>'
     )
 
 
-_DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
+def _write_lines(box: _Box, tone: str, anchor: str) -> Iterator[str]:
+    x = box.x + (box.width / 2 if anchor == "middle" else _PAD + 2)
+    y = box.y - box.height / 2 + 0.7 * _PAD
+    styles = {
+        "name": f'fill="{tone}" font-weight="600"',
+        "text": "",
+        "reason": f'fill="{tone if anchor == "middle" else "#566069"}"',
+    }
+    for style, line in box.lines:
+        size, high = _SIZES[style]
+        place = f'x="{x:.1f}" y="{y + 0.75 * high:.1f}" font-size="{size}" text-anchor="{anchor}"'
+        yield f"<text {place} {styles[style]}>{_escape(line)}</text>"
+        y += high
 
 
-def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
-    mentions = snapshot.linked("entity", "unit").rows(rows)
-    ones = csr_array(
-        (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
-    )
-    counts = csr_array(ones @ ones.T)
-    counts.setdiag(0)
-    counts.eliminate_zeros()
-    return counts
-
-
-def _find_relations(
-    snapshot: Snapshot, rows: NDArray[np.int64]
-) -> dict[tuple[int, int], list[str]]:
-    """Return the distinct relations of each pair of entities, by places a < b in `rows`."""
-    layer = cast("TripleLayer", snapshot.layer("triple"))
-    place = np.full(len(snapshot.layer("entity")), -1)
-    place[rows] = np.arange(len(rows))
-    subjects, objects = (place[layer.columns[end]] for end in ("subject", "object"))
-    triples = np.flatnonzero((subjects >= 0) & (objects >= 0) & (subjects != objects))
-    relations: dict[tuple[int, int], list[str]] = {}
-    ends = np.sort(np.stack([subjects[triples], objects[triples]], axis=1), axis=1).tolist()
-    for (a, b), relation in zip(ends, layer.relations(triples.tolist()), strict=True):
-        names = relations.setdefault((a, b), [])
-        if relation not in names:
-            names.append(relation)
-    return relations
-
-
-def _make_graph(a: NDArray[Any], b: NDArray[Any], weights: NDArray[Any], n: int) -> csr_array:
-    return csr_array((np.r_[weights, weights], (np.r_[a, b], np.r_[b, a])), shape=(n, n))
-
-
-# -- of a question --------------------------------------------------------------------------------
-
-
-def draw_evidence(evidence: Evidence) -> DrawnThread:
-    """Draw the threads of evidence, and its graph where it has one."""
-    steps: dict[str, Step] = {}
-    edges: dict[tuple[str, str], ThreadEdge] = {}
-    for one in _find_steps(evidence):
-        key = _make_key(one)
-        if key not in steps or (one.reason and not steps[key].reason):
-            steps[key] = one
-    for edge in _find_edges(evidence):
-        if edge.source in steps and edge.target in steps and edge.source != edge.target:
-            edges.setdefault((edge.source, edge.target), edge)
-    keys = list(steps)
-    numbers = {key: number for number, key in enumerate(keys)}
-    pairs = [(numbers[a], numbers[b]) for a, b in edges]
-    starts = [number for key, number in numbers.items() if steps[key].layer == _QUERY]
-    places = column_layout(len(keys), pairs, starts).tolist()
-    ranks = {f"chunk:{hit.chunk_id}": rank for rank, hit in enumerate(evidence.hits, 1)}
-    return make_view(
-        DrawnThread,
-        evidence,
-        nodes=tuple(
-            make_view(ThreadNode, one, key=key, rank=ranks.get(key), x=x, y=y)
-            for (key, one), (x, y) in zip(steps.items(), places, strict=True)
-        ),
-        edges=tuple(edges.values()),
-    )
-
-
-def _make_key(step: Step) -> str:
-    return step.layer if step.layer == _QUERY else f"{step.layer}:{step.id}"
-
-
-def _find_steps(evidence: Evidence) -> Iterator[Step]:
-    yield Step(layer=_QUERY, id=_QUERY, text=evidence.query)
-    for path in evidence.paths:
-        yield from path.steps
-    yield from evidence.seeds
-    if (graph := evidence.graph) is not None:
-        for group in graph.groups:
-            yield from group.anchors
-        yield from graph.entities
-        if graph.subgraph is not None:
-            yield from graph.subgraph.nodes
-    for hit in evidence.hits:
-        own: Any = {name: getattr(hit, name) for name in _OF_HIT}
-        yield Step(layer="chunk", id=hit.chunk_id, **own)
-
-
-def _find_edges(evidence: Evidence) -> Iterator[ThreadEdge]:
-    for path in evidence.paths:
-        keys = [_make_key(each) for each in path.steps]
-        keys = keys if keys[:1] == [_QUERY] else [_QUERY, *keys]
-        yield from map(_make_edge, keys, keys[1:])
-    for seed in evidence.seeds:
-        yield _make_edge(_QUERY, _make_key(seed))
-    if evidence.graph is not None:
-        yield from _find_stated_edges(evidence.graph)
-        if evidence.graph.subgraph is not None:
-            yield from _find_subgraph_edges(evidence.graph.subgraph)
-
-
-def _find_stated_edges(graph: EvidenceGraph) -> Iterator[ThreadEdge]:
-    for group in graph.groups:
-        for anchor in group.anchors:
-            yield _make_edge(_QUERY, _make_key(anchor), "step", group.concept)
-    for fact in graph.facts:
-        subject, target = f"entity:{fact.subject}", f"entity:{fact.object}"
-        yield _make_edge(subject, target, "fact", fact.text)
-        for chunk in fact.chunk_ids:
-            yield _make_edge(subject, f"chunk:{chunk}", "contains")
-
-
-def _find_subgraph_edges(graph: Subgraph) -> Iterator[ThreadEdge]:
-    keys = {each.id: _make_key(each) for each in graph.nodes}
-    for terminal in graph.terminals:
-        yield _make_edge(_QUERY, _make_key(terminal))
-    for each in graph.edges:
-        yield _make_edge(keys[each.a], keys[each.b], each.kind)
-
-
-def _make_edge(source: str, target: str, kind: str = "step", text: str = "") -> ThreadEdge:
-    return ThreadEdge(source=source, target=target, kind=kind, text=text)
+def _escape(text: str) -> str:
+    return escape("\n".join(map(visible, text.split("\n"))))

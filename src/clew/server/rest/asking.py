@@ -16,7 +16,7 @@ from clew.server.endpoints import Call, EndpointGroup
 from clew.server.scoped_questions import Scoped
 from clew.server.sse import follow_thread, stream_events, write_event
 from clew.types import Answer, Classified, Document, Evidence, Plan
-from clew.views.drawing import draw_evidence
+from clew.views.threads import draw_evidence
 from clew.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.wire.graphs import DrawnThread
 from clew.wire.names import EVENT_STREAM

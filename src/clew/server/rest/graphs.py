@@ -9,7 +9,8 @@ from clew.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whol
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.rest.asking import SearchBody, search
 from clew.types import Theme
-from clew.views.drawing import MOST_NODES, draw_evidence
+from clew.views.index_graph import MOST_NODES
+from clew.views.threads import draw_evidence
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
 
