@@ -40,6 +40,7 @@ COMMANDS = {
     f"{PAID} --context-tokens --json",
     "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --ask --probe --json",
     "themes": "--level --report --where --index --json",
+    "changes": "--dated --where --index --json",
     "show": "--aliases --index --json",
     "list": "--sort --where --index --json",
     "export": f"--query --method --raw --param --reranker --where --index {PAID} --json",

@@ -22,7 +22,7 @@ from clew.asking.method import CONTEXT_TOKENS
 from clew.asking.pipeline import Listeners, answer_from, limit_models
 from clew.asking.question import Question, as_question
 from clew.errors import InputError
-from clew.filters import Filter
+from clew.filters import Filter, to_filter
 from clew.index import Settings
 from clew.models.budget import Budget
 from clew.models.conversation import recorded
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
-    from clew.types import Classified, QuestionPlan, Theme
+    from clew.types import Changes, Classified, QuestionPlan, Theme
     from clew.views.export import Exported
 
 
@@ -264,6 +264,37 @@ class Index(Adding, Upkeep, Askable):
         return describe_row(self.snapshot(), name)
 
     @checked
+    def changes(
+        self,
+        since: int | str | Path | None = None,
+        until: int | str | None = None,
+        *,
+        dated: bool = False,
+        where: str | Filter | None = None,
+        most: int | None = None,
+    ) -> Changes:
+        """Return what came, went and says something else between two states of the index.
+
+            for each in index.changes("2026-11-01").values:
+                print(each.was, each.now, each.after.place)
+
+        Args:
+            since: A generation, or a date: what the index held before it. Or the folder of another
+                index, such as a restored backup. By default what it held before the last write.
+            until: A generation, or a date: what it held at its end. By default what it holds now.
+            dated: Dates are those by which documents hold (`valid on`), and not those of writes.
+            where: A filter of the documents that are compared.
+            most: How many documents, values and entities are listed, at most.
+
+        Raises:
+            InputError: There is no such generation, or what it replaced is erased since.
+        """
+        from clew.api.states import find_changes
+
+        condition = to_filter(where)
+        return find_changes(self, since, until, dated=dated, where=condition, most=most)
+
+    @checked
     def themes(
         self, level: int = 0, *, where: str | Filter | None = None, most: int | None = None
     ) -> tuple[Theme, ...]:
@@ -335,5 +366,6 @@ class Index(Adding, Upkeep, Askable):
     aanswer = awaitable(answer)
     aclassify = awaitable(classify)
     aexport = awaitable(export)
+    achanges = awaitable(changes)
     athemes = awaitable(themes)
     abackup = awaitable(Upkeep.backup)

@@ -24,6 +24,7 @@ from clew.cli.building import (
     split_index,
     unmerge_name,
 )
+from clew.cli.changes import show_changes
 from clew.cli.classifying import run_classify
 from clew.cli.config import run_config
 from clew.cli.helping import show_help
@@ -65,7 +66,7 @@ def main(context: click.Context) -> None:
 main.params += talk.build_options()
 for _command in (
     run_index, run_ask, run_search, run_hop, run_verify, run_classify, run_plan, show_themes,
-    show_index,
+    show_changes, show_index,
     list_documents, export_graph, show_methods, remove_documents, compact_index, check_index,
     backup_index, restore_index, split_index, import_graph, import_triples, merge_names,
     unmerge_name, run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,

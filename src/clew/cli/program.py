@@ -93,7 +93,7 @@ HEADINGS: Mapping[str, str] = {
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
     "How it is searched": "ask query method names chunks given grids reranker filters as_of "
-    "name_weight",
+    "name_weight dated",
     "How it is answered": "context_tokens anyway history proof reader answers answer_llm "
     "answer_tokens",
     "How it is scored": "ks judge judged peers metrics",

@@ -294,6 +294,7 @@ class _BaseServedIndex(_Operated, Generic[C]):
     entities = _of_index(operations.find_entities)
     entity = _of_index(operations.read_entity)
     themes = _of_index(operations.read_themes)
+    changes = _of_index(operations.read_changes)
     graph = _of_index(operations.read_graph)
     question_graph = _of_index(operations.draw_question)
     aliases = _of_index(operations.read_aliases)

@@ -16,7 +16,7 @@ from clew.client.requests import ClientRequest, Pause, make_error
 from clew.client.uploads import collect_upload
 from clew.errors import InputError
 from clew.filters import Filter
-from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar, Theme
+from clew.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme
 from clew.wire.about import AboutServer, MethodView, SpentLine
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import (
@@ -436,6 +436,21 @@ def read_themes(
     Level 0 has the widest.
     """
     return _list_all(f"{at}/themes", Theme, level=level, parent=parent, where=where)
+
+
+def read_changes(
+    at: str,
+    /,
+    since: int | str = "",
+    until: int | str = "",
+    *,
+    dated: bool = False,
+    where: str = "",
+    limit: int = 1_000,
+) -> Operation[Changes]:
+    """Return what came, went and says something else between two states, as `Index.changes`."""
+    query = {"since": since, "until": until, "dated": str(dated).lower()}
+    return _get(f"{at}/changes", Changes, **query, where=where, limit=limit)
 
 
 def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:

@@ -183,8 +183,8 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
         if damage is not None:
             without_triples = _find_without_triples(damage, ids, ids)
         _commit_texts(texts, new, models, meter)
-        if salvaged.aliases:
-            new.set_aliases(salvaged.aliases)
+        if salvaged.vocabulary:
+            new.set_vocabulary(salvaged.vocabulary)
     store.close()
     replace_files(folder, place)
     return Repaired(

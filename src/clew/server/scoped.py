@@ -22,7 +22,8 @@ from clew.snapshot import Snapshot
 from clew.steps.theme_descriptions import describe_themes
 from clew.steps.themes import themes
 from clew.text.keys import name_key
-from clew.types import Classified, Document, Evidence, Plan, Theme
+from clew.text.periods import parse_period
+from clew.types import Changes, Classified, Document, Evidence, Plan, Theme
 from clew.views import describe
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
@@ -216,6 +217,36 @@ class ScopedIndex(Scoped):
                 replace(each, sentences=hide_sources(each.sentences)) for each in described
             ]
         return Listed(items=tuple(described), total=len(rows))
+
+    def changes(
+        self, *, since: str, until: str, dated: bool = False, where: str = "", limit: int
+    ) -> Changes:
+        """Do as `Index.changes` does, of two states of this index."""
+        for text in filter(None, (since, until)):
+            if not text.isdecimal() and parse_period(text) is None:
+                raise InputError(f"{text!r:.100} is neither a generation nor a date: name one")
+        self.snapshot()  # where nothing may be seen, no filter is named
+        wanted = self.narrow_filter(where)
+        with self._compute():
+            found = self.index.changes(
+                since or None, until or None, dated=dated, where=wanted, most=limit
+            )
+        if self.caller.may("admin"):
+            return found
+        return replace(
+            found,
+            before=replace(found.before, index=self.name, where=where),
+            after=replace(found.after, index=self.name, where=where),
+            documents=tuple(
+                replace(each, came=hide_sources(each.came), went=hide_sources(each.went))
+                for each in found.documents
+            ),
+            values=tuple(
+                replace(each, before=old, after=new)
+                for each in found.values
+                for old, new in [hide_sources((each.before, each.after))]
+            ),
+        )
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.

@@ -9,7 +9,7 @@ from clew.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whol
 from clew.server.drawing import MOST_NODES, draw_evidence
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.rest.asking import SearchBody, search
-from clew.types import Theme
+from clew.types import Changes, Theme
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
 
@@ -43,6 +43,24 @@ class ThemesQuery(Part):
     parent: str = Field("", max_length=100, description="instead the parts of this theme, by id")
     where: str = Field(
         "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
+    )
+
+
+class ChangesQuery(QueryParameters):
+    """Which two states of an index are compared."""
+
+    since: str = Field(
+        "", max_length=100, description="a generation or a date; by default the last write"
+    )
+    until: str = Field("", max_length=100, description="a generation or a date; by default now")
+    dated: bool = Field(
+        default=False, description="dates are those of documents, not those of writes"
+    )
+    where: str = Field(
+        "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
+    )
+    limit: Whole = Field(
+        100, ge=1, le=1_000, description="documents, values and entities that are listed"
     )
 
 
@@ -86,6 +104,14 @@ async def themes(call: Call) -> Listed[Theme]:
     """The themes of an index, the largest first."""
     return await call.run(
         call.open_named_index().themes, **call.read_query(ThemesQuery).model_dump()
+    )
+
+
+@GRAPH.endpoint("GET", "/indexes/{index}/changes", query=ChangesQuery)
+async def changes(call: Call) -> Changes:
+    """What came, went and says something else between two states of an index."""
+    return await call.run(
+        call.open_named_index().changes, **call.read_query(ChangesQuery).model_dump()
     )
 
 
