@@ -73,6 +73,7 @@ def reads(index):
         Asked("GET", f"{at}/themes", f"{to}/themes?parent=theme:1"),
         Asked("GET", f"{at}/themes", f"{to}/themes?where=group%20%3D%20'open'"),
         Asked("GET", f"{at}/changes", f"{to}/changes?since=0"),
+        Asked("GET", f"{at}/changes", f"{to}/changes?since=2000-01-01&until=2999-01-01"),
         Asked("GET", f"{at}/changes", f"{to}/changes?since=2024&dated=true&limit=5"),
         Asked("GET", f"{at}/aliases", f"{to}/aliases"),
         Asked("GET", f"{at}/evaluations", f"{to}/evaluations"),

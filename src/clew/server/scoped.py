@@ -221,22 +221,33 @@ class ScopedIndex(Scoped):
     def changes(
         self, *, since: str, until: str, dated: bool = False, where: str = "", limit: int
     ) -> Changes:
-        """Do as `Index.changes` does, of two states of this index."""
+        """Do as `Index.changes` does, of two states of this index.
+
+        Of a part of the index these are named by dates: generations tell of others' writes.
+        """
+        self.snapshot()  # where nothing may be seen, no filter is named
         for text in filter(None, (since, until)):
             if not text.isdecimal() and parse_period(text) is None:
                 raise InputError(f"{text!r:.100} is neither a generation nor a date: name one")
-        self.snapshot()  # where nothing may be seen, no filter is named
+        if self.is_bound and parse_period(since) is None:
+            raise InputError("your key sees a part of this index: compare it since a date")
         wanted = self.narrow_filter(where)
         with self._compute():
-            found = self.index.changes(
-                since or None, until or None, dated=dated, where=wanted, most=limit
-            )
+            try:
+                found = self.index.changes(
+                    since or None, until or None, dated=dated, where=wanted, most=limit
+                )
+            except InputError:
+                if not self.is_bound:
+                    raise
+                raise InputError("what there was then is erased: name a later date") from None
         if self.caller.may("admin"):
             return found
+        hidden = {"generation": 0, "written": ""} if self.is_bound else {}
         return replace(
             found,
-            before=replace(found.before, index=self.name, where=where),
-            after=replace(found.after, index=self.name, where=where),
+            before=replace(found.before, index=self.name, where=where, **hidden),
+            after=replace(found.after, index=self.name, where=where, **hidden),
             documents=tuple(
                 replace(each, came=hide_sources(each.came), went=hide_sources(each.went))
                 for each in found.documents
