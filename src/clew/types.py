@@ -162,6 +162,9 @@ ENTITY_TYPES = (
 )  # fmt: skip
 
 
+KNOWN_TYPES = (*ENTITY_TYPES, "number", "code")  # of an entity; a vocabulary may have others
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """An entity as one text describes it."""
@@ -185,7 +188,7 @@ class VocabularyEntry:
 
     target: str = ""  # the key of the entity that it stands for
     name: str = ""  # as it is to be shown
-    type: str = ""  # one of `KNOWN_TYPES`
+    type: str = ""  # one of `KNOWN_TYPES`, or a word of one's own
     apart: bool = False  # never merged by rules, nor proposed for it
     listed: bool = False  # by a list, which replaces it, and not by an edit
 

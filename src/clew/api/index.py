@@ -5,7 +5,7 @@ The command line and the server call these same functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -331,13 +331,15 @@ class Index(Adding, Upkeep, Askable):
         where: str | Filter | None = None,
         budget: Budget | None = None,
         raw: bool = False,
+        types: Sequence[str] = (),
         **parameters: Scalar,
     ) -> Exported:
         """Write the graph of the index to a file, or the one that a method finds for `query`.
 
         With a filter it is the graph of the documents that fulfil it. Characters that nobody sees
         are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
-        has an apostrophe before it; `raw` leaves both out.
+        has an apostrophe before it; `raw` leaves both out. With `types` the whole graph has the
+        entities of these alone.
         The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
         which `import_graph` reads, and .parquet. Of an index without triples GraphML and JSON have
         the names that stand in one sentence. A file of that name is replaced when the new one is
@@ -350,7 +352,8 @@ class Index(Adding, Upkeep, Askable):
         if query is None:
             snapshot = self.snapshot(where)
             export.check_triples(snapshot, target, whole=True)
-            return target.write(export.index_graph(snapshot))
+            graph = export.index_graph(snapshot)
+            return target.write(export.keep_types(graph, types) if types else graph)
         question = Question(
             text=query, method=method, parameters=parameters, where=where, budget=budget
         )

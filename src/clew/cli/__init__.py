@@ -15,6 +15,7 @@ from clew.cli.asking import run_ask, run_hop, run_search, run_verify
 from clew.cli.building import (
     backup_index,
     compact_index,
+    edit_entity,
     import_graph,
     import_triples,
     merge_names,
@@ -69,6 +70,7 @@ for _command in (
     show_changes, show_index,
     list_documents, export_graph, show_methods, remove_documents, compact_index, check_index,
     backup_index, restore_index, split_index, import_graph, import_triples, merge_names,
-    unmerge_name, run_server, manage_keys, run_mcp, run_evaluation, run_config, show_help,
+    unmerge_name, edit_entity, run_server, manage_keys, run_mcp, run_evaluation, run_config,
+    show_help,
 ):  # fmt: skip
     main.add_command(_command)

@@ -300,6 +300,8 @@ class _BaseServedIndex(_Operated, Generic[C]):
     aliases = _of_index(operations.read_aliases)
     merge = _of_index(operations.merge_names)
     unmerge = _of_index(operations.unmerge_name)
+    vocabulary = _of_index(operations.read_vocabulary)
+    edit = _of_index(operations.edit_entity)
 
     def __init__(self, client: C, name: str) -> None:
         self.client = client

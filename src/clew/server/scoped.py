@@ -1,6 +1,6 @@
 """An index as one caller sees it; every route goes through this class."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from clew.steps.theme_descriptions import describe_themes
 from clew.steps.themes import themes
 from clew.text.keys import name_key
 from clew.text.periods import parse_period
-from clew.types import Changes, Classified, Document, Evidence, Plan, Theme
+from clew.types import Changes, Classified, Document, Evidence, Plan, Theme, VocabularyEntry
 from clew.views import describe
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
@@ -186,10 +186,17 @@ class ScopedIndex(Scoped):
         """Return the graph of the entities of most texts."""
         return drawing.draw_index(self.snapshot(), limit)
 
-    def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
+    def entities(
+        self,
+        find: str,
+        type: str = "",  # noqa: A002 -- as in a request
+        *,
+        offset: int,
+        limit: int,
+    ) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""
         seen = self.snapshot()
-        rows = snapshot_views.find_entities(seen, find)
+        rows = snapshot_views.find_entities(seen, find, type)
         lines = snapshot_views.view_entity_lines(seen, rows[offset : offset + limit])
         return Listed(items=lines, total=len(rows))
 
@@ -268,6 +275,17 @@ class ScopedIndex(Scoped):
         if not self.is_bound:
             return self.index.aliases()
         return describe.describe_aliases({}, self.snapshot())
+
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        """Return what was said of entities; of a part of the index nothing, as with `aliases`."""
+        return {} if self.is_bound else self.index.vocabulary()
+
+    def edit(self, name: str, **said: Any) -> None:  # noqa: ANN401 -- as `Index.edit` takes them
+        """Do as `Index.edit` does. Raises a refusal, 404, for a name that no entity has."""
+        self.caller.check("write")
+        snapshot_views.find_entity(self.snapshot(), name)
+        with self.writer() as index:
+            index.edit(name, **said)
 
     def merge(self, name: str, into: str) -> None:
         """Let a name stand for another one, as `Index.merge` does.

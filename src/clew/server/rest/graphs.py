@@ -11,7 +11,14 @@ from clew.server.endpoints import Call, EndpointGroup
 from clew.server.rest.asking import SearchBody, search
 from clew.types import Changes, Theme
 from clew.wire.graphs import DrawnIndex, DrawnThread
-from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
+from clew.wire.indexes import (
+    AliasView,
+    EntityLine,
+    EntityView,
+    Listed,
+    ProposedAlias,
+    VocabularyView,
+)
 
 GRAPH = EndpointGroup("graph")
 _NODES = 1_000  # drawn where nothing is said
@@ -31,9 +38,19 @@ class GraphQuery(QueryParameters):
 
 
 class EntitiesQuery(Part):
-    """A part of the names of the entities that are listed."""
+    """A part of the names of the entities that are listed, and their type."""
 
     find: str = Field("", max_length=1_000, description="a part of a name")
+    type: str = Field("", max_length=40, description="only entities of this type")
+
+
+class EditBody(Body):
+    """What is said of an entity by hand; what is left out stays as it is."""
+
+    entity: str = Field(min_length=1, max_length=1_000)
+    name: str | None = Field(None, max_length=1_000, description='how it is shown; "" as written')
+    type: str | None = Field(None, max_length=40, description='"" as the texts say')
+    apart: bool | None = Field(None, description="never merged by rules, nor proposed for it")
 
 
 class ThemesQuery(Part):
@@ -140,6 +157,20 @@ async def unmerge(call: Call) -> AliasView:
 def _aliases(values: Mapping[str, Any]) -> AliasView:
     proposed = tuple(ProposedAlias(**each) for each in values["proposed"])
     return AliasView(merged=values["merged"], names=values["names"], proposed=proposed)
+
+
+@GRAPH.endpoint("GET", "/indexes/{index}/vocabulary")
+async def vocabulary(call: Call) -> VocabularyView:
+    """What was said of entities by hand or by a list."""
+    return VocabularyView(entries=await call.run(call.open_named_index().vocabulary))
+
+
+@GRAPH.endpoint("POST", "/indexes/{index}/vocabulary", scope="write", body=EditBody)
+async def edit(call: Call) -> VocabularyView:
+    """Rename or retype an entity, or keep it apart."""
+    body, index = await call.read_body(EditBody), call.open_named_index("write")
+    await call.run(index.edit, body.entity, rename=body.name, type=body.type, apart=body.apart)
+    return VocabularyView(entries=await call.run(index.vocabulary))
 
 
 @GRAPH.endpoint(
