@@ -76,6 +76,8 @@ def reads(index):
         Asked("GET", f"{at}/changes", f"{to}/changes?since=2000-01-01&until=2999-01-01"),
         Asked("GET", f"{at}/changes", f"{to}/changes?since=2024&dated=true&limit=5"),
         Asked("GET", f"{at}/aliases", f"{to}/aliases"),
+        Asked("GET", f"{at}/entities", f"{to}/entities?type=person"),
+        Asked("GET", f"{at}/vocabulary", f"{to}/vocabulary"),
         Asked("GET", f"{at}/evaluations", f"{to}/evaluations"),
         Asked("GET", f"{at}/evaluations/{{id}}", f"{to}/evaluations/{JOB}"),
         Asked("GET", "/jobs", f"/jobs?index={index}"),
@@ -96,6 +98,7 @@ def writes(index):
     return [
         Asked("POST", f"{at}/aliases", f"{to}/aliases", {"name": "Eriksen", "into": "Ola Eriksen"}),
         Asked("DELETE", f"{at}/aliases", f"{to}/aliases?name=eriksen"),
+        Asked("POST", f"{at}/vocabulary", f"{to}/vocabulary", {"entity": "Comet", "type": "ship"}),
         Asked("DELETE", f"{at}/documents/{{id:path}}", f"{to}/documents/comet"),
         Asked("POST", f"{at}/documents", f"{to}/documents", {"documents": [NEW]}),
         Asked("POST", f"{at}/jobs", f"{to}/jobs", {"kind": "compact"}),

@@ -142,7 +142,7 @@ def test_changes_are_those_of_the_texts(tmp_path_factory, states):
             held.append((index.snapshot().generation, state))
         for earlier, (since, old) in enumerate(held):
             for until, new in held[earlier:]:
-                wanted = {name: "went" for name in old.keys() - new.keys()}
+                wanted = dict.fromkeys(old.keys() - new.keys(), "went")
                 wanted |= {
                     name: "changed" if name in old else "came"
                     for name in new

@@ -87,9 +87,10 @@ class Upkeep(OpenIndex):
         changed: dict[str, VocabularyEntry] = {}
         if rename is not None:
             new, old = name_key(rename), name_key(entry.name)
-            if rename.strip() and (not new or layer.rows([new])[0] not in {-1, row}):
+            is_name = any(map(str.isalnum, new)) and layer.rows([new])[0] in {-1, row}
+            if rename.strip() and not is_name:
                 raise InputError(
-                    f"{rename!r:.200} is another entity, or no name: 'clew merge' joins"
+                    f"{rename!r:.200} is no name, or another entity's: see 'clew merge'"
                 )
             if old in entries and entries[old].target == key and layer.rows([old])[0] == row:
                 changed[old] = replace(entries[old], target="")

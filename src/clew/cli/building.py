@@ -218,8 +218,9 @@ def _check_vocabulary(path: Path | None) -> None:
 
 
 def _take_vocabulary(opened: Index | Shards, path: Path | None) -> None:
-    for each in options.iterate_indexes(opened) if path is not None else ():
-        each.take_vocabulary(path)
+    if path is not None:
+        for each in options.iterate_indexes(opened):
+            each.take_vocabulary(path)
 
 
 def _make_shards(folder: Path, n: int) -> None:
@@ -352,8 +353,8 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
 @click.argument("name")
 @options.text("--name TEXT", "How it is to be shown.", "rename")
 @options.text("--type TYPE", "What it is: person, place, ship; '' takes it back.", "type_")
-@options.text("--into NAME", "The entity that it stands for from now on.", "into")
-@options.flag("--split", "Part it again from the one that it stands for.")
+@options.text("--into NAME", "The entity that it stands for from now on.", "target")
+@options.flag("--split", "Part it again from the one that it stands for.", "parted")
 @options.flag("--apart", "Never merge it by rules, nor propose that.")
 @options.flag("--together", "Take --apart back.")
 @options.usual
@@ -364,8 +365,8 @@ def edit_entity(  # noqa: PLR0913 -- one argument for each option
     *,
     rename: str | None,
     type_: str | None,
-    into: str | None,
-    split: bool,
+    target: str | None,
+    parted: bool,
     apart: bool,
     together: bool,
     as_json: bool,
@@ -376,13 +377,14 @@ def edit_entity(  # noqa: PLR0913 -- one argument for each option
     'clew show --vocabulary' lists it.
     """
     says = rename is not None or type_ is not None or apart or together
-    if says + split + (into is not None) != 1 or (apart and together):
+    if says + parted + (target is not None) != 1 or (apart and together):
         raise click.UsageError("give --name, --type, --apart or --together, or --into, or --split")
     with opener(folder) as opened:
-        if into is not None:
-            opened.merge(name, into)
-            value, line = {"into": into}, f"{one_line(name)} stands for {one_line(into)} now."
-        elif split:
+        if target is not None:
+            opened.merge(name, target)
+            value: dict[str, object] = {"into": target}
+            line = f"{one_line(name)} stands for {one_line(target)} now."
+        elif parted:
             opened.unmerge(name)
             value, line = {"into": None}, f"{one_line(name)} stands for itself again."
         else:

@@ -101,7 +101,7 @@ HEADINGS: Mapping[str, str] = {
     "How the LLM replies": "temperature top_p seed prompts keep_prompts",
     "Address": "host port hosts proxies root_path",
     "Work at one time": "processes threads workers stop_jobs concurrency",
-    "What is said of it": "rename type_ into_name split apart together",
+    "What is said of it": "rename type_ target parted apart together",
     "Output": "raw types rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"

@@ -34,7 +34,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         line = f"{path}, line {rows.line_num}"
         name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
         key = name_key(name)
-        if not key or None in row or apart not in _TRUE | _FALSE:
+        if not any(map(str.isalnum, key)) or None in row or apart not in _TRUE | _FALSE:
             raise InputError(f"{line}: this is no name with {', '.join(_COLUMNS[1:])}: mend it")
         type_ = row.get("type") or ""
         try:

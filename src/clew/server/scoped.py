@@ -23,7 +23,16 @@ from clew.steps.theme_descriptions import describe_themes
 from clew.steps.themes import themes
 from clew.text.keys import name_key
 from clew.text.periods import parse_period
-from clew.types import Changes, Classified, Document, Evidence, Plan, Theme, VocabularyEntry
+from clew.types import (
+    Changes,
+    Classified,
+    Document,
+    Evidence,
+    IndexState,
+    Plan,
+    Theme,
+    VocabularyEntry,
+)
 from clew.views import describe
 from clew.wire.graphs import DrawnIndex
 from clew.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
@@ -202,7 +211,8 @@ class ScopedIndex(Scoped):
 
     def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-        return snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
+        view = snapshot_views.view_entity(self.snapshot(), name, offset=offset, limit=limit)
+        return replace(view, entry=VocabularyEntry()) if self.is_bound else view
 
     def themes(
         self, level: int = 0, *, parent: str = "", where: str = "", offset: int = 0, limit: int
@@ -250,11 +260,11 @@ class ScopedIndex(Scoped):
                 raise InputError("what there was then is erased: name a later date") from None
         if self.caller.may("admin"):
             return found
-        hidden = {"generation": 0, "written": ""} if self.is_bound else {}
+        before, after = (self._hide_state(each, where) for each in (found.before, found.after))
         return replace(
             found,
-            before=replace(found.before, index=self.name, where=where, **hidden),
-            after=replace(found.after, index=self.name, where=where, **hidden),
+            before=before,
+            after=after,
             documents=tuple(
                 replace(each, came=hide_sources(each.came), went=hide_sources(each.went))
                 for each in found.documents
@@ -265,6 +275,10 @@ class ScopedIndex(Scoped):
                 for old, new in [hide_sources((each.before, each.after))]
             ),
         )
+
+    def _hide_state(self, state: IndexState, where: str) -> IndexState:
+        shown = replace(state, index=self.name, where=where)
+        return replace(shown, generation=0, written="") if self.is_bound else shown
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.
@@ -278,6 +292,7 @@ class ScopedIndex(Scoped):
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
         """Return what was said of entities; of a part of the index nothing, as with `aliases`."""
+        self.snapshot()  # a key that sees nothing is told so
         return {} if self.is_bound else self.index.vocabulary()
 
     def edit(self, name: str, **said: Any) -> None:  # noqa: ANN401 -- as `Index.edit` takes them

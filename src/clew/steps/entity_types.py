@@ -11,10 +11,15 @@ import numpy as np
 from clew.algo.links import neighbours
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.models.extractors.ends import TYPES
-from clew.text.entity_types import is_joined, type_in_text, type_in_title, type_of_name
+from clew.text.entity_types import (
+    TYPE_OF_LABEL,
+    is_joined,
+    type_in_text,
+    type_in_title,
+    type_of_name,
+)
 from clew.text.keys import name_key
-from clew.types import ENTITY_TYPES, GRAPH, KNOWN_TYPES, SOURCES, VocabularyEntry
+from clew.types import ENTITY_TYPES, GRAPH, KNOWN_TYPES, SOURCES, Mention, VocabularyEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +30,6 @@ if TYPE_CHECKING:
 
 OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is sure
 _READ = 8  # texts of each entity
-_OF_RULES = {"TITLE", "TERM"}  # a quotation may be no work, and a term no concept
-_LABELS = {label: type_ for label, type_ in TYPES.items() if label not in _OF_RULES}
 _READ_BY = [SOURCES.index(name) for name in ("llm", "recorded", "imported")]
 _LONGEST = 40  # characters of a type
 _SURE = 0.75  # of the votes, those of one type
@@ -46,6 +49,29 @@ def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
         own = find_entry(snapshot.vocabulary, key).type
         types[row] = own or (ENTITY_TYPES[number] if number else _vote(snapshot, row, key))
     return [types[row] for row in rows]
+
+
+def find_types_in(
+    sentences: Iterable[tuple[str, Sequence[Mention]]], snapshot: Snapshot | None
+) -> dict[str, str]:
+    """Return the sure types of the names in some sentences, by their keys.
+
+    By what these sentences say alone, and by what was said by hand, by a list or an extraction.
+    """
+    votes: dict[str, list[str]] = {}
+    for text, mentions in sentences:
+        for each in mentions:
+            name = text[each.start : each.end]
+            own = votes.setdefault(name_key(name), [])
+            own += [TYPE_OF_LABEL.get(each.label, ""), type_in_text(text, each.start, each.end)]
+    types = {key: decide_type([type_of_name(key), *own]) for key, own in votes.items()}
+    if snapshot is not None and (snapshot.vocabulary or len(snapshot.layer("description"))):
+        rows = snapshot.layer("entity").rows(list(types))
+        extracted = snapshot.get(_EXTRACTED)
+        for key, row in zip(list(types), rows, strict=True):
+            of_texts = ENTITY_TYPES[extracted[row]] if row >= 0 and extracted[row] else types[key]
+            types[key] = find_entry(snapshot.vocabulary, key).type or of_texts
+    return {key: type_ for key, type_ in types.items() if type_ != OTHER}
 
 
 def find_entry(vocabulary: Mapping[str, VocabularyEntry], key: str) -> VocabularyEntry:
@@ -75,7 +101,8 @@ def _read_extracted(snapshot: Snapshot) -> NDArray[np.uint8]:
     votes = np.zeros((len(snapshot.layer("entity")), len(ENTITY_TYPES)), dtype=np.int32)
     np.add.at(votes, (described["entity"][is_read], described["type"][is_read]), 1)
     votes[:, 0] = 0
-    return votes.argmax(axis=1).astype(np.uint8)
+    types: NDArray[np.uint8] = votes.argmax(axis=1).astype(np.uint8)
+    return types
 
 
 # Types that were looked for, by rows; a thread may find one that another finds, too.
@@ -97,6 +124,8 @@ def _vote(snapshot: Snapshot, row: int, key: str) -> str:
 def decide_type(votes: Iterable[str]) -> str:
     """Return the type that most votes are for, "other" where they do not agree."""
     counts = Counter(filter(None, votes))
+    if counts["date"]:
+        del counts["number"]  # a year is both by its name
     if not counts:
         return OTHER
     [(best, n)] = counts.most_common(1)
@@ -121,6 +150,6 @@ def _read_texts(snapshot: Snapshot, row: int, key: str) -> list[str]:
             text = document.text[sentence.start : sentence.end]
             for mention in sentence.mentions:
                 if name_key(text[mention.start : mention.end]) == key:
-                    votes.append(_LABELS.get(mention.label, ""))
+                    votes.append(TYPE_OF_LABEL.get(mention.label, ""))
                     votes.append(type_in_text(text, mention.start, mention.end))
     return votes

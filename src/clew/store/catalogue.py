@@ -390,8 +390,8 @@ class Catalogue(ABC):
             return {key: VocabularyEntry(target=target) for key, target in self.aliases().items()}
         columns = "key, target, name, type, apart, listed"
         return {
-            key: VocabularyEntry(*texts, apart=bool(apart), listed=bool(listed))
-            for key, *texts, apart, listed in self._select(
+            key: VocabularyEntry(target, name, type_, apart=bool(apart), listed=bool(listed))
+            for key, target, name, type_, apart, listed in self._select(
                 f"SELECT {columns} FROM alias ORDER BY key"
             )
         }

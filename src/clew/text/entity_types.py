@@ -12,6 +12,19 @@ from clew.text.analyze import terms
 from clew.text.forms import find_base
 from clew.text.names import MONTH
 
+TYPE_OF_LABEL = {  # by OntoNotes' labels, and the rules' own where these are sure
+    "PERSON": "person",
+    "ORG": "organization",
+    "GPE": "place",
+    "LOC": "place",
+    "FAC": "place",
+    "WORK_OF_ART": "work",
+    "LAW": "work",
+    "EVENT": "event",
+    "PRODUCT": "product",
+    "DATE": "date",
+    "LANGUAGE": "concept",
+}
 # Nouns of which a name is one: "X is an explorer", "the explorer X", "X, a city in".
 _NOUNS = {
     "person": """
@@ -134,7 +147,7 @@ def type_of_name(key: str) -> str:
     words = key.split()
     if _NUMBER.fullmatch(key):
         return "number"
-    if len(words) == 1 and _CODE.fullmatch(key) and not _ORDINAL.fullmatch(key):
+    if _CODE.fullmatch(key) and not _ORDINAL.fullmatch(key):
         return "code"
     if key in _PLACES:
         return "place"
