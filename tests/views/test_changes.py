@@ -73,7 +73,7 @@ def test_there_and_back_mirror_each_other(index):
     mirrored = {each.id: (each.n_went, each.n_came) for each in back.entities}
     assert mirrored == {each.id: (each.n_came, each.n_went) for each in there.entities}
     assert listed(index.changes(1)) == {}
-    with pytest.raises(InputError, match="is not before"):
+    with pytest.raises(InputError, match="is later than 1: turn them round"):
         index.changes(generation, 1)
 
 

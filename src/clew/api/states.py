@@ -51,8 +51,8 @@ def find_changes(
             if since is not None
             else _before_last_write(opened, newest)
         )
-        if first > last:
-            raise InputError(f"generation {first} is not before generation {last}: turn them round")
+        if last < first <= newest:
+            raise InputError(f"{since} is later than {until}: turn them round")
         sides = [
             _State(opened.shown, number, open_former(store, number), view.list_times())
             for number in (first, last)
