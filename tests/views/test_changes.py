@@ -65,9 +65,12 @@ def test_documents_values_and_entities_of_the_last_write(index):
 def test_there_and_back_mirror_each_other(index):
     """What one write brought, the next one takes: came and went change places."""
     generation = index.generation
+    index.edit("Fram", type="ship")
+    assert listed(index.changes()) == {"fram": "changed", "norge": "came"}
     index.remove("norge")
     index.add([FRAM])
     there, back = index.changes(1, generation), index.changes(generation)
+    assert listed(index.changes()) == {"fram": "changed"}
     assert listed(back) == {"fram": "changed", "norge": "went"}
     assert [(each.was, each.now) for each in back.values] == [("1893", "1892")]
     mirrored = {each.id: (each.n_went, each.n_came) for each in back.entities}

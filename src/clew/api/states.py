@@ -49,7 +49,7 @@ def find_changes(
         first = (
             _find_generation(view, since, is_end=False)
             if since is not None
-            else _before_last_write(opened, newest)
+            else _before_last_write(opened, view)
         )
         if last < first <= newest:
             raise InputError(f"{since} is later than {until}: turn them round")
@@ -63,6 +63,9 @@ def find_changes(
     renamed = {name: names[row] for name, row in ids[1] if row in both and names[row] != name}
     looked = [{i for i, (_, row) in enumerate(some) if row not in both} for some in ids]
     return _compare(sides, looked, [where, where], renamed, most)
+
+
+_MOST_EDITS = 20  # generations that are looked at for the last write
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,15 @@ def _find_generation(view: View, named: int | str | Path, *, is_end: bool) -> in
     return max(earlier, default=0)
 
 
-def _before_last_write(opened: Index, newest: int) -> int:
-    """Return the generation before the last write that is billed, or before the newest one."""
-    costs = opened.costs()
-    if costs and costs[-1].generation == newest and costs[-1].before < newest:
-        return costs[-1].before
-    return max(newest - 1, 0)
+def _before_last_write(opened: Index, view: View) -> int:
+    """Return the generation before the last write of documents, as far as it was billed."""
+    last, now = view.generation, view.documents_at(view.generation)
+    for _ in range(_MOST_EDITS):  # which change no document
+        if last <= view.remembered or view.documents_at(last - 1) != now:
+            break
+        last -= 1
+    billed = (each.before for each in opened.costs() if each.before < last <= each.generation)
+    return next(billed, max(last - 1, 0))
 
 
 def _compare_dates(
