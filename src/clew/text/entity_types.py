@@ -111,7 +111,7 @@ _PLACES = frozenset(
 )
 _JOINING = frozenset("in on for from with at to and by".split())
 _NUMBER = compile_re(r"[\d.,]+")
-_CODE = compile_re(r"(?=.*\d)(?=.*[a-z])[a-z0-9]+|v?\d+(?:[ .]\d+)+")  # of a key, one word
+_CODE = compile_re(r"(?=.*\d)(?=.*[a-z])[a-z0-9]+|v\d+(?:[ .]\d+)+")  # of a key, one word
 _ORDINAL = compile_re(r"\d+(?:st|nd|rd|th|s)")
 _IS = compile_re(
     r"(?:\s*\([^()]*\))?,?\s+(?:is|was|are|were)\s+(?:also |now |once )?"
