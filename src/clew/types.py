@@ -162,6 +162,9 @@ ENTITY_TYPES = (
 )  # fmt: skip
 
 
+KNOWN_TYPES = (*ENTITY_TYPES, "number", "code")  # of an entity; a vocabulary may have others
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """An entity as one text describes it."""
@@ -177,6 +180,20 @@ class Extraction:
 
     entities: tuple[Described, ...] = ()
     triples: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyEntry:
+    """What somebody said of an entity, by its key; false where that is nothing."""
+
+    target: str = ""  # the key of the entity that it stands for
+    name: str = ""  # as it is to be shown
+    type: str = ""  # one of `KNOWN_TYPES`, or a word of one's own
+    apart: bool = False  # never merged by rules, nor proposed for it
+    listed: bool = False  # by a list, which replaces it, and not by an edit
+
+    def __bool__(self) -> bool:
+        return bool(self.target or self.name or self.type or self.apart)
 
 
 # What can be extracted from a chunk beyond its own sentences, and by what. Both are stored as
@@ -448,6 +465,67 @@ class Theme(Shown):
     relations: tuple[ThemeRelation, ...] = ()  # the strongest first
     since: str = ""  # the earliest and the latest date of its documents, where they have some
     until: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class IndexState(Shown):
+    """What an index held at one time."""
+
+    index: str  # its folder, or its address without a password
+    generation: int
+    written: str = ""  # when, ISO 8601 in UTC; "" where it was not noted
+    where: str = ""  # the filter of the documents that are compared
+    n_documents: int = 0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentChange(Shown):
+    """A document that came, went, was renamed or has another text."""
+
+    id: str
+    title: str
+    change: str  # "came", "went", "changed" or "renamed"
+    former_id: str = ""  # of one that was renamed
+    n_came: int = 0  # sentences
+    n_went: int = 0
+    came: tuple[Step, ...] = ()  # these sentences, of one that is changed
+    went: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ValueChange(Shown):
+    """Two sentences that say different values of the same thing."""
+
+    before: Step
+    after: Step
+    was: str  # the number, date or name
+    now: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EntityChange(Shown):
+    """An entity of which sentences came or went."""
+
+    id: str
+    name: str
+    change: str  # "came" or "went": nothing else has it; else "changed"
+    n_came: int  # sentences that mention it
+    n_went: int
+    documents: tuple[str, ...]  # ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Changes(Shown):
+    """What came, went and says something else from one state of an index to another."""
+
+    before: IndexState
+    after: IndexState
+    documents: tuple[DocumentChange, ...]  # by id
+    values: tuple[ValueChange, ...]
+    entities: tuple[EntityChange, ...]  # those of most sentences that came or went first
+    n_documents: int  # of which there are at most as many above as were asked for
+    n_values: int
+    n_entities: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -31,7 +31,7 @@ RELATED = "--entities --entity-threshold --entity-words --gleanings"
 QUERY = "--index --method --chunks --param --reranker --where --as-of --exact"
 COMMANDS = {
     "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "
-    f"--as --prune --for --workers --shards --part --watch {FILES} {PAID} --json",
+    f"--as --prune --for --workers --shards --part --vocabulary --watch {FILES} {PAID} --json",
     "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history "
     "--proof --json",
     "search": f"{QUERY} {PAID} --context-tokens --json",
@@ -41,9 +41,10 @@ COMMANDS = {
     f"{PAID} --context-tokens --json",
     "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --ask --probe --json",
     "themes": "--level --report --where --index --json",
-    "show": "--aliases --index --json",
+    "changes": "--dated --where --index --json",
+    "show": "--aliases --vocabulary --index --json",
     "list": "--sort --where --index --json",
-    "export": f"--query --method --raw --param --reranker --where --index {PAID} --json",
+    "export": f"--query --method --raw --types --param --reranker --where --index {PAID} --json",
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
@@ -55,6 +56,7 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
+    "edit": "--name --type --into --split --apart --together --index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --prompts "
     "--reranker --answers --processes --threads --workers --stop-jobs --log-format",
     "keys": "",

@@ -256,6 +256,19 @@ def test_names_are_merged_and_parted(writing, opened):
     until(lambda: page.locator(".merged").count() == 0)
 
 
+def test_an_entity_is_edited(writing, opened):
+    page = opened(writing, "/graph?entity=fram")
+    side = page.locator(".side")
+    side.get_by_text("Edit", exact=True).click()
+    side.get_by_label("Type").fill("ship")
+    side.get_by_role("button", name="Save").click()
+    side.locator(".hint", has_text="ship").first.wait_for()
+    side.get_by_text("Edit", exact=True).click()
+    side.get_by_label("Type").fill("")
+    side.get_by_role("button", name="Save").click()
+    until(lambda: side.locator(".hint", has_text="ship").count() == 0)
+
+
 # -- costs and reports ------------------------------------------------------------------------
 
 

@@ -88,6 +88,7 @@ def test_no_tool_shows_what_is_hidden(home):
                         "thread": {"question": question},
                         "hop": {"start": "Bakken", "query": question},
                         "themes": {},
+                        "changes": {"since": "2000-01-01"},
                         "list_indexes": {},
                         "plan": {},
                         "fetch": {"id": f"small/{next(iter(HIDDEN))}"},

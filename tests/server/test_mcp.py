@@ -131,6 +131,15 @@ async def test_themes_have_sentences_that_can_be_fetched(home):
         assert (await given(client, "fetch", id=sentence["id"]))["text"] == sentence["quote"]
 
 
+async def test_changes_have_totals_and_what_cannot_be_compared_is_a_sentence(home):
+
+    async with in_process(home) as client:
+        found = await given(client, "changes", since="0")
+        assert found["totals"]["documents"] == len(found["documents"]) == 12
+        assert {each["change"] for each in found["documents"]} == {"came"}
+        assert "neither a generation nor a date" in await refused(client, "changes", since="/etc")
+
+
 async def test_what_cannot_be_done_is_a_sentence(home):
     """The model reads it; a tool that is not there is an error of the protocol."""
     async with in_process(home, index="small") as client:

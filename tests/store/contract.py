@@ -12,14 +12,14 @@ import pytest
 
 from clew import index
 from clew.errors import IndexLocked
-from clew.generation import compact, open_snapshot, wasted_share
+from clew.generation import compact, open_former, open_snapshot, wasted_share
 from clew.index import building, choose
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.layers.imported import Statements, build_imported_batch
 from clew.models.metered import Meter
 from clew.snapshot.batch import Batch
 from clew.testing import models, small_documents
-from clew.types import GRAPH, UNITS, Document, Extraction, Scalar, Triple
+from clew.types import GRAPH, UNITS, Document, Extraction, Scalar, Triple, VocabularyEntry
 from tests import snapshots
 from tests.index.build import contents
 from tests.snapshots import check_consistent
@@ -318,6 +318,54 @@ class StoreContract:
         compact(store)
         store.set_aliases({"bo dahl": None})
         assert contents(store) == before
+
+    def test_vocabulary_is_kept(self, open_store: OpenStore) -> None:
+        """What is said of entities stays until it is replaced; only targets change rows."""
+        store = open_store()
+        self._commit(store, *small_documents())
+        before = contents(store)
+        named = VocabularyEntry(name="Bo H. Dahl", type="person", apart=True, listed=True)
+        generation = store.generation
+        assert store.set_vocabulary({"bo dahl": named, "ada": VocabularyEntry()}) > generation
+        assert store.aliases() == {}
+        assert contents(store) == before
+        store.set_aliases({"bo dahl": "mira toll"})
+        compact(store)
+        store.close()
+        again = open_store()
+        assert again.vocabulary() == {"bo dahl": replace(named, target="mira toll")}
+        again.set_vocabulary({"bo dahl": VocabularyEntry()})
+        assert again.vocabulary() == {}
+        with closing(again.view()) as view:
+            assert view.vocabulary() == {}
+        assert contents(again) == before
+        again.close()
+
+    def test_generations_are_remembered(self, store: Store) -> None:
+        """The documents of each generation are known, until what it had is erased."""
+        a, b, c = small_documents()[:3]
+        self._commit(store, b, c)
+        self._commit(store, a)
+        compact(store)  # which erases nothing
+        self._commit(store, replace(a, text="Something else about Cape Lund."))
+        store.rename({c.id: replace(c, id="zz")})
+        hashes = dict(store.hashes())
+        store.remove([b.id])
+        store.revive(hashes)
+        ids = [(), (b.id, c.id), (a.id, b.id, c.id), (a.id, b.id, c.id), (a.id, b.id, c.id)]
+        ids += [(a.id, b.id, "zz"), (a.id, "zz"), (a.id, b.id, "zz")]
+        for generation, wanted in enumerate(ids):
+            with closing(store.view()) as view:
+                assert view.remembered == 0
+                assert [i for i, _ in view.documents_at(generation)] == sorted(wanted)
+                assert [*view.list_times()] == [*range(1, len(ids))]
+        with closing(open_former(store, 2)) as snapshot:
+            assert snapshot.generation == 2
+            assert snapshot.documents([0, 1]) == [a, b]
+        compact(store)
+        with closing(store.view()) as view:
+            assert view.remembered == 4  # which replaced the text that is erased now
+            assert [i for i, _ in view.documents_at(6)] == [a.id, "zz"]
 
     @staticmethod
     def _extract(store: Store, relation: str) -> None:

@@ -1,6 +1,7 @@
 """Sixty small documents that share names, and two states of them."""
 
 from clew import index
+from clew.generation import wasted_share
 from clew.store.embedded import EmbeddedStore
 from clew.types import Document
 from tests.index.build import MODELS, RECIPE
@@ -36,11 +37,11 @@ def documents(state=0, n=60):
 
 
 def build(folder, state):
-    """Bring the index in `folder` to a state of the corpus, as `clew index` would."""
+    """Bring the index in `folder` to a state of the corpus, as `clew index` would a larger one."""
     wanted = documents(state)
     with EmbeddedStore.create(folder, RECIPE) as store:
         gone = sorted(set(store.hashes()) - {document.id for document in wanted})
         if gone:
             store.remove(gone)
         index.add_documents(store, wanted, MODELS)
-        index.finish_index(store)
+        index.finish_index(store, compact=wasted_share(store) > 0.25 or None)

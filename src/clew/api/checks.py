@@ -16,10 +16,10 @@ from clew.types import Document, Evidence
 
 _OF_KINDS: Mapping[Kind, str] = {
     arguments.PATH: "folder home path",
-    arguments.TEXT: "name into spec label query patterns suffix sql start",
-    arguments.TEXTS: "methods chunk_ids exclude",
+    arguments.TEXT: "name into spec label query patterns suffix sql start rename type",
+    arguments.TEXTS: "methods chunk_ids exclude types",
     arguments.TEXT_OR_TEXTS: "ids",
-    arguments.TRUTH: "processes gitignore web ocr prune again dry_run raw",
+    arguments.TRUTH: "processes gitignore web ocr prune again dry_run raw dated apart",
     arguments.whole_numbers(0): "probe generation level",
     arguments.whole_numbers(1): "n_shards answer_tokens chunks most",
     arguments.number(0): "every_s name_weight",
@@ -39,6 +39,13 @@ checked = arguments.check_values(
                 or arguments.are_several(value)
             ),
             "a path, a document, or several, all paths or all documents",
+        ),
+        **dict.fromkeys(
+            ("since", "until"),
+            Kind(
+                lambda value: arguments.is_path(value) or type(value) is int,
+                "a generation, a date or a folder",
+            ),
         ),
         "changed": Kind(arguments.are_several, "several paths"),
         "text": arguments.instance("a text", str, Question),

@@ -5,7 +5,7 @@ The command line and the server call these same functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -19,7 +19,7 @@ from clew.asking.askable import Askable
 from clew.asking.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
 from clew.asking.question import Question, as_question
 from clew.errors import InputError
-from clew.filters import Filter
+from clew.filters import Filter, to_filter
 from clew.index import Settings
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models, recorded
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
-    from clew.types import Classified, QuestionPlan, Theme
+    from clew.types import Changes, Classified, QuestionPlan, Theme
     from clew.views.export import Exported
 
 
@@ -257,6 +257,37 @@ class Index(Adding, Upkeep, Askable):
         return describe_row(self.snapshot(), name)
 
     @checked
+    def changes(
+        self,
+        since: int | str | Path | None = None,
+        until: int | str | None = None,
+        *,
+        dated: bool = False,
+        where: str | Filter | None = None,
+        most: int | None = None,
+    ) -> Changes:
+        """Return what came, went and says something else between two states of the index.
+
+            for each in index.changes("2026-11-01").values:
+                print(each.was, each.now, each.after.place)
+
+        Args:
+            since: A generation, or a date: what the index held before it. Or the folder of another
+                index, such as a restored backup. By default what it held before the last write.
+            until: A generation, or a date: what it held at its end. By default what it holds now.
+            dated: Dates are those by which documents hold (`valid on`), and not those of writes.
+            where: A filter of the documents that are compared.
+            most: How many documents, values and entities are listed, at most.
+
+        Raises:
+            InputError: There is no such generation, or what it replaced is erased since.
+        """
+        from clew.api.states import find_changes
+
+        condition = to_filter(where)
+        return find_changes(self, since, until, dated=dated, where=condition, most=most)
+
+    @checked
     def themes(
         self, level: int = 0, *, where: str | Filter | None = None, most: int | None = None
     ) -> tuple[Theme, ...]:
@@ -293,13 +324,15 @@ class Index(Adding, Upkeep, Askable):
         where: str | Filter | None = None,
         budget: Budget | None = None,
         raw: bool = False,
+        types: Sequence[str] = (),
         **parameters: Scalar,
     ) -> Exported:
         """Write the graph of the index to a file, or the one that a method finds for `query`.
 
         With a filter it is the graph of the documents that fulfil it. Characters that nobody sees
         are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
-        has an apostrophe before it; `raw` leaves both out.
+        has an apostrophe before it; `raw` leaves both out. With `types` the whole graph has the
+        entities of these alone.
         The suffix says the format: .graphml or .json, and for the whole graph also .jsonl and .tsv,
         which `import_graph` reads, and .parquet. Of an index without triples GraphML and JSON have
         the names that stand in one sentence. A file of that name is replaced when the new one is
@@ -312,7 +345,8 @@ class Index(Adding, Upkeep, Askable):
         if query is None:
             snapshot = self.snapshot(where)
             export.check_triples(snapshot, target, whole=True)
-            return target.write(export.index_graph(snapshot))
+            graph = export.index_graph(snapshot)
+            return target.write(export.keep_types(graph, types) if types else graph)
         question = Question(
             text=query, method=method, parameters=parameters, where=where, budget=budget
         )
@@ -328,5 +362,6 @@ class Index(Adding, Upkeep, Askable):
     aanswer = awaitable(answer)
     aclassify = awaitable(classify)
     aexport = awaitable(export)
+    achanges = awaitable(changes)
     athemes = awaitable(themes)
     abackup = awaitable(Upkeep.backup)

@@ -18,9 +18,10 @@ from clew.models.budget import Budget
 from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
 from clew.models.metered import Meter, add_meter
+from clew.steps.entity_types import check_type, find_entry
 from clew.store import opening, paid
 from clew.text.keys import name_key
-from clew.types import Usage
+from clew.types import Usage, VocabularyEntry
 
 if TYPE_CHECKING:
     from clew.index.repair import Repaired
@@ -47,9 +48,97 @@ class Upkeep(OpenIndex):
             )
         if self._open_store().aliases().get(name_key(name)) == name_key(into):
             return self._renew(self._open_store())  # which a process that was killed did not
+        entries = self._open_store().vocabulary()
+        kept = next((n for n in (name, into) if find_entry(entries, name_key(n)).apart), None)
+        if kept is not None:
+            raise InputError(f"{kept!r} is to stay apart: 'clew edit NAME --together' allows it")
         if rows[0] == rows[1]:
             raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
         return self._set_alias(name_key(name), name_key(into))
+
+    @checked
+    @one_at_a_time
+    def edit(
+        self,
+        name: str,
+        *,
+        rename: str | None = None,
+        type: str | None = None,  # noqa: A002 -- as it is called everywhere
+        apart: bool | None = None,
+    ) -> VocabularyEntry:
+        """Say of the entity called `name` what no text says; it is kept over updates.
+
+            index.edit("Fram", type="ship")
+
+        Args:
+            name: The entity's name or id.
+            rename: How it is to be shown; "" takes that back. It is found by the new name, too.
+            type: What it is: person, place, organization, date, number, work, code, or a word of
+                your own; "" takes that back.
+            apart: Whether rules never merge it with another entity, nor propose that.
+
+        Raises:
+            InputError: There is no such entity, another one has the new name, or that is no type.
+        """
+        store, layer = self._open_store(), self.snapshot().layer("entity")
+        key, row = self._find_entity(name)
+        entries = store.vocabulary()
+        entry = replace(entries.get(key, VocabularyEntry()), listed=False)
+        changed: dict[str, VocabularyEntry] = {}
+        if rename is not None:
+            new, old = name_key(rename), name_key(entry.name)
+            is_name = any(map(str.isalnum, new)) and layer.rows([new])[0] in {-1, row}
+            if rename.strip() and not is_name:
+                raise InputError(
+                    f"{rename!r:.200} is no name, or another entity's: see 'clew merge'"
+                )
+            if old in entries and entries[old].target == key and layer.rows([old])[0] == row:
+                changed[old] = replace(entries[old], target="")
+            if new and layer.rows([new])[0] < 0:
+                changed[new] = replace(entries.get(new, VocabularyEntry()), target=key)
+            entry = replace(entry, name=" ".join(rename.split()))
+        if type is not None:
+            entry = replace(entry, type=check_type(type) if type.strip() else "")
+        if apart is not None:
+            entry = replace(entry, apart=apart)
+        changed[key] = entry
+        store.set_vocabulary(changed)
+        self._renew(store)
+        return entry
+
+    def _find_entity(self, name: str) -> tuple[str, int]:
+        """Return the key and the row of an entity by its name. Raises InputError."""
+        layer = self.snapshot().layer("entity")
+        [row] = layer.rows([name_key(name)])
+        if row < 0:
+            raise InputError(f"the index has no entity {name!r:.200}: see 'clew show'")
+        return layer.ids([row])[0], row
+
+    @checked
+    @one_at_a_time
+    def take_vocabulary(self, path: str | Path) -> Mapping[str, VocabularyEntry]:
+        """Take names, aliases and types from a CSV file, in place of those of an earlier one.
+
+        It has the columns name, aliases (between semicolons), type and apart; the first alone is
+        needed. What `edit` or `merge` said by hand stays. Raises InputError for what is no such
+        file.
+        """
+        from clew.index.vocabulary import read_vocabulary
+
+        store, listed = self._open_store(), read_vocabulary(Path(path))
+        before = store.vocabulary()
+        changed = {key: VocabularyEntry() for key, entry in before.items() if entry.listed}
+        changed |= {
+            key: entry for key, entry in listed.items() if key not in before or before[key].listed
+        }
+        if any(before.get(key, VocabularyEntry()) != entry for key, entry in changed.items()):
+            store.set_vocabulary(changed)
+            self._renew(store)
+        return listed
+
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        """Return what was said of entities by hand or by a list, by their keys."""
+        return self._open_store().vocabulary()
 
     @one_at_a_time
     def merge_by_rules(self) -> dict[str, str]:
@@ -61,7 +150,9 @@ class Upkeep(OpenIndex):
 
         store, layer = self._open_store(), self.snapshot().layer("entity")
         keys = layer.ids(range(len(layer)))
+        apart = {key for key, entry in store.vocabulary().items() if entry.apart}
         pairs = [sorted((keys[a], keys[b]), key=len) for a, b in rule_merges(keys)]
+        pairs = [pair for pair in pairs if apart.isdisjoint(pair)]
         targets = {longer: shorter for shorter, longer in pairs}
         if targets:
             store.set_aliases(targets)

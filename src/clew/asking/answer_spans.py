@@ -15,6 +15,7 @@ import numpy as np
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.runtime.lazy import compile_re
+from clew.steps.entity_types import find_types_in
 from clew.text.analyze import term_set, term_spans, terms
 from clew.text.forms import find_base
 from clew.text.keys import name_key
@@ -90,6 +91,7 @@ _GROUPS = frozenset(
     " pictures entertainment airport station cup award awards championship university".split()
 )
 _KINDS = {"person": "person", "place": "place"}
+_TYPED = {*_KINDS, "group"}
 _INITIAL = compile_re(r"\b[A-Z]\.|\b[JS]r\b")
 _OF_PEOPLE = compile_re(r"\b(?:by|with|and)\s*[\"“]?$", re.IGNORECASE)
 _OF_PLACES = compile_re(r"\b(?:in|at|from|near)\s*[\"“]?$", re.IGNORECASE)
@@ -159,6 +161,8 @@ class SpanSigns:
         self.texts = [each.text for each in quotes]
         self.in_question, *self._mentions = models.tagger.tag([question, *self.texts])
         self.kind, self.noun = _read_question(question)
+        texts = zip(self.texts, self._mentions, strict=True)
+        self._types = find_types_in(texts, None) if self.kind in _TYPED else {}
         self._terms = term_set(question)
         self._frames = {_read_frame(question, start) for start in _find_values(question)} - {()}
         self.spans = self.find_spans(_LABELS[self.kind])
@@ -231,8 +235,10 @@ class SpanSigns:
                 "AMOUNT": span.label == "AMOUNT",
                 "no year": is_year and not (span.label == "YEAR" or _YEAR.fullmatch(name)),
                 "Ohio": span.label == "PLACE" and not noun,
-                "a group": self.kind in _KINDS and name.split()[-1].casefold() in _GROUPS,
-                "a person": self.kind in {"place", "group"} and bool(_INITIAL.search(name)),
+                "a group": self.kind in _KINDS
+                and (name.split()[-1].casefold() in _GROUPS or self._is_other(key)),
+                "a person": self.kind in {"place", "group"}
+                and (bool(_INITIAL.search(name)) or self._types.get(key) == "person"),
                 "full name": self.kind == "person" and is_name and 2 <= len(name.split()) <= 3,
                 "by": self.kind == "person" and bool(_OF_PEOPLE.search(before)),
                 "in": self.kind == "place" and bool(_OF_PLACES.search(before)),
@@ -242,6 +248,10 @@ class SpanSigns:
             }
             rows.append({name: float(value) for name, value in signs.items() if value})
         return rows
+
+    def _is_other(self, key: str) -> bool:
+        """Say whether a name is surely of another type than a person or place asked for."""
+        return self._types.get(key, self.kind) not in {self.kind, "person"}
 
     def _share_words(self, i: int) -> float:
         words = term_set(f"{self.quotes[i].passage.title} {self.texts[i]}")

@@ -282,6 +282,7 @@ class SentenceSigns:
             own = [m for m in mentions if m.start >= before]
             dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
             names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
+            names = [each for each in names if self._may_be(each, kind)]
             if kind == "number":
                 new = _is_new(find_numbers(sentence.said), words)
             elif kind == "date":
@@ -291,6 +292,12 @@ class SentenceSigns:
                 new = new and (kind != "place" or names_a_place(sentence.said))
             flags.append(new)
         return np.array(flags, dtype=np.float64)
+
+    def _may_be(self, name: str, kind: str) -> bool:
+        """Say whether a name is not surely of another type than a person or place asked for."""
+        return kind not in {"person", "place"} or (
+            self._reading.types.get(name_key(name), kind) == kind
+        )
 
     def _find_values(self) -> dict[str, Floats]:
         """Return whether each has a number, a date or a place, where the question asks for that.

@@ -15,11 +15,12 @@ from clew.models import Models, gives_tokens, is_paid
 from clew.models.maxsim import unit_rows
 from clew.runtime.lazy import compile_re
 from clew.snapshot import Snapshot
+from clew.steps.entity_types import find_types_in
 from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language
 from clew.text.patterns import format_range
 from clew.text.phrases import Span
-from clew.text.questions import has_question_word, refers_back
+from clew.text.questions import has_question_word, question_kind, refers_back
 from clew.text.sentences import sentence_spans
 from clew.text.tables import columns_of, find_tables
 from clew.types import Mention, Passage
@@ -178,6 +179,7 @@ class ReadSentences:
     spans: Sequence[Span]  # of the tokens, in the question
     in_question: Sequence[Mention]
     mentions: Sequence[Sequence[Mention]]  # of each sentence
+    types: Mapping[str, str]  # of names in them, by keys, as far as these are sure and asked for
 
 
 def read_sentences(
@@ -217,6 +219,8 @@ def read_sentences(
     own = np.array([of_part[s.parts[-1]] for s in sentences])
     matches = np.array([_match_parts([of_part[p] for p in s.parts]) for s in sentences])
     in_question, mentions = _tag_sentences(question, sentences, models, snapshot)
+    texts = zip((s.text for s in sentences), mentions, strict=True)
+    asks = question_kind(question) in {"person", "place"}
     return ReadSentences(
         own=np.maximum(own, 0).astype(np.float64),
         matches=np.maximum(matches, 0).astype(np.float64),
@@ -224,6 +228,7 @@ def read_sentences(
         spans=spans,
         in_question=in_question,
         mentions=mentions,
+        types=find_types_in(texts, snapshot) if asks else {},
     )
 
 

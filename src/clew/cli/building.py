@@ -118,6 +118,11 @@ extraction_options = options.gather_options(
     "Take the documents that belong in shard I of N, from 0: the index is that shard, which any "
     "machine may fill.",
 )
+@options.path(
+    "--vocabulary FILE",
+    "Names, aliases and types of entities, a CSV file; it replaces an earlier one.",
+    "vocabulary",
+)
 @options.flag(
     "--watch",
     "Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
@@ -137,6 +142,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     workers: str,
     shards: int | None,
     part: str | None,
+    vocabulary: Path | None,
     watch: bool,
     as_json: bool,
 ) -> None:
@@ -158,8 +164,9 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
     source, folder = dataset.choose(paths, folder)
-    if watch and (as_json or not paths or not all(map(os.path.isdir, paths))):
-        raise click.UsageError("--watch is for folders, and not with --json")
+    if watch and (as_json or vocabulary or not paths or not all(map(os.path.isdir, paths))):
+        raise click.UsageError("--watch is for folders, and not with --json or --vocabulary")
+    _check_vocabulary(vocabulary)
     if shards is not None:
         _make_shards(folder, shards)
     with options.open_any(opener, folder, **build.choose_models(paid)) as opened:
@@ -186,6 +193,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             return
         with report_interruption(opened):
             added = add()
+        _take_vocabulary(opened, vocabulary)
         line = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
         triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
@@ -202,6 +210,20 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         if foreign:
             say(foreign)
     _end_run(added, paths if part is None else ())
+
+
+def _check_vocabulary(path: Path | None) -> None:
+    """Raise InputError for a list that cannot be taken, before anything is indexed."""
+    from clew.index.vocabulary import read_vocabulary
+
+    if path is not None:
+        read_vocabulary(path)
+
+
+def _take_vocabulary(opened: Index | Shards, path: Path | None) -> None:
+    if path is not None:
+        for each in options.iterate_indexes(opened):
+            each.take_vocabulary(path)
 
 
 def _make_shards(folder: Path, n: int) -> None:
@@ -335,6 +357,53 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
     print_result(value, [line], as_json=as_json, is_news=True)
     if done.skipped:
         sys.exit(SKIPPED)
+
+
+@click.command("edit", cls=GroupedCommand)
+@click.argument("name")
+@options.text("--name TEXT", "How it is to be shown.", "rename")
+@options.text("--type TYPE", "What it is: person, place, ship; '' takes it back.", "type_")
+@options.text("--into NAME", "The entity that it stands for from now on.", "target")
+@options.flag("--split", "Part it again from the one that it stands for.", "parted")
+@options.flag("--apart", "Never merge it by rules, nor propose that.")
+@options.flag("--together", "Take --apart back.")
+@options.usual
+def edit_entity(  # noqa: PLR0913 -- one argument for each option
+    opener: options.Opener,
+    name: str,
+    folder: Path,
+    *,
+    rename: str | None,
+    type_: str | None,
+    target: str | None,
+    parted: bool,
+    apart: bool,
+    together: bool,
+    as_json: bool,
+) -> None:
+    """Rename or retype the entity NAME, merge it into another one, or part them again.
+
+    What is said so is kept over updates, and comes before what texts, lists and extractions say.
+    'clew show --vocabulary' lists it.
+    """
+    says = rename is not None or type_ is not None or apart or together
+    if says + parted + (target is not None) != 1 or (apart and together):
+        raise click.UsageError("give --name, --type, --apart or --together, or --into, or --split")
+    with opener(folder) as opened:
+        if target is not None:
+            opened.merge(name, target)
+            value: dict[str, object] = {"into": target}
+            line = f"{one_line(name)} stands for {one_line(target)} now."
+        elif parted:
+            opened.unmerge(name)
+            value, line = {"into": None}, f"{one_line(name)} stands for itself again."
+        else:
+            is_apart = True if apart else False if together else None
+            entry = opened.edit(name, rename=rename, type=type_, apart=is_apart)
+            said = [entry.name, entry.type, "kept apart" if entry.apart else ""]
+            what = ", ".join(filter(None, said)) or "nothing is said of it by hand any more"
+            value, line = asdict(entry), f"{one_line(name)}: {one_line(what)}"
+    print_result({"name": name, **value}, [line], as_json=as_json, is_news=True)
 
 
 @click.command("merge")

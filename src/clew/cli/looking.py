@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.index.repair import Repaired
     from clew.store.check import Damage
+    from clew.types import VocabularyEntry
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
 _GROUPS = {
@@ -36,14 +37,28 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 @click.command("show")
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @options.flag("--aliases", "List names that may be of one thing.")
+@options.flag("--vocabulary", "List what was said of entities by hand or by a list.")
 @options.usual
 def show_index(
-    opener: options.Opener, name: str | None, folder: Path, *, aliases: bool, as_json: bool
+    opener: options.Opener,
+    name: str | None,
+    folder: Path,
+    *,
+    aliases: bool,
+    vocabulary: bool,
+    as_json: bool,
 ) -> None:
     """Show what an index holds, or a row or theme of it by its id, or an entity by its name.
 
     With --aliases and a NAME, only what may be the same as NAME is listed.
     """
+    if vocabulary:
+        if aliases or name is not None:
+            raise click.UsageError("--vocabulary lists all: give it alone")
+        with opener(folder) as index:
+            entries = index.vocabulary()
+        print_result(entries, _describe_vocabulary(entries), as_json=as_json)
+        return
     with opener(folder) as index:
         description = _find_aliases(index, name) if aliases else index.show(name)
     describe_named = _describe_index if name is None else _describe_values
@@ -58,6 +73,7 @@ def show_index(
 @options.flag(
     "--raw", "Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded."
 )
+@options.text("--types TYPES", "Only entities of these types: person,place.", "types")
 @options.param("depth=2")
 @options.reranker
 @options.where
@@ -74,6 +90,7 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     query: str | None,
     method: str,
     raw: bool,
+    types: str | None,
     given: Sequence[str],
     reranker: str | None,
     filters: Sequence[str],
@@ -91,6 +108,9 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 
     if query is None and given:
         raise InputError("--param sets a method, and there is none without --query")
+    if query is not None and types is not None:
+        raise InputError("--types is of a whole graph: leave --query out")
+    wanted = [each.strip() for each in (types or "").split(",") if each.strip()]
     parameters = {} if query is None else options.parse_parameters(method, given)
     with opener(folder, **paid.choose_models(reranker)) as index:
         written = target(file, whole=query is None)
@@ -98,7 +118,14 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
         # before anything is paid for
         check_triples(index.snapshot(where), written, whole=query is None)
         exported = index.export(
-            file, query=query, method=method, where=where, budget=paid.budget, raw=raw, **parameters
+            file,
+            query=query,
+            method=method,
+            where=where,
+            budget=paid.budget,
+            raw=raw,
+            types=wanted,
+            **parameters,
         )
     nodes = format_count(exported.n_nodes, "node")
     edges = format_count(exported.n_edges, "edge")
@@ -298,6 +325,20 @@ _ORDERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "title": lambda row: (row["title"], row["id"]),
     "size": lambda row: (-row["characters"], row["id"]),
 }
+
+
+def _describe_vocabulary(entries: Mapping[str, VocabularyEntry]) -> Iterator[str]:
+    rows = [
+        (
+            one_line(entry.name or key),
+            one_line(entry.type),
+            f"stands for {one_line(entry.target)}" if entry.target else "",
+            "kept apart" if entry.apart else "",
+            "of a list" if entry.listed else "by hand",
+        )
+        for key, entry in entries.items()
+    ]
+    yield align(rows) if rows else "Nothing was said of entities: 'clew edit NAME' does so."
 
 
 def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:

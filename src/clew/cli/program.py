@@ -118,11 +118,11 @@ HEADINGS: Mapping[str, str] = {
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
-    "gleanings again methods probe",
+    "gleanings again methods probe vocabulary",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
     "How it is searched": "ask query method names chunks given grids reranker filters as_of "
-    "name_weight",
+    "name_weight dated",
     "How it is answered": "context_tokens anyway history proof reader answers answer_llm "
     "answer_tokens",
     "How it is scored": "ks judge judged peers metrics",
@@ -130,7 +130,8 @@ HEADINGS: Mapping[str, str] = {
     "How the LLM replies": "temperature top_p seed prompts keep_prompts",
     "Address": "host port hosts proxies root_path",
     "Work at one time": "processes threads workers stop_jobs concurrency",
-    "Output": "raw rows runs contexts reports plot as_json log_format quiet verbose log",
+    "What is said of it": "rename type_ target parted apart together",
+    "Output": "raw types rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"
 _OF_STAGES = {"search": "How it is searched", "answer": "How it is answered"}

@@ -294,11 +294,14 @@ class _BaseServedIndex(_Operated, Generic[C]):
     entities = _of_index(operations.find_entities)
     entity = _of_index(operations.read_entity)
     themes = _of_index(operations.read_themes)
+    changes = _of_index(operations.read_changes)
     graph = _of_index(operations.read_graph)
     question_graph = _of_index(operations.draw_question)
     aliases = _of_index(operations.read_aliases)
     merge = _of_index(operations.merge_names)
     unmerge = _of_index(operations.unmerge_name)
+    vocabulary = _of_index(operations.read_vocabulary)
+    edit = _of_index(operations.edit_entity)
 
     def __init__(self, client: C, name: str) -> None:
         self.client = client

@@ -16,7 +16,7 @@ from clew.client.requests import ClientRequest, Pause, make_error
 from clew.client.uploads import collect_upload
 from clew.errors import InputError
 from clew.filters import Filter
-from clew.types import Answer, Classified, Document, Evidence, Plan, Scalar, Theme
+from clew.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme
 from clew.wire.about import AboutServer, MethodView, SpentLine
 from clew.wire.graphs import DrawnIndex, DrawnThread
 from clew.wire.indexes import (
@@ -29,6 +29,7 @@ from clew.wire.indexes import (
     IndexLine,
     IndexView,
     Listed,
+    VocabularyView,
 )
 from clew.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
 from clew.wire.proofs import Proof, Verified
@@ -415,9 +416,15 @@ def read_row(at: str, /, name: str) -> Operation[dict[str, Any]]:
     return _get(f"{at}/rows/{_quote_name(name)}", dict[str, Any])
 
 
-def find_entities(at: str, /, find: str = "") -> Operation[list[EntityLine]]:
-    """Return the entities whose names hold `find`, those of most texts first."""
-    return _list_all(f"{at}/entities", EntityLine, find=find)
+def find_entities(
+    at: str,
+    /,
+    find: str = "",
+    *,
+    type: str = "",  # noqa: A002 -- as the server calls it
+) -> Operation[list[EntityLine]]:
+    """Return the entities of a type whose names hold `find`, those of most texts first."""
+    return _list_all(f"{at}/entities", EntityLine, find=find, type=type)
 
 
 def read_entity(
@@ -436,6 +443,21 @@ def read_themes(
     Level 0 has the widest.
     """
     return _list_all(f"{at}/themes", Theme, level=level, parent=parent, where=where)
+
+
+def read_changes(
+    at: str,
+    /,
+    since: int | str = "",
+    until: int | str = "",
+    *,
+    dated: bool = False,
+    where: str = "",
+    limit: int = 1_000,
+) -> Operation[Changes]:
+    """Return what came, went and says something else between two states, as `Index.changes`."""
+    query = {"since": since, "until": until, "dated": str(dated).lower()}
+    return _get(f"{at}/changes", Changes, **query, where=where, limit=limit)
 
 
 def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:
@@ -467,6 +489,25 @@ def merge_names(at: str, /, name: str, into: str) -> Operation[AliasView]:
 def unmerge_name(at: str, /, name: str) -> Operation[AliasView]:
     """Let a name stand for itself again."""
     return _send("DELETE", f"{at}/aliases", AliasView, query={"name": name})
+
+
+def read_vocabulary(at: str, /) -> Operation[VocabularyView]:
+    """Return what was said of entities by hand or by a list."""
+    return _get(f"{at}/vocabulary", VocabularyView)
+
+
+def edit_entity(
+    at: str,
+    /,
+    name: str,
+    *,
+    rename: str | None = None,
+    type: str | None = None,  # noqa: A002 -- as `Index.edit` calls it
+    apart: bool | None = None,
+) -> Operation[VocabularyView]:
+    """Say of an entity what no text says, as `Index.edit` does."""
+    body = {"entity": name, "name": rename, "type": type, "apart": apart}
+    return _send("POST", f"{at}/vocabulary", VocabularyView, body=body)
 
 
 def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import DamagedIndex
+from clew.errors import DamagedIndex, InputError
 from clew.generation import assemble
 from clew.generation.cached import ArrayLoader, VerifiedArrays
 from clew.generation.cut import Cutter
@@ -38,6 +38,7 @@ _SIZES = "lookup.sizes"  # how many documents and extractions were stored
 _LOOKUP = "lookup.entity.first"  # which one has that edits can be found of
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
 _MOST_EDITED = 500  # documents that came or went
+_SMALL = 2_000  # chunks, the removed ones among them
 _EDITED_SHARE = 50  # or this part of all that there are
 
 
@@ -58,6 +59,33 @@ def open_snapshot(store: Store) -> Snapshot:
     except BaseException:
         view.close()
         raise
+
+
+def open_former(store: Store, generation: int) -> Snapshot:
+    """Return the documents of an earlier generation as they were then, cut and tagged as then.
+
+    Aliases are those of now, and extractions those that are kept. Raises InputError for one that
+    is not there, or whose replaced texts are erased.
+    """
+    view = store.view()
+    try:
+        _check_remembered(view, generation)
+        rows = np.asarray([row for _, row in view.documents_at(generation)], dtype=np.int64)
+        return replace(_build_some(store, view, rows), generation=generation)
+    except BaseException:
+        view.close()
+        raise
+
+
+def _check_remembered(view: View, generation: int) -> None:
+    if generation > view.generation:
+        raise InputError(f"there is no generation {generation}: the newest is {view.generation}")
+    if generation < view.remembered:
+        raise InputError(
+            f"what generation {generation} had is erased or was not noted: the earliest that can be"
+            f" compared is {view.remembered}; for what was before restore a backup, and name its"
+            f" folder in place of the generation"
+        )
 
 
 def _open_assembly(store: Store, view: View) -> Assembly:
@@ -149,11 +177,17 @@ def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.i
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """
-    rows = whole.stored["document"][documents]
+    return _build_some(store, view, whole.stored["document"][documents])
+
+
+def _build_some(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
+    """Return the snapshot of stored documents, in the order of their ids."""
     assembly = _assemble_documents(view, rows)
     recall = ArrayLoader(store.cache, view, assembly.stored, whole=False)
     some = build_snapshot(Parts(assembly, view, _restrict_aliases(view, rows)), recall=recall)
-    return replace(some, cutter=Cutter(view, assembly))
+    return replace(
+        some, among=partial(_restrict, store, view, assembly), cutter=Cutter(view, assembly)
+    )
 
 
 def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:
@@ -203,6 +237,19 @@ def compact(store: Store) -> None:
     with closing(store.view()) as view:
         live = compaction.compact_segments(view.segments, _live_documents(view))
     store.rewrite(live)  # with no reader of ours, who would keep dead text on disk
+
+
+def is_worth_compacting(store: Store, share: float) -> bool:
+    """Say whether more than a share of an index is dead or outside its largest segment.
+
+    A small index keeps what was removed and replaced: it costs little, and can be compared.
+    """
+    if wasted_share(store) <= share:
+        return False
+    with closing(store.view()) as view:
+        n_chunks = StoredColumns(view.segments).size("chunk")
+        is_whole = len(view.live_documents()) == view.count("document")
+    return is_whole or n_chunks > _SMALL
 
 
 def wasted_share(store: Store) -> float:

@@ -25,7 +25,7 @@ from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
 from clew.text.names import strip_title
 from clew.text.patterns import format_range, parse_range
-from clew.types import Document
+from clew.types import Document, VocabularyEntry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -66,6 +66,11 @@ class Parts:
         """Which entity key stands for which other one."""
         some = self.some_aliases
         return resolve_aliases(self.view.aliases()) if some is None else some
+
+    @cached_property
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        """What was said of entities by hand or by a list."""
+        return self.view.vocabulary()
 
     @property
     def dimension(self) -> int:
@@ -454,7 +459,11 @@ class _Entities(_Keyed):
         return [other if row < 0 else row for row, other in zip(own, others, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        """Return entities as they were first written: in a unit, an extraction, or a title."""
+        """Return entities by the names that were given to them, else as they were first written.
+
+        That is in a unit, an extraction, or a title.
+        """
+        given = {key: entry.name for key, entry in self._parts.vocabulary.items() if entry.name}
         names: list[str] = []
         for first in range(0, len(rows), _AT_ONCE):
             some = rows[first : first + _AT_ONCE]
@@ -464,7 +473,10 @@ class _Entities(_Keyed):
                 next(documents).text[place[1]] if place else self._find_name(row)
                 for row, place in zip(some, places, strict=True)
             ]
-        return names
+        if not given:
+            return names
+        pairs = zip(self.ids(rows), names, strict=True)
+        return [given.get(key, name) for key, name in pairs]
 
     def _find_mention(self, row: int) -> tuple[int, slice] | None:
         """Return the document of the sentence that has an entity first, and where; or None."""
@@ -630,6 +642,7 @@ def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
         layers=layers,
         links=links,
         recipe=parts.view.recipe,
+        vocabulary=parts.vocabulary,
         generation=parts.view.generation,
         recall=recall,
         close=parts.view.close,

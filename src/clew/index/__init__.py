@@ -299,7 +299,7 @@ def finish_index(
     question that asks for them.
     """
     if compact is None:
-        compact = generation.wasted_share(store) > _COMPACT_ABOVE
+        compact = generation.is_worth_compacting(store, _COMPACT_ABOVE)
     if compact:
         generation.compact(store)
     there = () if compact else store.cache.names()

@@ -184,8 +184,8 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
             without_triples = _find_without_triples(damage, ids, ids)
         damage = None  # Windows moves no files that are mapped
         _commit_texts(texts, new, models, meter)
-        if salvaged.aliases:
-            new.set_aliases(salvaged.aliases)
+        if salvaged.vocabulary:
+            new.set_vocabulary(salvaged.vocabulary)
     store.close()
     replace_files(folder, place)
     return Repaired(

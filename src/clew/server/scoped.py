@@ -1,6 +1,6 @@
 """An index as one caller sees it; every route goes through this class."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,17 @@ from clew.server import files, request_records
 from clew.server.scoped_questions import Scoped, hide_sources
 from clew.shards.shard import GenerationChanged, reply_to_bytes
 from clew.text.keys import name_key
-from clew.types import Classified, Document, Evidence, Plan, Theme
+from clew.text.periods import parse_period
+from clew.types import (
+    Changes,
+    Classified,
+    Document,
+    Evidence,
+    IndexState,
+    Plan,
+    Theme,
+    VocabularyEntry,
+)
 from clew.views import browse, describe, index_graph
 from clew.views.themes import page_themes
 from clew.wire.graphs import DrawnIndex
@@ -181,16 +191,24 @@ class ScopedIndex(Scoped):
         """Return the graph of the entities of most texts."""
         return index_graph.draw_index(self.snapshot(), limit)
 
-    def entities(self, find: str, *, offset: int, limit: int) -> Listed[EntityLine]:
+    def entities(
+        self,
+        find: str,
+        type: str = "",  # noqa: A002 -- as in a request
+        *,
+        offset: int,
+        limit: int,
+    ) -> Listed[EntityLine]:
         """Return some of the entities that are found, those of most texts first."""
         seen = self.snapshot()
-        rows = browse.find_entities(seen, find)
+        rows = browse.find_entities(seen, find, type)
         lines = browse.view_entity_lines(seen, rows[offset : offset + limit])
         return Listed(items=lines, total=len(rows))
 
     def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
         """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
-        return browse.view_entity(self.snapshot(), name, offset=offset, limit=limit)
+        view = browse.view_entity(self.snapshot(), name, offset=offset, limit=limit)
+        return replace(view, entry=VocabularyEntry()) if self.is_bound else view
 
     def themes(
         self, level: int = 0, *, parent: str = "", where: str = "", offset: int = 0, limit: int
@@ -206,6 +224,51 @@ class ScopedIndex(Scoped):
         hidden = (replace(each, sentences=hide_sources(each.sentences)) for each in listed.items)
         return replace(listed, items=tuple(hidden))
 
+    def changes(
+        self, *, since: str, until: str, dated: bool = False, where: str = "", limit: int
+    ) -> Changes:
+        """Do as `Index.changes` does, of two states of this index.
+
+        Of a part of the index these are named by dates: generations tell of others' writes.
+        """
+        self.snapshot()  # where nothing may be seen, no filter is named
+        for text in filter(None, (since, until)):
+            if not text.isdecimal() and parse_period(text) is None:
+                raise InputError(f"{text!r:.100} is neither a generation nor a date: name one")
+        if self.is_bound and parse_period(since) is None:
+            raise InputError("your key sees a part of this index: compare it since a date")
+        wanted = self.narrow_filter(where)
+        with self._compute():
+            try:
+                found = self.index.changes(
+                    since or None, until or None, dated=dated, where=wanted, most=limit
+                )
+            except InputError:
+                if not self.is_bound:
+                    raise
+                raise InputError("what there was then is erased: name a later date") from None
+        if self.caller.may("admin"):
+            return found
+        before, after = (self._hide_state(each, where) for each in (found.before, found.after))
+        return replace(
+            found,
+            before=before,
+            after=after,
+            documents=tuple(
+                replace(each, came=hide_sources(each.came), went=hide_sources(each.went))
+                for each in found.documents
+            ),
+            values=tuple(
+                replace(each, before=old, after=new)
+                for each in found.values
+                for old, new in [hide_sources((each.before, each.after))]
+            ),
+        )
+
+    def _hide_state(self, state: IndexState, where: str) -> IndexState:
+        shown = replace(state, index=self.name, where=where)
+        return replace(shown, generation=0, written="") if self.is_bound else shown
+
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.
 
@@ -215,6 +278,18 @@ class ScopedIndex(Scoped):
         if not self.is_bound:
             return self.index.aliases()
         return describe.describe_aliases({}, self.snapshot())
+
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        """Return what was said of entities; of a part of the index nothing, as with `aliases`."""
+        self.snapshot()  # a key that sees nothing is told so
+        return {} if self.is_bound else self.index.vocabulary()
+
+    def edit(self, name: str, **said: Any) -> None:  # noqa: ANN401 -- as `Index.edit` takes them
+        """Do as `Index.edit` does. Raises a refusal, 404, for a name that no entity has."""
+        self.caller.check("write")
+        browse.find_entity(self.snapshot(), name)
+        with self.writer() as index:
+            index.edit(name, **said)
 
     def merge(self, name: str, into: str) -> None:
         """Let a name stand for another one, as `Index.merge` does.

@@ -21,7 +21,7 @@ from clew.shards.exchange import Taken, count_entities
 from clew.shards.whole import CorpusTotals
 from clew.snapshot.layers import Totals
 from clew.store import schema
-from clew.types import Document, Scalar
+from clew.types import Document, Scalar, VocabularyEntry
 
 
 @dataclass
@@ -35,6 +35,7 @@ class _View:
     targets: Mapping[str, str]
     generation: int = 0
     numbering: int = 0
+    remembered: int = 0
 
     def live_documents(self) -> Sequence[tuple[str, int]]:
         return sorted((document.id, row) for row, document in enumerate(self.stored))
@@ -56,6 +57,15 @@ class _View:
 
     def aliases(self) -> Mapping[str, str]:
         return self.targets
+
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        return {}
+
+    def list_times(self) -> Mapping[int, str]:
+        return {}
+
+    def documents_at(self, generation: int) -> Sequence[tuple[str, int]]:  # noqa: ARG002 -- has one
+        return self.live_documents()
 
     def touched(self, since: int, first: int) -> None:  # noqa: ARG002 -- nothing is edited
         return None

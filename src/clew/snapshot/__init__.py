@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from clew.derived import CachedArrays, Derived
 from clew.errors import MissingLayer
 from clew.runtime.once import Once
-from clew.types import GRAPH, IMPORTED, Document, Scalar, title_heads
+from clew.types import GRAPH, IMPORTED, Document, Scalar, VocabularyEntry, title_heads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,8 @@ class Snapshot:
     layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term", "triple", ...
     links: Mapping[tuple[str, str], Link]  # (n_a, n_b), weights > 0
     recipe: Mapping[str, Scalar] = field(default_factory=dict)
+    # What was said of entities by hand or by a list, by their keys.
+    vocabulary: Mapping[str, VocabularyEntry] = field(default_factory=dict)
     generation: int = 0
     # Gives cached arrays from disk, or computed and then cached there; None without a store.
     recall: Callable[[Snapshot, CachedArrays, Mapping[str, Any]], Arrays] | None = None

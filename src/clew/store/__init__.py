@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.snapshot.batch import Batch
-from clew.types import Document, Scalar
+from clew.types import Document, Scalar, VocabularyEntry
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,6 +65,17 @@ class View(Protocol):
 
     def aliases(self) -> Mapping[str, str]:
         """Return which entity key stands for which other key."""
+
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        """Return what was said of entity keys by hand or by a list."""
+
+    remembered: int  # the generation since which it is known what documents there were
+
+    def list_times(self) -> Mapping[int, str]:
+        """Return when each generation was written, ISO 8601 in UTC, as far as that is known."""
+
+    def documents_at(self, generation: int) -> Sequence[tuple[str, int]]:
+        """Return the ids and rows of the documents of a generation since `remembered`, by id."""
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
         """Return the documents that a generation's followers removed, then those they gave a place.
@@ -154,6 +165,12 @@ class Store(Protocol):
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
         """Make keys aliases of others, or of nothing (None); return the new generation."""
+
+    def vocabulary(self) -> Mapping[str, VocabularyEntry]:
+        """Return what was said of entity keys by hand or by a list."""
+
+    def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> int:
+        """Replace what is said of some keys, an empty entry by nothing; return the generation."""
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
         """Restore removed documents whose id and hash match; return their ids."""

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from typing import Any
 from zlib import crc32
 
 from clew.errors import DamagedIndex, NotAnIndex
 from clew.store import Touched
-from clew.types import Apparatus, Document, Heading, Scalar
+from clew.types import Apparatus, Document, Heading, Scalar, VocabularyEntry
 
-FORMAT = 8
+FORMAT = 9
+_BEFORE = 8  # without a history, and with aliases alone; a writer makes the present one of it
 
 SCHEMA = (
     "meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -32,12 +34,17 @@ SCHEMA = (
     "term (row INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
     """work (kind TEXT NOT NULL, chunk INTEGER NOT NULL, pack INTEGER NOT NULL,
         PRIMARY KEY (kind, chunk)) WITHOUT ROWID""",
-    "alias (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID",
+    """alias (key TEXT PRIMARY KEY, target TEXT NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
+        apart INTEGER NOT NULL, listed INTEGER NOT NULL) WITHOUT ROWID""",
     # What each generation removed or brought back; -1 for anything else but what it added.
     """touched (generation INTEGER NOT NULL, document INTEGER NOT NULL,
         PRIMARY KEY (generation, document)) WITHOUT ROWID""",
+    # What each generation did to documents; of -1 it has the time when it was written.
+    """history (generation INTEGER NOT NULL, document INTEGER NOT NULL, change TEXT NOT NULL,
+        PRIMARY KEY (generation, document)) WITHOUT ROWID""",
 )
 _ELSE = -1
+_ADDED, _REMOVED, _RESTORED, _RENAMED = "added", "removed", "restored", "id:"  # and the old id
 _LISTS = ("metadata", "headings", "pages", "apparatus")  # columns of JSON
 _EMPTY: dict[str, Any] = {"{}": {}, "[]": ()}  # what most of these have
 COLUMNS = ("id", "text", "title", "source", "body_start", *_LISTS)
@@ -96,10 +103,28 @@ class Catalogue(ABC):
 
     def check_format(self, shown: object) -> None:
         """Raise NotAnIndex where the index, which is called `shown`, is of an unknown format."""
-        if (version := self.meta("format")) != FORMAT:
+        if (version := self.meta("format")) not in (_BEFORE, FORMAT):
             raise NotAnIndex(
-                f"{shown} has index format {version}, this version reads {FORMAT}: index again"
+                f"{shown} has index format {version}, this version reads {_BEFORE} and {FORMAT}:"
+                f" index again"
             )
+
+    def upgrade(self, convert: Callable[[str], str] = str) -> None:
+        """Make an index of the format before one of the present, for its one writer.
+
+        `convert` makes of a table's definition what the engine takes.
+        """
+        if self.meta("format") == FORMAT:
+            return
+        with self.transaction():
+            aliases = self._select("SELECT key, target FROM alias ORDER BY key")
+            self._select("DROP TABLE alias")
+            for table in SCHEMA:
+                if table.startswith(("alias ", "history ")):
+                    self._select(f"CREATE TABLE {convert(table)}")
+            self._insert("alias", [(key, target, "", "", 0, 0) for key, target in aliases])
+            self.set_meta("remembered", self.meta("generation"))
+            self.set_meta("format", FORMAT)
 
     def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
         """Return the JSON value under `name`, or None."""
@@ -148,6 +173,7 @@ class Catalogue(ABC):
             plain = row, d.id, 1, content, d.title, d.source, d.body_start
             rows.append((*plain, *lists, crc32(d.text.encode()), d.text))
         self._insert("document", rows)
+        self._record((row[0], _ADDED) for row in rows)
 
     def kill(self, ids: Sequence[str]) -> list[str]:
         """Mark live documents as removed; return the ids that were live."""
@@ -156,7 +182,46 @@ class Catalogue(ABC):
         self._run_many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
         if gone:
             self._touch(rows.values())
+            self._record((row, _REMOVED) for row in rows.values())
         return gone
+
+    def _record(self, changes: Iterable[tuple[int, str]]) -> None:
+        """Note what the next generation does to documents, by their rows."""
+        generation = int(self.meta("generation")) + 1
+        new = "INSERT INTO history VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._run_many(new, [(generation, row, change) for row, change in changes])
+
+    def record_time(self) -> None:
+        """Note when the next generation is written: now."""
+        self._record([(_ELSE, datetime.now(UTC).isoformat(timespec="seconds"))])
+
+    def list_times(self) -> dict[int, str]:
+        """Return when each generation was written, as far as that is known."""
+        if self.meta("format") != FORMAT:
+            return {}
+        times = "SELECT generation, change FROM history WHERE document = ? ORDER BY generation"
+        return dict(self._select(times, (_ELSE,)))
+
+    @property
+    def remembered(self) -> int:
+        """The generation since which it is known what documents there were."""
+        known = self.meta("remembered") or 0
+        return int(known if self.meta("format") == FORMAT else self.meta("generation"))
+
+    def documents_at(self, generation: int) -> list[tuple[str, int]]:
+        """Return the ids and rows of the documents of a generation since `remembered`, by id."""
+        ids = {row: i for i, row in self.live_documents()}
+        if generation == int(self.meta("generation")):
+            return self.live_documents()
+        later = "SELECT document, change FROM history WHERE document >= 0 AND generation > ?"
+        for row, change in self._select(f"{later} ORDER BY generation DESC", (generation,)):
+            if change in (_ADDED, _RESTORED):
+                ids.pop(row, None)
+            elif change == _REMOVED:
+                [(ids[row],)] = self._select("SELECT id FROM document WHERE row = ?", (row,))
+            else:
+                ids[row] = change.removeprefix(_RENAMED)
+        return sorted((i, row) for row, i in ids.items())
 
     def _touch(self, rows: Iterable[int] = (_ELSE,)) -> None:
         """Note that the next generation removes documents, or changes something else."""
@@ -210,6 +275,7 @@ class Catalogue(ABC):
         self.kill([document_id])
         self._select("UPDATE document SET live = 1 WHERE row = ?", rows[0][:1])
         self._touch(rows[0][:1])
+        self._record([(rows[0][0], _RESTORED)])
         return True
 
     def rename(self, document_id: str, new: Document) -> bool:
@@ -222,6 +288,7 @@ class Catalogue(ABC):
             (new.id, new.source, live[document_id]),
         )
         self._touch([live[document_id]])
+        self._record([(live[document_id], f"{_RENAMED}{document_id}")])
         return True
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
@@ -316,25 +383,53 @@ class Catalogue(ABC):
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
     def aliases(self) -> dict[str, str]:
-        return dict(self._select("SELECT key, target FROM alias ORDER BY key"))
+        return dict(self._select("SELECT key, target FROM alias WHERE target <> '' ORDER BY key"))
 
-    def set_alias(self, key: str, target: str | None) -> None:
-        if target is None:
-            self._select("DELETE FROM alias WHERE key = ?", (key,))
-        else:
-            new = f"INSERT INTO alias VALUES (?, ?) {_replacing('key', 'target')}"
-            self._select(new, (key, target))
-        self._touch()
+    def vocabulary(self) -> dict[str, VocabularyEntry]:
+        if self.meta("format") != FORMAT:
+            return {key: VocabularyEntry(target=target) for key, target in self.aliases().items()}
+        columns = "key, target, name, type, apart, listed"
+        return {
+            key: VocabularyEntry(target, name, type_, apart=bool(apart), listed=bool(listed))
+            for key, target, name, type_, apart, listed in self._select(
+                f"SELECT {columns} FROM alias ORDER BY key"
+            )
+        }
+
+    def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> None:
+        """Replace what is said of some entity keys; an empty entry says nothing."""
+        before = self.aliases()
+        self._run_many("DELETE FROM alias WHERE key = ?", [(key,) for key in entries])
+        rows = [
+            (key, *texts, int(apart), int(listed))
+            for key, (*texts, apart, listed) in (
+                (key, astuple(entry)) for key, entry in entries.items() if entry
+            )
+        ]
+        self._insert("alias", rows)
+        if any(before.get(key, "") != entry.target for key, entry in entries.items()):
+            self._touch()
 
     def replace_all(
         self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
     ) -> None:
         """Keep these rows only, numbered anew in the given order; no segment, no name vector."""
         self._select("DELETE FROM segment")
+        self._forget_erased()
+        if list(documents) != list(range(self.count("document"))):
+            self._number_anew("history", "document", documents)
         self._select("UPDATE entity SET named = 0")
         for table, rows in (("document", documents), ("entity", entities), ("term", terms)):
             if list(rows) != list(range(self.count(table))):
                 self._number_anew(table, "row", rows)
+
+    def _forget_erased(self) -> None:
+        """Forget what there was of documents that are removed, and remember that it was so."""
+        erased = "document IN (SELECT row FROM document WHERE live = 0)"
+        removed = f"SELECT max(generation) FROM history WHERE change = ? AND {erased}"
+        [(last,)] = self._select(removed, (_REMOVED,))
+        self.set_meta("remembered", max(self.remembered, last or 0))
+        self._select(f"DELETE FROM history WHERE {erased}")
 
     def replace_work(self, chunks: Sequence[int]) -> None:
         """Renumber the chunks of pending work, and drop those that are gone."""
@@ -344,11 +439,12 @@ class Catalogue(ABC):
         """Keep the rows of a table with some numbers in a column, numbered by their order here."""
         self._select("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
         self._insert("place", [(int(old), new) for new, old in enumerate(numbers)])
-        self._select(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT old FROM place)")
-        # Two steps, since a new number may still be another row's old one.
+        gone = f"{column} >= 0 AND {column} NOT IN (SELECT old FROM place)"
+        self._select(f"DELETE FROM {table} WHERE {gone}")
+        # Two steps, since a new number may still be another row's old one; -1 is no row's.
         new = f"(SELECT new FROM place WHERE old = {column})"
-        self._select(f"UPDATE {table} SET {column} = -1 - {new}")
-        self._select(f"UPDATE {table} SET {column} = -1 - {column}")
+        self._select(f"UPDATE {table} SET {column} = -2 - {new} WHERE {column} >= 0")
+        self._select(f"UPDATE {table} SET {column} = -2 - {column} WHERE {column} < -1")
         self._select("DROP TABLE place")
 
 

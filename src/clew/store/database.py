@@ -20,7 +20,7 @@ from clew.runtime import sqlite
 from clew.runtime.private import open_file
 from clew.store import sharded
 from clew.store.catalogue import SCHEMA, Catalogue
-from clew.types import KINDS, Document, Scalar
+from clew.types import KINDS, Document, Scalar, VocabularyEntry
 
 FILE = "index.sqlite"
 NEWEST = "generation.json"  # beside the database: the newest generation that was committed
@@ -29,6 +29,7 @@ LOCK = "writer.lock"
 _COPY = "copy the whole folder, while nobody writes to it"
 _NOT_NOTES = (
     "format", "generation", "numbering", "recipe", "next_segment", "compacted", "forgotten",
+    "remembered",
 )  # fmt: skip
 _MOST_ROWS = 1 << 40
 _BUSY_S = 30.0  # how long a transaction waits for another process
@@ -43,7 +44,7 @@ class SalvagedRows:
     documents: Mapping[int, tuple[Document, str]]  # live ones with their hashes, by stored row
     lost: Sequence[str]  # ids of documents whose texts cannot be read, as far as known
     notes: Mapping[str, Any]
-    aliases: Mapping[str, str]
+    vocabulary: Mapping[str, VocabularyEntry]
     # By kind, the pack of each chunk that was considered; None where not all can be read.
     work: Mapping[str, Mapping[int, int]] | None
 
@@ -248,7 +249,11 @@ class Database(Catalogue):
         work: dict[str, dict[int, int]] | None = None
         with suppress(DamagedIndex):
             work = {kind: self.work(kind) for kind in KINDS}
-        aliases: dict[str, str] = dict(self._read_table("alias", "key"))
+        vocabulary = {
+            key: VocabularyEntry(*texts, *map(bool, marks))
+            for key, *fields in self._read_table("alias", "key")
+            for texts, marks in [(fields[:3], fields[3:])]
+        }
         documents, unread, lost = {}, [], []
         for row in sorted(rows.keys() | names.keys()):
             document = self._read_sound(row) if row in rows else None
@@ -270,7 +275,7 @@ class Database(Catalogue):
             documents=documents,
             lost=[each for each in dict.fromkeys(lost) if each not in there],
             notes=notes,
-            aliases=aliases,
+            vocabulary=vocabulary,
             work=work,
         )
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clew.errors import DamagedIndex
@@ -18,7 +19,7 @@ from clew.runtime.closing import Closing
 from clew.snapshot.batch import Batch
 from clew.store import schema, segments
 from clew.store.catalogue import Catalogue, Segment
-from clew.types import KINDS, Document, Scalar
+from clew.types import KINDS, Document, Scalar, VocabularyEntry
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +50,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._seen_by_readers = for_readers
         self.recipe: Mapping[str, Scalar] = dict(catalogue.meta("recipe"))
         self.aliases = catalogue.aliases
+        self.vocabulary = catalogue.vocabulary
         self.hashes = catalogue.hashes
         self.work = catalogue.work
 
@@ -173,9 +175,18 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             self._catalogue.set_work(kind, packs)
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
+        entries = self.vocabulary()
+        empty = VocabularyEntry()
+        return self.set_vocabulary(
+            {
+                key: replace(entries.get(key, empty), target=target or "")
+                for key, target in targets.items()
+            }
+        )
+
+    def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> int:
         with self._transaction():
-            for key, target in targets.items():
-                self._catalogue.set_alias(key, target)
+            self._catalogue.set_vocabulary(entries)
             return self._advance()
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
@@ -216,6 +227,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     def _advance(self) -> int:
         generation = int(self._catalogue.meta("generation")) + 1
+        self._catalogue.record_time()
         self._catalogue.set_meta("generation", generation)
         return generation
 
@@ -278,5 +290,9 @@ class GenerationView:
         self.rows = catalogue.rows
         self.count = catalogue.count
         self.aliases = catalogue.aliases
+        self.vocabulary = catalogue.vocabulary
+        self.remembered = catalogue.remembered
+        self.list_times = catalogue.list_times
+        self.documents_at = catalogue.documents_at
         self.touched = catalogue.touched_documents
         self.close = catalogue.close

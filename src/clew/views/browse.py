@@ -18,9 +18,10 @@ from clew.display.shown import make_view
 from clew.errors import InputError
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
+from clew.steps.entity_types import find_entry, find_types
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
-from clew.types import ENTITY_TYPES, Document, Value
+from clew.types import Document, Value
 from clew.wire.indexes import (
     ChunkPlace,
     DocumentLine,
@@ -166,23 +167,28 @@ def count_texts(snapshot: Snapshot) -> NDArray[np.int64]:
 RANKED = Derived("the entities that are shown, in their order", _rank_entities)
 
 
-def find_entities(snapshot: Snapshot, find: str) -> list[int]:
-    """Return the rows of entities whose keys contain `find`, most mentioned first."""
+def find_entities(snapshot: Snapshot, find: str, type_: str = "") -> list[int]:
+    """Return the rows of entities whose keys contain `find`, most mentioned first.
+
+    Where a type is given they are of that: the first time those of all of them are looked for.
+    """
     rows: list[int] = snapshot.get(RANKED).tolist()
-    key = name_key(find)
-    if not key:
-        return rows
-    keys = snapshot.layer("entity").ids(rows)
-    return [row for row, each in zip(rows, keys, strict=True) if key in each]
+    if key := name_key(find):
+        keys = snapshot.layer("entity").ids(rows)
+        rows = [row for row, each in zip(rows, keys, strict=True) if key in each]
+    if type_:
+        types = find_types(snapshot, rows)
+        rows = [row for row, each in zip(rows, types, strict=True) if each == type_]
+    return rows
 
 
 def view_entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, ...]:
     """Return entities as they are in a list."""
     layer, counts = snapshot.layer("entity"), count_texts(snapshot)
-    types = layer.columns["type"]
+    columns = layer.ids(rows), layer.texts(rows), find_types(snapshot, rows)
     return tuple(
-        EntityLine(id=key, name=name, type=ENTITY_TYPES[types[row]], n_texts=int(counts[row]))
-        for row, key, name in zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
+        EntityLine(id=key, name=name, type=type_, n_texts=int(counts[row]))
+        for row, key, name, type_ in zip(rows, *columns, strict=True)
     )
 
 
@@ -204,7 +210,8 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
     return EntityView(
         id=layer.ids([row])[0],
         name=layer.texts([row])[0],
-        type=ENTITY_TYPES[layer.columns["type"][row]],
+        type=find_types(snapshot, [row])[0],
+        entry=find_entry(snapshot.vocabulary, layer.ids([row])[0]),
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
         descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MOST_NEAR],

@@ -21,11 +21,12 @@ from clew.index.choose import NOTE, count_waiting
 from clew.layers.aliases import propose_merges
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
+from clew.steps.entity_types import find_types
 from clew.steps.themes import THEME_MARK
 from clew.store import Store
 from clew.text.keys import name_key
 from clew.text.normalize import fold
-from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Usage
+from clew.types import GRAPH, IMPORTED, SOURCES, UNITS, Usage
 from clew.views.themes import find_theme
 
 _MOST = 20  # neighbours shown of one kind
@@ -99,6 +100,8 @@ def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str,
     """
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
+    apart = [key for key, entry in snapshot.vocabulary.items() if entry.apart]
+    rows = np.setdiff1d(rows, layer.rows(apart))
     keys = layer.ids(rows.tolist())
     proposed = []
     for proposal in propose_merges(keys, layer.vectors[rows]) if keys else []:
@@ -295,7 +298,7 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "id": layer.ids([row])[0],
         "name": layer.texts([row])[0],
         "linkable": bool(layer.columns["linkable"][row]),
-        "type": ENTITY_TYPES[layer.columns["type"][row]],
+        "type": find_types(snapshot, [row])[0],
         "title_of": snapshot.layer("document").ids(titled),
         "n_units": len(units),
         "units": [{name: mention[name] for name in shown} for mention in mentions],

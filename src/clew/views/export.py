@@ -13,7 +13,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -28,6 +28,7 @@ from clew.display.visible import escape_unseen
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.runtime.lazy import needs
+from clew.steps.entity_types import find_types
 from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
@@ -35,7 +36,7 @@ from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
 from clew.views import neo4j
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
@@ -178,6 +179,16 @@ def index_graph(snapshot: Snapshot) -> ExportedGraph:
     )
 
 
+def keep_types(graph: ExportedGraph, types: Collection[str]) -> ExportedGraph:
+    """Return the entities of some types, and what joins two of them."""
+    nodes = [row for row in graph.nodes() if row["type"] in types]
+    ids = {row["id"] for row in nodes}
+    edges = [row for row in graph.edges() if {row["source"], row["target"]} <= ids]
+    return replace(
+        graph, n_nodes=len(nodes), n_edges=len(edges), nodes=lambda: nodes, edges=lambda: edges
+    )
+
+
 def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
     """Return the entities that questions can name, and the pairs that stand in one sentence.
 
@@ -236,18 +247,18 @@ def _entities(
     snapshot: Snapshot, entities: Sequence[int], n_chunks: NDArray[np.integer]
 ) -> Iterator[Row]:
     layer, profiles = snapshot.layer("entity"), snapshot.layer("profile")
-    types = layer.columns["type"]
     owners = profiles.columns["entity"]
     order = np.argsort(owners, kind="stable")
     begins = np.searchsorted(owners[order], np.arange(len(layer) + 1))
     for start in range(0, len(entities), _AT_ONCE):
         rows = entities[start : start + _AT_ONCE]
-        for row, key, name in zip(rows, layer.ids(rows), layer.texts(rows), strict=True):
+        columns = layer.ids(rows), layer.texts(rows), find_types(snapshot, rows)
+        for row, key, name, type_ in zip(rows, *columns, strict=True):
             texts = profiles.texts(order[begins[row] : begins[row + 1]].tolist())
             yield {
                 "id": key,
                 "name": name,
-                "type": ENTITY_TYPES[types[row]],
+                "type": type_,
                 "description": " ".join(dict.fromkeys(texts)),
                 "n_chunks": int(n_chunks[row]),
             }

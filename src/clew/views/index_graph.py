@@ -10,7 +10,7 @@ from clew.algo.layout import force_layout
 from clew.derived import Derived
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
-from clew.types import ENTITY_TYPES
+from clew.steps.entity_types import find_types
 from clew.views.browse import RANKED, count_texts
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink
 
@@ -48,11 +48,11 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
     places = force_layout(_make_graph(a, b, weight, len(rows))).tolist()
     layer, n_texts = snapshot.layer("entity"), count_texts(snapshot)[rows].tolist()
     keys, names = layer.ids(rows.tolist()), layer.texts(rows.tolist())
-    types = layer.columns["type"][rows].tolist()
+    types = find_types(snapshot, rows.tolist())
     both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
     return DrawnIndex(
         nodes=tuple(
-            DrawnEntity(id=key, name=name, type=ENTITY_TYPES[kind], n_texts=n, x=x, y=y)
+            DrawnEntity(id=key, name=name, type=kind, n_texts=n, x=x, y=y)
             for key, name, kind, n, (x, y) in zip(keys, names, types, n_texts, places, strict=True)
         ),
         edges=tuple(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from clew.types import Apparatus, Heading, Scalar, Usage, Value
+from clew.types import Apparatus, Heading, Scalar, Usage, Value, VocabularyEntry
 
 T = TypeVar("T")
 
@@ -159,12 +159,20 @@ class EntityView:
     id: str
     name: str
     type: str
+    entry: VocabularyEntry  # what was said of it by hand or by a list
     linkable: bool
     title_of: tuple[str, ...]
     descriptions: tuple[str, ...]
     triples: tuple[StatedTriple, ...]
     neighbours: tuple[NearEntity, ...]
     texts: Listed[EntityText]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VocabularyView:
+    """What was said of entities by hand or by a list, by their keys."""
+
+    entries: Mapping[str, VocabularyEntry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from clew.text.entity_types import TYPE_OF_LABEL
 from clew.text.names import split_title
 from clew.text.normalize import collapse, entity_key
 from clew.text.sentences import sentence_spans
@@ -12,21 +13,8 @@ from clew.types import Described, Extraction, Triple
 
 LONGEST = 100  # characters; a longer "name" is a heading or a clause
 
-TYPES = {  # of `types.ENTITY_TYPES`, by OntoNotes' labels and the rules' own
-    "PERSON": "person",
-    "ORG": "organization",
-    "GPE": "place",
-    "LOC": "place",
-    "FAC": "place",
-    "WORK_OF_ART": "work",
-    "TITLE": "work",
-    "LAW": "work",
-    "EVENT": "event",
-    "PRODUCT": "product",
-    "DATE": "date",
-    "LANGUAGE": "concept",
-    "TERM": "concept",
-}
+# Of `types.ENTITY_TYPES`, by OntoNotes' labels and the rules' own: here a quotation is a work.
+TYPES = {**TYPE_OF_LABEL, "TITLE": "work", "TERM": "concept"}
 
 
 NUMBER = "NUMBER"  # the label of an end that is a figure

@@ -506,6 +506,79 @@ def _cite_sentence(place: Place, index: str, sentence: Step) -> ThemeSentence:
     )
 
 
+class ChangesOf(_Given):
+    """The arguments of `changes`."""
+
+    index: str = Field(
+        default="", description="The index; needed where there are several.", max_length=64
+    )
+    since: str = Field(
+        default="",
+        description="A date such as 2026-11-01, or a generation; by default the last write.",
+        max_length=100,
+    )
+    until: str = Field(
+        default="", description="The same, where the time ends; by default now.", max_length=100
+    )
+    dated: bool = Field(
+        default=False, description="Dates are those of documents, not those of writes."
+    )
+
+
+class ValueChanged(_Reply):
+    """Two sentences that say different values of the same thing."""
+
+    was: str
+    now: str
+    before: str
+    after: ThemeSentence
+
+
+class ChangesFound(_Reply):
+    """What `changes` gives; of long lists the beginning."""
+
+    documents: list[dict[str, Any]]
+    values: list[ValueChanged]
+    entities: list[dict[str, Any]]
+    totals: dict[str, int]
+
+
+def changes(place: Place, given: ChangesOf) -> ChangesFound:
+    """Say what came, went and says something else in an index since a date or between two:
+    documents, values that differ, and entities. Asks no model.
+    """  # noqa: D205 -- a model reads it as one text
+    scoped = place.find_index(given.index)
+    found = scoped.changes(
+        since=given.since, until=given.until, dated=given.dated, limit=_MOST_THEMES
+    )
+    return ChangesFound(
+        documents=[
+            {
+                "id": each.id,
+                "change": each.change,
+                "came": [sentence.text for sentence in each.came],
+                "went": [sentence.text for sentence in each.went],
+            }
+            for each in found.documents
+        ],
+        values=[
+            ValueChanged(
+                was=each.was,
+                now=each.now,
+                before=each.before.text,
+                after=_cite_sentence(place, scoped.name, each.after),
+            )
+            for each in found.values
+        ],
+        entities=[{"name": each.name, "change": each.change} for each in found.entities],
+        totals={
+            "documents": found.n_documents,
+            "values": found.n_values,
+            "entities": found.n_entities,
+        },
+    )
+
+
 class PlanOf(_Given):
     """The arguments of `plan`."""
 
@@ -568,12 +641,13 @@ def _make_tool(call: Callable[[Place, Any], _Reply]) -> McpTool:
 
 
 _CALLED: Sequence[Callable[[Place, Any], _Reply]] = (
-    search, fetch, ask, thread, hop, themes, list_indexes, plan,
+    search, fetch, ask, thread, hop, themes, changes, list_indexes, plan,
 )  # fmt: skip
 TOOLS: Sequence[McpTool] = tuple(map(_make_tool, _CALLED))
 INSTRUCTIONS = (
     "Clew finds the passages of the user's own documents that answer a question, and shows how it"
     " got to them. Use ask for an answer with citations, thread to see how passages hang together,"
     " hop to walk on from a passage by yourself, themes for what the documents say as a whole,"
+    " changes for what is new or says something else,"
     " search and fetch to read. Cite what you use by its url."
 )

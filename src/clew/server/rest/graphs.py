@@ -8,11 +8,18 @@ from pydantic import Field
 from clew.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whole
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.rest.asking import SearchBody, search
-from clew.types import Theme
+from clew.types import Changes, Theme
 from clew.views.index_graph import MOST_NODES
 from clew.views.threads import draw_evidence
 from clew.wire.graphs import DrawnIndex, DrawnThread
-from clew.wire.indexes import AliasView, EntityLine, EntityView, Listed, ProposedAlias
+from clew.wire.indexes import (
+    AliasView,
+    EntityLine,
+    EntityView,
+    Listed,
+    ProposedAlias,
+    VocabularyView,
+)
 
 GRAPH = EndpointGroup("graph")
 _NODES = 1_000  # drawn where nothing is said
@@ -32,9 +39,19 @@ class GraphQuery(QueryParameters):
 
 
 class EntitiesQuery(Part):
-    """A part of the names of the entities that are listed."""
+    """A part of the names of the entities that are listed, and their type."""
 
     find: str = Field("", max_length=1_000, description="a part of a name")
+    type: str = Field("", max_length=40, description="only entities of this type")
+
+
+class EditBody(Body):
+    """What is said of an entity by hand; what is left out stays as it is."""
+
+    entity: str = Field(min_length=1, max_length=1_000)
+    name: str | None = Field(None, max_length=1_000, description='how it is shown; "" as written')
+    type: str | None = Field(None, max_length=40, description='"" as the texts say')
+    apart: bool | None = Field(None, description="never merged by rules, nor proposed for it")
 
 
 class ThemesQuery(Part):
@@ -44,6 +61,24 @@ class ThemesQuery(Part):
     parent: str = Field("", max_length=100, description="instead the parts of this theme, by id")
     where: str = Field(
         "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
+    )
+
+
+class ChangesQuery(QueryParameters):
+    """Which two states of an index are compared."""
+
+    since: str = Field(
+        "", max_length=100, description="a generation or a date; by default the last write"
+    )
+    until: str = Field("", max_length=100, description="a generation or a date; by default now")
+    dated: bool = Field(
+        default=False, description="dates are those of documents, not those of writes"
+    )
+    where: str = Field(
+        "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
+    )
+    limit: Whole = Field(
+        100, ge=1, le=1_000, description="documents, values and entities that are listed"
     )
 
 
@@ -90,6 +125,14 @@ async def themes(call: Call) -> Listed[Theme]:
     )
 
 
+@GRAPH.endpoint("GET", "/indexes/{index}/changes", query=ChangesQuery)
+async def changes(call: Call) -> Changes:
+    """What came, went and says something else between two states of an index."""
+    return await call.run(
+        call.open_named_index().changes, **call.read_query(ChangesQuery).model_dump()
+    )
+
+
 @GRAPH.endpoint("GET", "/indexes/{index}/aliases")
 async def aliases(call: Call) -> AliasView:
     """Names that stand for others, and names that may."""
@@ -115,6 +158,20 @@ async def unmerge(call: Call) -> AliasView:
 def _aliases(values: Mapping[str, Any]) -> AliasView:
     proposed = tuple(ProposedAlias(**each) for each in values["proposed"])
     return AliasView(merged=values["merged"], names=values["names"], proposed=proposed)
+
+
+@GRAPH.endpoint("GET", "/indexes/{index}/vocabulary")
+async def vocabulary(call: Call) -> VocabularyView:
+    """What was said of entities by hand or by a list."""
+    return VocabularyView(entries=await call.run(call.open_named_index().vocabulary))
+
+
+@GRAPH.endpoint("POST", "/indexes/{index}/vocabulary", scope="write", body=EditBody)
+async def edit(call: Call) -> VocabularyView:
+    """Rename or retype an entity, or keep it apart."""
+    body, index = await call.read_body(EditBody), call.open_named_index("write")
+    await call.run(index.edit, body.entity, rename=body.name, type=body.type, apart=body.apart)
+    return VocabularyView(entries=await call.run(index.vocabulary))
 
 
 @GRAPH.endpoint(

@@ -19,6 +19,7 @@ from clew.store.cache import FOLDER, FileCache
 from clew.store.check import Damage, find_cache_damages, find_generation_damages
 from clew.store.postgres.address import IndexAddress
 from clew.store.postgres.catalogue import PostgresCatalogue, object_of
+from clew.store.postgres.connection import convert_table
 from clew.store.postgres.objects import Objects
 from clew.store.segmented import SegmentedStore
 from clew.store.segments import SUFFIX, MissingSegment
@@ -100,6 +101,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
             self._catalogue.take_lease()
             try:
                 self._check_lease()
+                self._catalogue.upgrade(convert_table)
             except StoreError:
                 self._catalogue.give_lease()
                 raise

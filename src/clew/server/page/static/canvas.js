@@ -6,7 +6,7 @@ const REST_MS = 110;
 const SLICE_MS = 7; // of one frame, for drawing anew
 const BATCH = 300; // lines of one stroke
 const MOST_LABELS = 160; // in the picture, of which a quarter is seen
-const COLOURS = { person: "--violet", place: "--blue", organization: "--warm" };
+const COLOURS = { person: "--violet", place: "--blue", organization: "--warm", work: "--leaf", event: "--rose" };
 
 export const coloursOf = Object.entries(COLOURS);
 

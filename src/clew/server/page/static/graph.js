@@ -9,6 +9,7 @@ import { coloursOf, GraphCanvas } from "./canvas.js";
 
 const STEP = 60; // pixels that an arrow key moves
 const TEXTS = 8;
+const TYPES = ["person", "place", "organization", "work", "event", "product", "date", "number", "code", "concept"];
 
 export async function show(main, { parameters, signal, index }) {
   const aliases = parameters.get("tab") === "aliases";
@@ -98,12 +99,44 @@ async function showGraph(body, index, signal, wanted) {
     return [
       h("h2", { dir: "auto" }, entity.name),
       h("p.hint", {}, [entity.type === "other" ? null : entity.type, count(entity.texts.total, "text"), shown ? null : "not among those that are drawn"].filter(Boolean).join(" · ")),
+      may("write") ? editor(entity) : null,
       entity.descriptions.map((each) => h("p", { dir: "auto" }, each)),
       entity.title_of.length ? h("p", {}, "Title of ", entity.title_of.map((id, at) => [at ? ", " : "", h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id }) }, shortened(id, 80))])) : null,
       entity.triples.length ? [h("h3", {}, "Stated"), h("ul.plain", {}, entity.triples.slice(0, 20).map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation} — ${each.object}`)))] : null,
       entity.neighbours.length ? [h("h3", {}, "In the same texts"), h("p", {}, entity.neighbours.slice(0, 24).map((each) => chip(each)))] : null,
       h("h3", {}, "Texts"), list, more,
     ];
+  }
+
+  function editor(entity) {
+    const told = h("div");
+    const known = entity.type === "other" ? "" : entity.type;
+    const name = h("input", { value: entity.name, maxlength: 1000, dir: "auto" });
+    const type = h("input", { value: known, list: "types", maxlength: 40 });
+    const apart = h("input", { type: "checkbox", checked: entity.entry.apart });
+    const into = h("input", { placeholder: "another entity", maxlength: 1000, dir: "auto" });
+    const save = async (event, does, id) => {
+      event.preventDefault();
+      try {
+        await does();
+        await load(Number(size.value));
+        await choose(id);
+      } catch (error) {
+        fill(told, problem(error));
+      }
+    };
+    const edited = () => ({
+      entity: entity.id, apart: apart.checked,
+      ...(name.value.trim() === entity.name ? {} : { name: name.value.trim() }),
+      ...(type.value.trim() === known ? {} : { type: type.value.trim() }),
+    });
+    const other = () => into.value.trim();
+    return h("details.small", {}, h("summary", {}, "Edit"), told,
+      h("form", { onsubmit: (event) => save(event, () => post(indexPath(index, "/vocabulary"), edited()), entity.id) },
+        field("Name", name), field("Type", type), h("datalist", { id: "types" }, TYPES.map((value) => h("option", { value }))),
+        h("label", {}, apart, "Never merge it"), h("div.buttons", {}, h("button.main", {}, "Save"))),
+      h("form", { onsubmit: (event) => save(event, () => post(indexPath(index, "/aliases"), { name: entity.id, into: other() }), other()) },
+        field("Merge into", into), h("div.buttons", {}, h("button", {}, "Merge"))));
   }
 
   function textOf(each) {

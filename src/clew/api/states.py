@@ -1,0 +1,216 @@
+"""Which two states of an index are compared: generations, dates, or another index."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.filters import match, to_filter
+from clew.generation import open_former
+from clew.index import get_rows_hash
+from clew.store import opening
+from clew.text.periods import parse_period
+from clew.types import IndexState
+from clew.views.changes import ComparedState, compare_states
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clew.api.index import Index
+    from clew.filters import Filter
+    from clew.snapshot import Snapshot
+    from clew.store import View
+    from clew.types import Changes
+
+
+def find_changes(
+    opened: Index,
+    since: int | str | Path | None,
+    until: int | str | None,
+    *,
+    dated: bool,
+    where: Filter | None,
+    most: int | None,
+) -> Changes:
+    """Return what changed between two states of an index, as `Index.changes` has it."""
+    if dated:
+        return _compare_dates(opened, since, until, where, most)
+    store = opened._open_store()  # noqa: SLF001 -- the index's own
+    with closing(store.view()) as view:
+        if isinstance(since, Path | str) and _is_place(since):
+            if until is not None:
+                raise InputError("another index is compared with what this one holds now alone")
+            return _compare_with(opened, Path(since), where, most)
+        newest = view.generation
+        last = _find_generation(view, until, is_end=True) if until is not None else newest
+        first = (
+            _find_generation(view, since, is_end=False)
+            if since is not None
+            else _before_last_write(opened, view)
+        )
+        if last < first <= newest:
+            raise InputError(f"{since} is later than {until}: turn them round")
+        sides = [
+            _State(opened.shown, number, open_former(store, number), view.list_times())
+            for number in (first, last)
+        ]
+        ids = [view.documents_at(number) for number in (first, last)]
+    names = {row: name for name, row in ids[0]}
+    both = {row for _, row in ids[1]} & names.keys()
+    renamed = {name: names[row] for name, row in ids[1] if row in both and names[row] != name}
+    looked = [{i for i, (_, row) in enumerate(some) if row not in both} for some in ids]
+    return _compare(sides, looked, [where, where], renamed, most)
+
+
+_MOST_EDITS = 20  # generations that are looked at for the last write
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A generation of an index, and when each one was written."""
+
+    index: str
+    generation: int
+    snapshot: Snapshot
+    times: Mapping[int, str]
+
+
+def _is_place(since: Path | str) -> bool:
+    """Say whether the former state is another index; raise InputError where it is nothing."""
+    text = str(since)
+    if text.isdecimal() or parse_period(text) is not None:
+        return False
+    if not opening.exists(Path(since)):
+        raise InputError(
+            f"{text!r:.200} is no generation, no date such as 2026-11-01 and no index: see 'clew"
+            f" changes --help'"
+        )
+    return True
+
+
+def _find_generation(view: View, named: int | str | Path, *, is_end: bool) -> int:
+    """Return the generation of a number, or the last one that was written before a date.
+
+    Of the end of a comparison the date itself counts, too.
+    """
+    text = str(named)
+    if text.isdecimal():
+        return int(text)
+    period = parse_period(text)
+    if period is None:
+        raise InputError(f"{text!r:.200} is neither a generation nor a date such as 2026-11-01")
+    before = period.end if is_end else period.start
+    written = ((number, parse_period(time)) for number, time in view.list_times().items())
+    earlier = [number for number, at in written if at is not None and at.start < before]
+    return max(earlier, default=0)
+
+
+def _before_last_write(opened: Index, view: View) -> int:
+    """Return the generation before the last write of documents, as far as it was billed."""
+    last, now = view.generation, view.documents_at(view.generation)
+    for _ in range(_MOST_EDITS):  # which change no document
+        if last <= view.remembered or view.documents_at(last - 1) != now:
+            break
+        last -= 1
+    billed = (each.before for each in opened.costs() if each.before < last <= each.generation)
+    return next(billed, max(last - 1, 0))
+
+
+def _compare_dates(
+    opened: Index,
+    since: int | str | Path | None,
+    until: int | str | None,
+    where: Filter | None,
+    most: int | None,
+) -> Changes:
+    """Compare the documents that held at two dates; the second one is by default any time."""
+    if since is None or parse_period(str(since)) is None:
+        raise InputError("dates of documents are compared since a date such as 2024-05-01 or 2024")
+    if until is not None and parse_period(str(until)) is None:
+        raise InputError(f"{until!r:.200} is no date such as 2024-05-01 or 2024")
+    store = opened._open_store()  # noqa: SLF001 -- the index's own
+    snapshot = opened.snapshot()
+    with closing(store.view()) as view:
+        times = view.list_times()
+    conditions = [
+        to_filter(f"valid on {date}") if date is not None else None for date in (since, until)
+    ]
+    rows = [_select_rows(snapshot, each) for each in conditions]
+    looked = [set(rows[0]) - set(rows[1]), set(rows[1]) - set(rows[0])]
+    side = _State(opened.shown, snapshot.generation, snapshot, times)
+    filters = [
+        where if each is None else each if where is None else each & where for each in conditions
+    ]
+    return _compare([side, side], looked, filters, {}, most)
+
+
+def _compare_with(opened: Index, place: Path, where: Filter | None, most: int | None) -> Changes:
+    """Compare another index with what this one holds."""
+    from clew.api.index import open_index
+
+    with open_index(place) as other:
+        sides, hashes = [], []
+        for each in (other, opened):
+            snapshot = each.snapshot()
+            with closing(each._open_store().view()) as view:  # noqa: SLF001 -- the index's own
+                times = view.list_times()
+            sides.append(_State(each.shown, snapshot.generation, snapshot, times))
+            hashes.append({i: get_rows_hash(h) for i, h in each.hashes().items()})
+        looked = [
+            {row for row, i in enumerate(sorted(own)) if others.get(i) != own[i]}
+            for own, others in (hashes, hashes[::-1])
+        ]
+        return _compare(sides, looked, [where, where], {}, most)
+
+
+def _compare(
+    sides: Sequence[_State],
+    looked: Sequence[set[int]],
+    filters: Sequence[Filter | None],
+    renamed: Mapping[str, str],
+    most: int | None,
+) -> Changes:
+    before, after = (
+        _restrict(side, rows, where)
+        for side, rows, where in zip(sides, looked, filters, strict=True)
+    )
+    if before.snapshot is None and after.snapshot is None and filters[1] is not None:
+        _select_rows(sides[1].snapshot, filters[1])  # says what is wrong with the filter
+        raise InputError(f"no document fulfils the filter {str(filters[1])!r:.200}")
+    return compare_states(before, after, renamed, most)
+
+
+def _restrict(side: _State, looked: set[int], where: Filter | None) -> ComparedState:
+    """Return one side of a comparison: of `looked` those documents that fulfil a filter."""
+    snapshot: Snapshot | None = side.snapshot
+    rows = list(range(len(side.snapshot.document_layer)))
+    if where is not None:
+        try:
+            rows = _select_rows(side.snapshot, where)
+        except InputError:  # a field that no document has; the other side may have it
+            rows = []
+    if not rows:
+        snapshot = None
+    elif len(rows) < len(side.snapshot.document_layer) and side.snapshot.among is not None:
+        import numpy as np
+
+        snapshot = side.snapshot.among(np.array(rows))
+    state = IndexState(
+        index=side.index,
+        generation=side.generation,
+        written=side.times.get(side.generation, ""),
+        where="" if where is None else str(where),
+        n_documents=len(rows),
+    )
+    places = [place for place, row in enumerate(rows) if row in looked]
+    return ComparedState(state, snapshot, places)
+
+
+def _select_rows(snapshot: Snapshot, where: Filter | None) -> list[int]:
+    if where is None:
+        return list(range(len(snapshot.document_layer)))
+    rows: list[int] = match.find_rows(snapshot, where).tolist()
+    return rows

@@ -1,0 +1,52 @@
+"""Read a user's own list of entities: names, aliases, types, and what is never merged."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.steps.entity_types import check_type
+from clew.text.keys import name_key
+from clew.types import VocabularyEntry
+
+_COLUMNS = ("name", "aliases", "type", "apart")
+_TRUE, _FALSE = frozenset({"yes", "true", "1", "x"}), frozenset({"", "no", "false", "0"})
+
+
+def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
+    """Return what a CSV file says of entities, by their keys.
+
+    Raises InputError where it cannot be read, lacks the column "name" or has a line that says
+    nothing, or two things of one name.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{path} cannot be read: {why}") from error
+    rows = csv.DictReader(text.splitlines())
+    if "name" not in (rows.fieldnames or ()) or set(rows.fieldnames or ()) - set(_COLUMNS):
+        wanted = ", ".join(_COLUMNS)
+        raise InputError(f"{path} is no vocabulary: its first line names the columns {wanted}")
+    entries: dict[str, VocabularyEntry] = {}
+    for row in rows:
+        line = f"{path}, line {rows.line_num}"
+        name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
+        key = name_key(name)
+        if not any(map(str.isalnum, key)) or None in row or apart not in _TRUE | _FALSE:
+            raise InputError(f"{line}: this is no name with {', '.join(_COLUMNS[1:])}: mend it")
+        type_ = row.get("type") or ""
+        try:
+            type_ = check_type(type_) if type_.strip() else ""
+        except InputError as error:
+            raise InputError(f"{line}: {error}") from error
+        keys = (name_key(each) for each in (row.get("aliases") or "").split(";"))
+        others = [each for each in keys if each not in {"", key}]
+        said = {key: VocabularyEntry("", name, type_, apart in _TRUE, listed=True)}
+        said |= {each: VocabularyEntry(target=key, listed=True) for each in others}
+        twice = next((each for each in said if each in entries), None)
+        if twice is not None:
+            raise InputError(f"{line}: {twice!r:.200} stands in an earlier line, too: name it once")
+        entries |= said
+    return entries

@@ -1,0 +1,155 @@
+"""Of which type entities are: by hand, by extractions, by what a tagger and the texts say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.links import neighbours
+from clew.derived import Derived
+from clew.errors import InputError
+from clew.text.entity_types import (
+    TYPE_OF_LABEL,
+    is_joined,
+    type_in_text,
+    type_in_title,
+    type_of_name,
+)
+from clew.text.keys import name_key
+from clew.types import ENTITY_TYPES, GRAPH, KNOWN_TYPES, SOURCES, Mention, VocabularyEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.snapshot import Snapshot
+
+OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is sure
+_READ = 8  # texts of each entity
+_READ_BY = [SOURCES.index(name) for name in ("llm", "recorded", "imported")]
+_LONGEST = 40  # characters of a type
+_SURE = 0.75  # of the votes, those of one type
+
+
+def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
+    """Return the type of each entity, "other" where none is sure.
+
+    What was said by hand or by a list comes first, then what extractions say mostly, then what its
+    name, the titles of its documents and its first texts say, where three in four of these agree.
+    """
+    types = snapshot.get(_FOUND)
+    missing = [row for row in dict.fromkeys(rows) if row not in types]
+    extracted = snapshot.get(_EXTRACTED)[np.asarray(missing, dtype=np.int64)].tolist()
+    keys = snapshot.layer("entity").ids(missing)
+    for row, key, number in zip(missing, keys, extracted, strict=True):
+        own = find_entry(snapshot.vocabulary, key).type
+        types[row] = own or (ENTITY_TYPES[number] if number else _vote(snapshot, row, key))
+    return [types[row] for row in rows]
+
+
+def find_types_in(
+    sentences: Iterable[tuple[str, Sequence[Mention]]], snapshot: Snapshot | None
+) -> dict[str, str]:
+    """Return the sure types of the names in some sentences, by their keys.
+
+    By what these sentences say alone, and by what was said by hand, by a list or an extraction.
+    """
+    votes: dict[str, list[str]] = {}
+    for text, mentions in sentences:
+        for each in mentions:
+            name = text[each.start : each.end]
+            own = votes.setdefault(name_key(name), [])
+            own += [TYPE_OF_LABEL.get(each.label, ""), type_in_text(text, each.start, each.end)]
+    types = {key: decide_type([type_of_name(key), *own]) for key, own in votes.items()}
+    if snapshot is not None and (snapshot.vocabulary or len(snapshot.layer("description"))):
+        rows = snapshot.layer("entity").rows(list(types))
+        extracted = snapshot.get(_EXTRACTED)
+        for key, row in zip(list(types), rows, strict=True):
+            of_texts = ENTITY_TYPES[extracted[row]] if row >= 0 and extracted[row] else types[key]
+            types[key] = find_entry(snapshot.vocabulary, key).type or of_texts
+    return {key: type_ for key, type_ in types.items() if type_ != OTHER}
+
+
+def find_entry(vocabulary: Mapping[str, VocabularyEntry], key: str) -> VocabularyEntry:
+    """Return what was said of a key, or else of the one that it stands for."""
+    own = vocabulary.get(key, VocabularyEntry())
+    other = vocabulary.get(own.target, own)
+    return replace(own, name=own.name or other.name, type=own.type or other.type)
+
+
+def check_type(name: str) -> str:
+    """Return the name of a type as it is kept. Raises InputError for what is none."""
+    text = " ".join(name.casefold().split())
+    if len(text) > _LONGEST or not text.replace(" ", "").replace("-", "").isalnum():
+        usual = ", ".join(KNOWN_TYPES[1:])
+        raise InputError(f"{name!r:.80} is no type: take one of {usual}, or a word of your own")
+    return "organization" if text == "organisation" else text
+
+
+def _read_extracted(snapshot: Snapshot) -> NDArray[np.uint8]:
+    """Return (n_entities,) what was read by an LLM, or came from a file, says of each mostly.
+
+    What rules extracted has its types of the tagger's labels, which are looked at as such.
+    """
+    described = snapshot.layer("description").columns
+    made_by = snapshot.layer("chunk").columns[GRAPH][described["chunk"]]
+    is_read = np.isin(made_by, _READ_BY)
+    votes = np.zeros((len(snapshot.layer("entity")), len(ENTITY_TYPES)), dtype=np.int32)
+    np.add.at(votes, (described["entity"][is_read], described["type"][is_read]), 1)
+    votes[:, 0] = 0
+    types: NDArray[np.uint8] = votes.argmax(axis=1).astype(np.uint8)
+    return types
+
+
+# Types that were looked for, by rows; a thread may find one that another finds, too.
+_FOUND: Derived[dict[int, str]] = Derived("types of entities", lambda _: {})
+_EXTRACTED = Derived("types of entities by what was read of them", _read_extracted)
+
+
+def _vote(snapshot: Snapshot, row: int, key: str) -> str:
+    columns = snapshot.layer("entity").columns
+    if not (columns["linkable"][row] or columns["extracted"][row]):
+        return "date"  # only dates are mentioned and are no names
+    titled = neighbours(snapshot.linked("entity", "document"), row).tolist()
+    titles = [each.title for each in snapshot.documents(titled[:_READ])]
+    votes = [type_of_name(key), *map(type_in_title, titles), *_read_texts(snapshot, row, key)]
+    type_ = decide_type(votes)
+    return OTHER if type_ in {"person", "place"} and is_joined(key) else type_
+
+
+def decide_type(votes: Iterable[str]) -> str:
+    """Return the type that most votes are for, "other" where they do not agree."""
+    counts = Counter(filter(None, votes))
+    if counts["date"]:
+        del counts["number"]  # a year is both by its name
+    if not counts:
+        return OTHER
+    [(best, n)] = counts.most_common(1)
+    return best if n >= _SURE * counts.total() else OTHER
+
+
+def _read_texts(snapshot: Snapshot, row: int, key: str) -> list[str]:
+    """Return what the first sentences that mention an entity, and their tagger, say of it."""
+    if snapshot.cutter is None:
+        return []
+    units = snapshot.layer("unit")
+    rows = neighbours(snapshot.linked("entity", "unit"), row).tolist()[:_READ]
+    chunks = units.columns["chunk"][rows].tolist()
+    owners = snapshot.layer("chunk").columns["document"][chunks].tolist()
+    starts = set(units.columns["start"][rows].tolist())
+    votes = []
+    documents = snapshot.documents(owners)
+    for sentences, document in zip(snapshot.cutter.sentences(chunks), documents, strict=True):
+        for sentence in sentences:
+            if sentence.start not in starts:
+                continue
+            text = document.text[sentence.start : sentence.end]
+            for mention in sentence.mentions:
+                if name_key(text[mention.start : mention.end]) == key:
+                    votes.append(TYPE_OF_LABEL.get(mention.label, ""))
+                    votes.append(type_in_text(text, mention.start, mention.end))
+    return votes
