@@ -112,7 +112,7 @@ def run_method(
             raise InputError("this index is empty: add documents first")
     with meter.stage("search"):
         evidence = method.retrieve(text, snapshot, models)
-        if method.layers and not evidence.whole:  # else it retrieves nothing, or themes
+        if method.layers and not (evidence.whole or evidence.counted):  # else nothing is retrieved
             evidence = steps.apparatus_behind(snapshot, evidence)
             evidence = support.judge_evidence(evidence, snapshot, models)
     return evidence

@@ -1,0 +1,251 @@
+"""Gather the names of one kind of which sentences of the whole index say something.
+
+A name is of a kind where it has the kind's word in it, or a sentence says so: "the sealer Isbjørn",
+"Isbjørn was a ship". What is asked of it must stand in one sentence, or in one that refers back to
+a name before it. There may always be more: sentences say things in other words, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.runtime.lazy import compile_re
+from clew.text.analyze import STOP_WORDS
+from clew.text.counting import FILLERS, CountQuestion, Token, find_token_base, read_tokens
+from clew.text.forms import list_forms
+from clew.text.keys import name_key
+from clew.text.questions import refers_back
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.snapshot import Snapshot
+
+    Nearness = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]
+
+_CHUNKS = 400  # whose sentences are read, at most
+_UNITS = 20  # sentences of a name that may say of which kind it is
+_KIND = 0.5  # cosine of a word to the kind's that says the same or a narrower kind
+_LEAST = 2  # names; a single one is no answer to a question about several
+_NEGATED = compile_re(r"\b(?:not|never|no|nor|without|except|\w+n't)\b", re.IGNORECASE)
+_COPULA = compile_re(
+    r"(?:\s*\([^)]*\))?(?:,| (?:is|was|are|were|became|remains?))"
+    r"(?: (?:one of|once|then|now|also))? (?:a|an|the|another)((?: [\w'’-]+){1,5})",
+    re.IGNORECASE,
+)
+_PREPOSITION = compile_re(r"\b(?:of|in|at|on|for|from|to|by|with|that|which|who|and|or)\b")
+_BEFORE = compile_re(r"([a-zà-ÿ][\w-]+)(?:,? (?:[\"“«]?))?(?:[A-ZÀ-Þ][\w'’-]+(?:,| and|, and) )*[\"“«]?$")
+_PRONOUN = compile_re(r"\b(?:he|she|it|they|his|her|its|their)\b", re.IGNORECASE)
+_NUMBER = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|hundred)"
+
+
+@dataclass(frozen=True, slots=True)
+class TextItem:
+    """A name, and the sentence that says what was asked."""
+
+    label: str
+    document: int  # row
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question: the kind of what is counted, and what must be said of it."""
+
+    kind: Token
+    words: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    document: int
+    start: int
+    end: int
+    text: str
+    names: tuple[tuple[int, int], ...]
+    subject: str  # what a pronoun in it may stand for: a name before, or the title
+    title: str
+
+
+def read_texts(
+    question: CountQuestion, snapshot: Snapshot, near: Nearness
+) -> tuple[TextItem, ...]:
+    """Return the names of the kind that a question counts or lists, none where fewer than two."""
+    asked = _read_asked(question)
+    if asked is None or snapshot.cutter is None:
+        return ()
+    kinds = _Kinds(snapshot, asked.kind, near)
+    items: dict[str, TextItem] = {}
+    for sentence in _find_sentences(snapshot, asked):
+        if question.operation == "count" and _has_number(sentence.text, asked.kind):
+            return ()  # which is what was asked for
+        for label in _find_names(sentence, asked, kinds):
+            key = name_key(label)
+            place = TextItem(label, sentence.document, sentence.start, sentence.end)
+            items.setdefault(key, place)
+    merged = _merge(items)
+    return tuple(merged) if len(merged) >= _LEAST else ()
+
+
+def _read_asked(question: CountQuestion) -> _Asked | None:
+    """Return the kind in the plural that a question begins with, and its other words."""
+    if question.operation not in {"count", "list"} or question.noun < 0 or question.groups:
+        return None
+    if any(bound[0] != "=" for each in question.comparisons for bound in each.bounds):
+        return None
+    tokens = [t for t in question.tokens if t.start >= question.noun]
+    kind = next((t for t in tokens if _is_plural(t)), None)
+    lead = [t for t in tokens if kind and t.start < kind.start]
+    if kind is None or any(t.key in STOP_WORDS or t.text[0].isupper() for t in lead):
+        return None
+    rest = [
+        t for t in question.tokens
+        if t is not kind and t.key not in STOP_WORDS and t.base not in FILLERS
+        and t.key not in FILLERS
+        and (t.key.isdigit() or not any(a <= t.start < b for a, b in question.taken))
+    ]
+    return _Asked(kind, tuple(rest))
+
+
+def _is_plural(token: Token) -> bool:
+    key = token.key
+    return token.text.islower() and key.isalpha() and key != token.base and (
+        key.endswith("s") or find_token_base(key) in {"man", "woman", "person", "child"}
+    )
+
+
+def _has_number(text: str, kind: Token) -> bool:
+    forms = "|".join(list_forms(kind.key))
+    return bool(re.search(rf"\b{_NUMBER}(?: \w+)?(?: \w+)? (?:{forms})\b", text, re.IGNORECASE))
+
+
+# -- sentences ------------------------------------------------------------------------------------
+
+
+def _find_chunks(snapshot: Snapshot, asked: _Asked) -> list[int]:
+    """Return the chunks that have each word in some form, by their postings, in their order."""
+    link = snapshot.linked("term", "chunk")
+    wanted = asked.words or (asked.kind,)
+    counts = np.zeros(len(snapshot.layer("chunk")), dtype=np.int32)
+    for token in wanted:
+        rows = [r for r in snapshot.layer("term").rows(list_forms(token.key)) if r >= 0]
+        posted = link.entries_of(np.array(rows, dtype=np.intp)).indices
+        counts[np.unique(posted)] += 1
+    return np.flatnonzero(counts == len(wanted))[:_CHUNKS].tolist()
+
+
+def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
+    """Yield the sentences that say all that is asked, or those of the kind where that is all."""
+    chunks = _find_chunks(snapshot, asked)
+    owners = snapshot.layer("chunk").columns["document"][chunks].tolist()
+    assert snapshot.cutter is not None  # noqa: S101 -- the caller has looked
+    read = zip(
+        owners, snapshot.documents(owners), snapshot.cutter.sentences(chunks), strict=True
+    )
+    wanted = {t.base for t in asked.words}
+    for row, document, stored in read:
+        subject = document.title
+        for each in stored:
+            text = document.text[each.start : each.end]
+            names = tuple((m.start, m.end) for m in each.mentions if m.label != "DATE")
+            sentence = _Sentence(row, each.start, each.end, text, names, subject, document.title)
+            bases = {t.base for t in read_tokens(text)}
+            leaning = bool(_PRONOUN.search(text)) or refers_back(text)
+            if leaning:
+                bases |= {t.base for t in read_tokens(subject)}
+            if wanted <= bases and not _NEGATED.search(text) and "|" not in text:
+                yield sentence
+            if names and not leaning:
+                first = names[0]
+                subject = text[first[0] : first[1]]
+
+
+def _find_names(sentence: _Sentence, asked: _Asked, kinds: _Kinds) -> Iterator[str]:
+    own = {t.base for t in asked.words}
+    text = sentence.text
+    for a, b in sentence.names:
+        name = text[a:b]
+        words = {t.base for t in read_tokens(name)}
+        if words <= own | {asked.kind.base} or not kinds.has(name, text, a, b):
+            continue
+        yield name
+    if refers_back(text) and sentence.subject and asked.words:
+        words = {t.base for t in read_tokens(sentence.subject)}
+        if not words <= own and kinds.has(sentence.subject, "", 0, 0):
+            yield sentence.subject
+
+
+# -- kinds ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Kinds:
+    """Which names are of a kind, as sentences of the index say."""
+
+    snapshot: Snapshot
+    kind: Token
+    near: Nearness
+    known: dict[str, bool] = field(default_factory=dict)
+    words: dict[str, bool] = field(default_factory=dict)
+
+    def has(self, name: str, text: str, start: int, end: int) -> bool:
+        """Say whether a name is of the kind, by the sentence around it or another with it."""
+        if self._is_kind([t.key for t in read_tokens(name)][-1:] + [read_tokens(name)[0].key], exact=True):
+            return True
+        if text and self._is_kind(_find_classes(text, start, end)):
+            return True
+        key = name_key(name)
+        if key not in self.known:
+            self.known[key] = self._is_kind(list(self._read_classes(key)))
+        return self.known[key]
+
+    def _is_kind(self, words: Sequence[str], *, exact: bool = False) -> bool:
+        if any(find_token_base(word) == self.kind.base for word in words):
+            return True
+        new = [w for w in dict.fromkeys(words) if w not in self.words]
+        if exact or not words:
+            return False
+        if new:
+            for word, cosine in zip(new, self.near(new, [self.kind.key])[:, 0], strict=True):
+                self.words[word] = bool(cosine >= _KIND)
+        return any(self.words[word] for word in words)
+
+    def _read_classes(self, key: str) -> Iterator[str]:
+        """Yield the words that sentences with a name call it."""
+        [row] = self.snapshot.layer("entity").rows([key])
+        if row < 0:
+            return
+        units = self.snapshot.linked("entity", "unit").row(row)[:_UNITS].tolist()
+        for text in self.snapshot.layer("unit").texts(units):
+            for match in re.finditer(re.escape(key), text.casefold()):
+                yield from _find_classes(text, *match.span())
+
+
+def _find_classes(text: str, start: int, end: int) -> list[str]:
+    """Return what a sentence calls the name at text[start:end].
+
+    >>> _find_classes("The sealer Isbjørn was a ship of oak.", 11, 18)
+    ['sealer', 'ship']
+    """
+    classes = []
+    if before := _BEFORE.search(text[max(0, start - 60) : start]):
+        classes.append(before[1])
+    if behind := _COPULA.match(text, end):
+        words = _PREPOSITION.split(behind[1])[0].split()
+        classes += words[-1:]
+    return [word for word in classes if word not in STOP_WORDS]
+
+
+def _merge(items: dict[str, TextItem]) -> list[TextItem]:
+    """Return items once each: "Brekke" is "Rolf Brekke" where that is there, too."""
+    words = {key: set(key.split()) for key in items}
+    return [
+        item for key, item in items.items()
+        if not any(words[key] < words[other] for other in items)
+    ]

@@ -1,0 +1,308 @@
+"""What a question about all of something wants: a count, a list, a sum, a mean, an extreme, groups.
+
+Known by its words, English ones. What they are about is left to who knows the tables and texts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from clew.runtime.lazy import compile_re
+from clew.text.amounts import read_date
+from clew.text.forms import find_base
+from clew.text.normalize import fold
+
+Operation = Literal["count", "list", "sum", "mean", "median", "most", "least"]
+
+# Adjectives of what can be more or less, with words that name such a column.
+_MORE = {
+    "high": "height elevation altitude", "larg": "size area population capacity",
+    "bigg": "size area population capacity", "great": "", "long": "length distance duration",
+    "tall": "height", "deep": "depth", "fast": "speed", "heavi": "weight mass", "wid": "width beam",
+    "new": "year date built founded opened", "lat": "year date built founded opened",
+    "recent": "year date", "expensive": "price cost fare", "costli": "price cost fare",
+    "hot": "temperature", "warm": "temperature", "busi": "", "rich": "", "strong": "",
+}  # fmt: skip
+_LESS = {
+    "low": "", "small": "size area population capacity", "short": "length distance duration height",
+    "few": "", "slow": "speed", "light": "weight mass", "narrow": "width beam",
+    "cheap": "price cost fare", "earli": "year date built founded opened", "shallow": "depth",
+    "cold": "temperature", "young": "age", "old": "year date built founded opened age",
+}  # fmt: skip
+HINTS = {stem: tuple(words.split()) for stem, words in (_MORE | _LESS).items()}
+_STEMS = "|".join(sorted(HINTS, key=len, reverse=True))
+_MOST = rf"(?:(?P<stem>{_STEMS})e?st|(?P<word>most|least|fewest|maximum|minimum|max|min|recent))"
+_SUPERLATIVE = compile_re(rf"\b{_MOST}\b(?! (?:of|all) (?:the|these)\b)", re.IGNORECASE)
+_DOWN = frozenset(("least", "fewest", "minimum", "min", *_LESS))
+
+# Words that say nothing about what is meant.
+FILLERS = frozenset(
+    """
+    register list record live locate come call hold own belong make entry row item line table data
+    dataset file document total overall altogether all every each different distinct unique value
+    together show please number exist appear occur name person one any combin contain include
+    altogether run take carri build sell stand index year kind type worth amount sum
+    give have be do there work place room
+    """.split()
+)
+
+_NUMBER = (
+    r"(?P<{0}>[12]\d{{3}}-\d\d(?:-\d\d)?|(?:\d{{1,2}} )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct"
+    r"|nov|dec)[a-z]* (?:\d{{1,2}}, )?[12]\d{{3}}|[$€£]?\d[\d,]*(?:\.\d+)?)"
+    r"(?: (?P<{0}x>thousand|million|billion))?"
+)
+_LOW = "less|fewer|lower|smaller|shorter|slower|lighter|narrower|cheaper|earlier|older|younger"
+_HIGH = (
+    "more|greater|higher|larger|bigger|longer|taller|deeper|faster|heavier|wider|newer|later"
+    "|more recent"
+)
+_SIGNS: tuple[tuple[str, str], ...] = (
+    (">=", r"at least|no (?:less|fewer) than|not (?:less|fewer) than|minimum of|since"),
+    ("<=", r"at most|no more than|not more than|maximum of|up to|until"),
+    (">", rf"(?P<high>{_HIGH})(?: \w+)? than|over|above|exceeding|exceeds?|beyond|after"),
+    ("<", rf"(?P<low>{_LOW})(?: \w+)? than|under|below|before"),
+    ("=", r"exactly|equal to|equals"),
+)
+_COMPARED = tuple(
+    (sign, compile_re(rf"\b(?:{words})(?: the year)? {_NUMBER.format('a')}(?![\w-])", re.IGNORECASE))
+    for sign, words in _SIGNS
+)
+_BETWEEN = compile_re(
+    rf"\b(?:between|from) {_NUMBER.format('a')} (?:and|to) {_NUMBER.format('b')}(?!\w)",
+    re.IGNORECASE,
+)
+_OR_MORE = compile_re(
+    rf"(?<![\w-]){_NUMBER.format('a')}(?: (?P<noun>[a-z]+))? or (?P<more>more|less|fewer|above"
+    r"|older|later|earlier)\b",
+    re.IGNORECASE,
+)
+_IN_YEAR = compile_re(r"\b(?:in|of|for|during) (?:the year )?(?P<a>[12]\d{3})(?![\w,.-]\w)")
+
+_HOW_MANY = compile_re(
+    r"\bhow many (?:different |distinct |of (?:the |these |all )?|unique |other )*"
+    r"|\bnumber of (?:different |distinct |unique )*|^\W*count (?:all |the )*",
+    re.IGNORECASE,
+)
+_LISTING = compile_re(
+    r"^\W*(?:please |can you |could you )?(?:list|enumerate|name|show|find|give|tell)(?: me)?"
+    r" (?:all(?: of)? |every |the names of |each )?(?:the |these )?(?=\w)",
+    re.IGNORECASE,
+)
+_WHICH = compile_re(r"\b(?:which|what) (?:are (?:all )?(?:the )?)?(?:of the )?(?=\w)", re.IGNORECASE)
+_WHO = compile_re(r"^\W*who\b", re.IGNORECASE)
+_SUM = compile_re(
+    r"\b(?:(?:in )?total|sum|altogether|combined|taken together|added up|how much)\b", re.IGNORECASE
+)
+_MEAN = compile_re(r"\b(?:average|mean|median)(?: of| number of)?\b", re.IGNORECASE)
+_GROUP = compile_re(
+    r"\b(?:per|(?:grouped |broken down )?by|(?:for|in|of|from|with|to) (?:each|every)|each|every)"
+    r" (?:of the )?(?=\w)",
+    re.IGNORECASE,
+)
+_TOP = compile_re(
+    r"\b(?:the |top |which |what )(?P<n>\d{1,2}|two|three|four|five|six|seven|eight|nine|ten)\b",
+    re.IGNORECASE,
+)
+_TEN = "one two three four five six seven eight nine ten".split()
+_TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+_TOKEN = compile_re(r"\w+(?:[.,'’/+&-]\w+)*|[^\W\d]\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a question: text[start:end], folded, and the base of its forms."""
+
+    start: int
+    end: int
+    text: str
+    key: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A bound that a question sets: "more than 20"; of between, two."""
+
+    start: int  # of its words in the question
+    end: int
+    bounds: tuple[tuple[str, float, bool], ...]  # the sign, the number, whether that is a date
+    hints: tuple[str, ...] = ()  # words that may name what is bounded
+
+
+@dataclass(frozen=True, slots=True)
+class CountQuestion:
+    """A question about all of something. Places are characters of its text."""
+
+    text: str
+    operation: Operation
+    tokens: tuple[Token, ...]
+    noun: int  # where what is counted or listed begins; -1: nothing says it
+    measure: int  # behind the words that ask for a sum, a mean or an extreme
+    taken: tuple[tuple[int, int], ...]  # the words that say the operation
+    hints: tuple[str, ...] = ()  # words that may name the column of an extreme
+    most_is_count: bool = False  # "most" and "fewest", not "highest"
+    groups: tuple[int, ...] = ()  # where words that may name a group begin
+    comparisons: tuple[Comparison, ...] = ()
+    top: int = 1
+
+
+def read_tokens(text: str) -> list[Token]:
+    """Return the words of a text."""
+    return [
+        Token(m.start(), m.end(), m[0], key := fold(m[0]), find_token_base(key))
+        for m in _TOKEN.finditer(text)
+    ]
+
+
+@lru_cache(maxsize=1 << 12)
+def find_token_base(key: str) -> str:
+    """Return what the forms of a word share: "ferries" and "ferry", "men" and "man"."""
+    key = key.removesuffix("'s").removesuffix("’s")
+    return _PLURALS.get(key) or find_base(key)
+
+
+_PLURALS = {
+    "men": "man", "women": "woman", "people": "person", "persons": "person", "children": "child",
+    "mice": "mouse", "feet": "foot", "buses": "bu", "lives": "life", "wives": "wife",
+}  # fmt: skip
+
+
+def read_count_question(text: str) -> CountQuestion | None:
+    """Return what a question wants of all of something, None for any other question.
+
+    >>> read_count_question("How many ferries carry more than 200 cars?").operation
+    'count'
+    >>> read_count_question("Who built the Fram?") is None
+    True
+    """
+    comparisons = tuple(_find_comparisons(text))
+    bounded = [(each.start, each.end) for each in comparisons]
+    taken: list[tuple[int, int]] = []
+
+    def search(pattern: re.Pattern[str]) -> re.Match[str] | None:
+        matches = (m for m in pattern.finditer(text) if not _is_inside(m.start(), bounded))
+        return next(matches, None)
+
+    mean, extreme, total = search(_MEAN), search(_SUPERLATIVE), search(_SUM)
+    how_many, listing = search(_HOW_MANY), search(_LISTING)
+    which, who = search(_WHICH), search(_WHO)
+    groups = [m for m in _GROUP.finditer(text) if not _is_inside(m.start(), bounded)]
+    operation: Operation
+    hints: tuple[str, ...] = ()
+    measure, top = -1, 1
+    if mean is not None:
+        operation = "median" if "median" in mean[0].casefold() else "mean"
+        measure = mean.end()
+        taken.append(mean.span())
+    elif extreme is not None and (which or who or listing or groups or _asks_what(text)):
+        stem = (extreme["stem"] or "").casefold()
+        word = (extreme["word"] or "").casefold()
+        hints, measure = HINTS.get(stem, ()), extreme.end()
+        is_down = (stem or word) in _DOWN
+        if word in {"most", "least"} and (after := _ADJECTIVE.match(text, extreme.end())):
+            hints, measure = HINTS[after["stem"].casefold()], after.end()
+            is_down ^= after["stem"].casefold() in {"cheap"}
+            taken.append(after.span())
+        if "year" in hints and stem in {"old", "young"}:
+            hints = (*hints, "born")
+        operation = "least" if is_down else "most"
+        taken.append(extreme.span())
+        if number := _TOP.search(text):
+            top = _TEN.index(n.casefold()) + 1 if (n := number["n"]).isalpha() else int(n)
+            taken.append(number.span("n"))
+    elif how_many is not None:
+        operation = "count"
+    elif total is not None:
+        operation, measure = "sum", total.end()
+    elif listing is not None or (which is not None and _names_several(text, which.end())):
+        operation = "list"
+    elif who is not None or which is not None:
+        operation = "list"
+        if not comparisons and which is None:
+            return None
+        if which is not None and not comparisons:
+            return None
+    else:
+        return None
+    for match in (total, how_many, listing, which, who):
+        if match is not None:
+            taken.append(match.span())
+    noun = next((m.end() for m in (how_many, which, listing) if m is not None), -1)
+    return CountQuestion(
+        text=text,
+        operation=operation,
+        tokens=tuple(read_tokens(text)),
+        noun=noun,
+        measure=measure,
+        taken=(*taken, *bounded, *(m.span() for m in groups)),
+        hints=hints,
+        most_is_count=extreme is not None and (extreme["word"] or "").casefold() in {"most", "fewest", "least"},
+        groups=tuple(m.end() for m in groups),
+        comparisons=comparisons,
+        top=top,
+    )
+
+
+def may_count(text: str) -> bool:
+    """Say whether a question may be about all of something."""
+    return read_count_question(text) is not None
+
+
+_ADJECTIVE = compile_re(rf" (?P<stem>expensive|recent|cheap)\b", re.IGNORECASE)
+_WHAT_IS = compile_re(r"\b(?:what(?:['’]s)?|how) ", re.IGNORECASE)
+_SINGULAR = compile_re(r"(?:\w+ ){0,2}?\w+(?<!s)(?:s|men|people|children)\b(?!['’])", re.IGNORECASE)
+
+
+def _asks_what(text: str) -> bool:
+    return bool(_WHAT_IS.search(text))
+
+
+def _names_several(text: str, place: int) -> bool:
+    """Say whether a word in the plural stands behind "which", as far as its end tells."""
+    return bool(_SINGULAR.match(text, place))
+
+
+def _is_inside(place: int, spans: list[tuple[int, int]]) -> bool:
+    return any(a <= place < b for a, b in spans)
+
+
+def _find_comparisons(text: str) -> list[Comparison]:
+    built: list[Comparison] = []
+    taken: list[tuple[int, int]] = []
+
+    def add(match: re.Match[str], *bounds: tuple[str, str], hints: tuple[str, ...] = ()) -> None:
+        if not _is_inside(match.start(), taken) and not _is_inside(match.end() - 1, taken):
+            taken.append(match.span())
+            read = tuple((sign, *_read_bound(match, name)) for sign, name in bounds)
+            built.append(Comparison(*match.span(), read, hints))
+
+    for match in _BETWEEN.finditer(text):
+        add(match, (">=", "a"), ("<=", "b"))
+    for match in _OR_MORE.finditer(text):
+        is_low = match["more"].casefold() in {"less", "fewer", "older", "earlier"}
+        add(match, ("<=" if is_low else ">=", "a"))
+    for sign, pattern in _COMPARED:
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            word = (groups.get("high") or groups.get("low") or "").casefold().split()
+            stem = re.sub(r"(?:er|r)$", "", word[-1]) if word else ""
+            add(match, (sign, "a"), hints=HINTS.get(stem, ()))
+    for match in _IN_YEAR.finditer(text):
+        if not _is_inside(match.start("a"), taken):
+            taken.append(match.span())
+            value = read_date(match["a"])
+            built.append(Comparison(*match.span(), (("=", value or 0.0, True),)))
+    return sorted(built, key=lambda each: each.start)
+
+
+def _read_bound(match: re.Match[str], name: str) -> tuple[float, bool]:
+    """Return a number and whether it is a date, which a lone year is."""
+    text = match[name]
+    date = read_date(text) if "," not in text or text[-5:].strip().isdigit() else None
+    times = _TIMES.get((match[f"{name}x"] or "").casefold(), 1.0)
+    if date is not None and times == 1:
+        return date, True
+    return float(re.sub(r"[^\d.]", "", text)) * times, False
