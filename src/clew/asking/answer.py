@@ -22,7 +22,19 @@ from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.pieces import OnPiece
-from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage, Step
+from clew.types import (
+    Answer,
+    AnswerSpan,
+    Citation,
+    Context,
+    Counted,
+    DirectAnswer,
+    Document,
+    Evidence,
+    Passage,
+    ShortAnswer,
+    Step,
+)
 
 OnCitation = Callable[[Citation], None]
 MAX_ANSWER_TOKENS = 512
@@ -32,6 +44,7 @@ _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
+_RIGHT_OF_ROWS, _RIGHT_OF_SENTENCES = 0.9, 0.5  # of totals, as measured
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 _READINGS = (_READING, "whole_answer")  # prompts with a context
 
@@ -83,6 +96,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
     answer = _take_own_answer(question, context, evidence)
+    if evidence.counted is not None:  # computed, so no LLM counts again
+        answer = _build_counted(question, evidence.counted, context, evidence)
     if answer is None and models.llm is not None and models.writes:
         prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if writer is None else writer.feed
@@ -234,6 +249,49 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
         citations=citations,
         context=context,
         evidence=evidence,
+    )
+
+
+def _build_counted(
+    question: str, counted: Counted, context: Context, evidence: Evidence
+) -> Answer:
+    """Return a total with a line for each item that the context has, and its quote.
+
+    The evidence has all items; a note says how many the context has no room for.
+    """
+    places = {(p.document_id, p.start): p for p in reversed(context.passages)}
+    lines = [f"{counted.text} ({counted.note})"]
+    citations: list[Citation] = []
+    spans: list[AnswerSpan] = []
+    for item in counted.items:
+        passage = places.get((item.document_id, item.start))
+        if passage is None:
+            continue
+        lines.append(item.label)
+        end = sum(map(len, lines)) + len(lines) - 1
+        citations.append(_build_citation(passage, passage.start, passage.end, evidence, (end,)))
+        quote = citations[-1].quote
+        spans.append(AnswerSpan(
+            citation=len(spans), document_id=item.document_id, start=item.start, end=passage.end, text=quote
+        ))
+    if left := len(counted.items) - len(spans):
+        note = f"{left} of {len(counted.items)} items are not quoted: a larger context has room"
+        evidence = _add_note(evidence, note)
+    short = ShortAnswer(
+        text=counted.text,
+        kind=counted.kind,
+        probability=_RIGHT_OF_ROWS if counted.is_exact else _RIGHT_OF_SENTENCES,
+        spans=tuple(spans),
+        note=counted.note,
+    )
+    return Answer(
+        question=question,
+        text="\n".join(lines),
+        kind="counted",
+        citations=tuple(citations),
+        context=context,
+        evidence=evidence,
+        short=short,
     )
 
 

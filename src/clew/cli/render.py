@@ -183,6 +183,8 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
             about = line.removesuffix(" ".join(cited.quote.split())).rstrip(": ")
             lines.append(wrap_text(f"[{cited.number}] {about}", first="  ", rest="      "))
         yield "\n".join(lines)
+    elif answer.kind == "counted" and answer.short is not None:
+        yield f"{bold(one_line(answer.short.text))} {dim(f'({answer.short.note})')}"
     elif answer.kind == "quoted":
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)

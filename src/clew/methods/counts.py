@@ -65,7 +65,7 @@ def count_all(query: str, snapshot: Snapshot, models: Models) -> Counted | None:
     if results:
         best = max(results, key=lambda each: each.score)
         return _of_table(snapshot, best, is_exact=snapshot.totals is None)
-    texts = read_texts(question, snapshot, near)
+    texts = read_texts(question, snapshot)
     return _of_texts(snapshot, texts, question) if texts else None
 
 

@@ -19,6 +19,7 @@ from clew.text.amounts import Amounts, is_empty, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import (
     FILLERS,
+    SAID_BY,
     Comparison,
     CountQuestion,
     Token,
@@ -40,6 +41,8 @@ _PARTS = compile_re(r"\s*[,;/&]\s*|\s+and\s+")
 _CAMEL = compile_re(r"(?<=[a-z])(?=[A-Z])|_|\.")
 _LONGEST = 8  # words of a cell that a question may have
 _SAME = 0.55  # cosine of two words that mean the same
+_QUANTITIES = frozenset(map(find_token_base, "quantity qty amount pieces units count".split()))
+_WHO = compile_re(r"\W*who\b", re.IGNORECASE)
 _KEYS = frozenset("name title id code no number ref sku key".split())
 _CASED = compile_re(r"[A-Z]|\d")
 
@@ -154,15 +157,24 @@ def _find_columns(reading: _Reading, columns: Sequence[Sequence[str]]) -> Iterat
                     if bases[i : i + size] == part and not taken & set(range(i, i + size)):
                         rank = 2 * size + (not is_part)
                         runs.append((-rank, i, c, size))
-    for i, base in enumerate(bases):  # "holders" of "Shareholder"
+    for i, base in enumerate(bases):
         for c, words in enumerate(columns):
-            if i not in taken and len(base) > 3 and words and words[-1].endswith(base):
+            if i not in taken and any(_are_alike(base, word) for word in words):
                 runs.append((-1, i, c, 1))
     for _, i, c, size in sorted(runs):
         if not taken & set(range(i, i + size)):
             taken.update(range(i, i + size))
             reading.explain(i, i + size, 1.5)
             yield i, i + size, c
+
+
+def _are_alike(base: str, word: str) -> bool:
+    """Say whether a word has a column's in it, or its stem: "holders" and "Shareholder"."""
+    if len(base) > 3 and word.endswith(base):
+        return True
+    if word in SAID_BY.get(base, ()):
+        return True
+    return len(base) > 5 and base[:6] == word[:6] and abs(len(base) - len(word)) < 4
 
 
 def _find_values(reading: _Reading) -> list[Condition]:
@@ -388,6 +400,9 @@ def _compute(reading: _Reading, conditions: Sequence[Condition]) -> TableResult 
     if question.operation in {"sum", "mean", "median"}:
         return _aggregate(reading, places, said, used, group)
     numeric = noun is not None and (a := reading.numbers(noun)) is not None and not a.are_dates
+    if question.operation == "count" and noun is None and question.noun >= 0:
+        noun = _find_quantity(reading)
+        numeric = noun is not None
     if question.operation == "count" and numeric and not _is_key(grid.columns[noun or 0]):
         return _aggregate(reading, places, said, used, group, column=noun)
     if group is not None:
@@ -407,6 +422,16 @@ def _compute(reading: _Reading, conditions: Sequence[Condition]) -> TableResult 
     return _result(reading, kind, text, said, places, key, shown)
 
 
+def _find_quantity(reading: _Reading) -> int | None:
+    """Return the column of how many there are of what a question counts, a value of another."""
+    tokens, question = reading.question.tokens, reading.question
+    start = next((i for i, t in enumerate(tokens) if t.start >= question.noun), len(tokens))
+    if reading.explained.get(start) != 2.0:
+        return None
+    columns = enumerate(map(_column_words, reading.grid.columns))
+    return next((c for c, words in columns if _QUANTITIES & set(words)), None)
+
+
 def _is_key(name: str) -> bool:
     return bool(_KEYS & set(_column_words(name)))
 
@@ -417,7 +442,7 @@ def _column_near(reading: _Reading, place: int, most: int) -> int | None:
     start = next((i for i, t in enumerate(tokens) if t.start >= place), len(tokens))
     for a, _, c in sorted(reading.mentions):
         if start <= a <= start + most and all(
-            k in reading.explained and reading.explained[k] in (0.0, 2.0) or tokens[k].key in STOP_WORDS
+            reading.explained.get(k) in (0.0, 2.0) or tokens[k].key in {"of", "the", "all"}
             for k in range(start, a)
         ):
             return c
@@ -569,7 +594,7 @@ def _extreme(
     said = [f"{'most' if is_most else 'least'} of {grid.columns[measure]}", *said]
     names = list(dict.fromkeys(f"{grid.rows[i].cells[key]} ({_show(grid, i, measure, unit)})" for i in own))
     text = "; ".join(names)
-    if by == measure or question.noun < 0:
+    if by == measure or (question.noun < 0 and not _WHO.match(question.text)):
         text = f"{_show(grid, first, measure, unit)} ({'; '.join(dict.fromkeys(grid.rows[i].cells[key] for i in own))})"
     return _result(reading, "amount", text, said, own, key, [measure])
 

@@ -8,7 +8,7 @@ a name before it. There may always be more: sentences say things in other words,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,15 +22,11 @@ from clew.text.keys import name_key
 from clew.text.questions import refers_back
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.snapshot import Snapshot
-
-    Nearness = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]
+    from clew.types import Mention
 
 _CHUNKS = 400  # whose sentences are read, at most
 _UNITS = 20  # sentences of a name that may say of which kind it is
-_KIND = 0.5  # cosine of a word to the kind's that says the same or a narrower kind
 _LEAST = 2  # names; a single one is no answer to a question about several
 _NEGATED = compile_re(r"\b(?:not|never|no|nor|without|except|\w+n't)\b", re.IGNORECASE)
 _COPULA = compile_re(
@@ -39,8 +35,29 @@ _COPULA = compile_re(
     re.IGNORECASE,
 )
 _PREPOSITION = compile_re(r"\b(?:of|in|at|on|for|from|to|by|with|that|which|who|and|or)\b")
-_BEFORE = compile_re(r"([a-zà-ÿ][\w-]+)(?:,? (?:[\"“«]?))?(?:[A-ZÀ-Þ][\w'’-]+(?:,| and|, and) )*[\"“«]?$")
-_PRONOUN = compile_re(r"\b(?:he|she|it|they|his|her|its|their)\b", re.IGNORECASE)
+_BEFORE = compile_re(r"([a-zà-ÿ][\w-]+)(?:,? (?:the|called|named))? [\"“«]?(?:[A-ZÀ-Þ][\w'’-]+(?:,| and|, and) )*[\"“«]?$")
+_PRONOUN = compile_re(r"\b(?:he|she|it|they|him)\b", re.IGNORECASE)
+# What some kinds have beside their own word.
+_NARROWER = {
+    find_token_base(kind): compile_re(rf"(?:{words})$")
+    for kinds, words in (
+        (
+            "ship boat vessel",
+            "ship|boat|vessel|steamer|schooner|sealer|whaler|sloop|barque|brig|ferry|trawler|tug"
+            "|yacht|frigate|cutter|icebreaker|ketch|cruiser|destroyer|submarine|liner",
+        ),
+        (
+            "researcher scientist",
+            "scientist|researcher|ologist|ographer|physicist|chemist|botanist|astronomer"
+            "|naturalist|mathematician",
+        ),
+        ("writer author", "writer|author|novelist|poet|playwright|essayist"),
+        ("artist", "artist|painter|sculptor|engraver"),
+        ("musician", "musician|singer|ianist|olinist|guitarist|drummer|composer|cellist"),
+        ("book", "book|novel|memoir"),
+    )
+    for kind in kinds.split()
+}
 _NUMBER = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|hundred)"
 
 
@@ -74,13 +91,13 @@ class _Sentence:
 
 
 def read_texts(
-    question: CountQuestion, snapshot: Snapshot, near: Nearness
+    question: CountQuestion, snapshot: Snapshot
 ) -> tuple[TextItem, ...]:
     """Return the names of the kind that a question counts or lists, none where fewer than two."""
     asked = _read_asked(question)
     if asked is None or snapshot.cutter is None:
         return ()
-    kinds = _Kinds(snapshot, asked.kind, near)
+    kinds = _Kinds(snapshot, asked.kind)
     items: dict[str, TextItem] = {}
     for sentence in _find_sentences(snapshot, asked):
         if question.operation == "count" and _has_number(sentence.text, asked.kind):
@@ -151,11 +168,12 @@ def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
     wanted = {t.base for t in asked.words}
     for row, document, stored in read:
         subject = document.title
+        above = f"{document.title} {document.section_at(stored[0].start)}" if stored else ""
         for each in stored:
             text = document.text[each.start : each.end]
-            names = tuple((m.start, m.end) for m in each.mentions if m.label != "DATE")
+            names = _choose_names(text, each.mentions)
             sentence = _Sentence(row, each.start, each.end, text, names, subject, document.title)
-            bases = {t.base for t in read_tokens(text)}
+            bases = {t.base for t in read_tokens(f"{above} {text}")}
             leaning = bool(_PRONOUN.search(text)) or refers_back(text)
             if leaning:
                 bases |= {t.base for t in read_tokens(subject)}
@@ -166,13 +184,24 @@ def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
                 subject = text[first[0] : first[1]]
 
 
+def _choose_names(text: str, mentions: Sequence[Mention]) -> tuple[tuple[int, int], ...]:
+    """Return the names of a sentence: titles whole, and of others those without one in them."""
+    titles = [(m.start, m.end) for m in mentions if m.label in {"TITLE", "WORK_OF_ART"}]
+    names = [(m.start, m.end) for m in mentions if m.label != "DATE" and (m.start, m.end) not in titles]
+    names = [n for n in names if not any(a <= n[0] and n[1] <= b for a, b in titles)]
+    names = [n for n in names if not any(n != o and n[0] <= o[0] and o[1] <= n[1] for o in names)]
+    return tuple(sorted({*titles, *names}))
+
+
 def _find_names(sentence: _Sentence, asked: _Asked, kinds: _Kinds) -> Iterator[str]:
     own = {t.base for t in asked.words}
     text = sentence.text
     for a, b in sentence.names:
         name = text[a:b]
         words = {t.base for t in read_tokens(name)}
-        if words <= own | {asked.kind.base} or not kinds.has(name, text, a, b):
+        if behind := kinds.follows.match(text, b):  # "the Brekke expedition"
+            name += behind[0]
+        if words <= own | {asked.kind.base} or not (behind or kinds.has(name, text, a, b)):
             continue
         yield name
     if refers_back(text) and sentence.subject and asked.words:
@@ -190,9 +219,13 @@ class _Kinds:
 
     snapshot: Snapshot
     kind: Token
-    near: Nearness
     known: dict[str, bool] = field(default_factory=dict)
-    words: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def follows(self) -> re.Pattern[str]:
+        """What stands behind a name that has the kind's word: " expedition", "' Museum"."""
+        forms = "|".join(f for f in list_forms(self.kind.key) if f != self.kind.key)
+        return re.compile(rf"(?:['’]s?)? (?i:{forms})\b")
 
     def has(self, name: str, text: str, start: int, end: int) -> bool:
         """Say whether a name is of the kind, by the sentence around it or another with it."""
@@ -208,13 +241,8 @@ class _Kinds:
     def _is_kind(self, words: Sequence[str], *, exact: bool = False) -> bool:
         if any(find_token_base(word) == self.kind.base for word in words):
             return True
-        new = [w for w in dict.fromkeys(words) if w not in self.words]
-        if exact or not words:
-            return False
-        if new:
-            for word, cosine in zip(new, self.near(new, [self.kind.key])[:, 0], strict=True):
-                self.words[word] = bool(cosine >= _KIND)
-        return any(self.words[word] for word in words)
+        narrower = _NARROWER.get(self.kind.base)
+        return not exact and narrower is not None and any(map(narrower.search, words))
 
     def _read_classes(self, key: str) -> Iterator[str]:
         """Yield the words that sentences with a name call it."""

@@ -38,17 +38,6 @@ _MOST = rf"(?:(?P<stem>{_STEMS})e?st|(?P<word>most|least|fewest|maximum|minimum|
 _SUPERLATIVE = compile_re(rf"\b{_MOST}\b(?! (?:of|all) (?:the|these)\b)", re.IGNORECASE)
 _DOWN = frozenset(("least", "fewest", "minimum", "min", *_LESS))
 
-# Words that say nothing about what is meant.
-FILLERS = frozenset(
-    """
-    register list record live locate come call hold own belong make entry row item line table data
-    dataset file document total overall altogether all every each different distinct unique value
-    together show please number exist appear occur name person one any combin contain include
-    altogether run take carri build sell stand index year kind type worth amount sum
-    give have be do there work place room
-    """.split()
-)
-
 _NUMBER = (
     r"(?P<{0}>[12]\d{{3}}-\d\d(?:-\d\d)?|(?:\d{{1,2}} )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct"
     r"|nov|dec)[a-z]* (?:\d{{1,2}}, )?[12]\d{{3}}|[$€£]?\d[\d,]*(?:\.\d+)?)"
@@ -106,6 +95,10 @@ _TOP = compile_re(
     r"\b(?:the |top |which |what )(?P<n>\d{1,2}|two|three|four|five|six|seven|eight|nine|ten)\b",
     re.IGNORECASE,
 )
+_PLURALS = {
+    "men": "man", "women": "woman", "people": "person", "persons": "person", "children": "child",
+    "mice": "mouse", "feet": "foot", "buses": "bu", "lives": "life", "wives": "wife",
+}  # fmt: skip
 _TEN = "one two three four five six seven eight nine ten".split()
 _TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _TOKEN = compile_re(r"\w+(?:[.,'’/+&-]\w+)*|[^\W\d]\.")
@@ -164,9 +157,34 @@ def find_token_base(key: str) -> str:
     return _PLURALS.get(key) or find_base(key)
 
 
-_PLURALS = {
-    "men": "man", "women": "woman", "people": "person", "persons": "person", "children": "child",
-    "mice": "mouse", "feet": "foot", "buses": "bu", "lives": "life", "wives": "wife",
+
+
+
+# Words that say nothing about what is meant.
+FILLERS = frozenset(
+    find_token_base(word)
+    for word in """
+    register list record live locate come call hold own belong make entry row item line table data
+    dataset file document total overall altogether all every each different distinct unique value
+    together show please number exist appear occur name person one any combine contain include
+    run take carry build sell stand index year kind type worth amount sum give have be do there
+    work room
+    """.split()
+)
+# Verbs, and words that name what stands in such a column.
+SAID_BY = {
+    find_token_base(verb): frozenset(map(find_token_base, words.split()))
+    for verb, words in (
+        each.split(": ")
+        for each in (
+            "speak: language", "work: department employer company team office", "live: city town",
+            "earn: salary wage income pay", "pay: salary wage price fee", "cost: price fare cost fee",
+            "weigh: weight mass", "carry: capacity load", "write: author writer", "born: birthday",
+            "direct: director", "lead: leader head", "come: country origin", "buy: quantity amount",
+            "order: quantity amount", "sell: quantity amount", "join: started hired since",
+            "start: start started begin", "teach: teacher", "die: death died", "sit: seats",
+        )
+    )
 }  # fmt: skip
 
 
