@@ -31,7 +31,6 @@ from clew.models.waiting import asking
 from clew.runtime.awaitable import awaitable
 from clew.snapshot import Snapshot
 from clew.store import opening
-from clew.text.counting import may_count
 from clew.text.questions import asks_of_whole
 from clew.types import Answer, Evidence, Scalar
 
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
 
 _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
-_OF_ALL = "counts"  # for one about all of something
 _OF_WHOLE = "themes"  # and for a question about all documents
 
 
@@ -105,8 +103,6 @@ class Index(Adding, Upkeep, Askable):
         """Return the method that retrieves for a question that names none."""
         if asks_of_whole(question):
             return _OF_WHOLE
-        if may_count(question):
-            return _OF_ALL
         if not self._exists() or self.snapshot().are_texts().all():
             return retrieval.DEFAULT
         return _OF_GRAPHS

@@ -28,6 +28,7 @@ from clew.types import (
     Citation,
     Context,
     Counted,
+    CountedItem,
     DirectAnswer,
     Document,
     Evidence,
@@ -95,10 +96,11 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
+    has_llm = models.llm is not None and models.writes
     answer = _take_own_answer(question, context, evidence)
-    if evidence.counted is not None:  # computed, so no LLM counts again
+    if evidence.counted is not None and (evidence.counted.is_exact or not has_llm):
         answer = _build_counted(question, evidence.counted, context, evidence)
-    if answer is None and models.llm is not None and models.writes:
+    if answer is None and models.llm is not None and has_llm:
         prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if writer is None else writer.feed
         reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
@@ -108,6 +110,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
+    if answer is None and evidence.counted is not None:
+        answer = _build_counted(question, evidence.counted, context, evidence)
     if answer is None and evidence.whole:
         answer = _build_themes(question, context, evidence)
     if answer is None and not _is_refused(evidence, min_support):
@@ -259,21 +263,25 @@ def _build_counted(
 
     The evidence has all items; a note says how many the context has no room for.
     """
-    places = {(p.document_id, p.start): p for p in reversed(context.passages)}
     lines = [f"{counted.text} ({counted.note})"]
     citations: list[Citation] = []
     spans: list[AnswerSpan] = []
     for item in counted.items:
-        passage = places.get((item.document_id, item.start))
+        passage = _find_around(context, item)
         if passage is None:
             continue
         lines.append(item.label)
         end = sum(map(len, lines)) + len(lines) - 1
-        citations.append(_build_citation(passage, passage.start, passage.end, evidence, (end,)))
-        quote = citations[-1].quote
-        spans.append(AnswerSpan(
-            citation=len(spans), document_id=item.document_id, start=item.start, end=passage.end, text=quote
-        ))
+        cited = _build_citation(passage, item.start, item.end, evidence, (end,))
+        citations.append(cited)
+        span = AnswerSpan(
+            citation=len(spans),
+            document_id=item.document_id,
+            start=item.start,
+            end=item.end,
+            text=cited.quote,
+        )
+        spans.append(span)
     if left := len(counted.items) - len(spans):
         note = f"{left} of {len(counted.items)} items are not quoted: a larger context has room"
         evidence = _add_note(evidence, note)
@@ -292,6 +300,18 @@ def _build_counted(
         context=context,
         evidence=evidence,
         short=short,
+    )
+
+
+def _find_around(context: Context, item: CountedItem) -> Passage | None:
+    """Return the passage that has an item, None where the context had no room for it."""
+    return next(
+        (
+            p
+            for p in context.passages
+            if p.document_id == item.document_id and p.start <= item.start and item.end <= p.end
+        ),
+        None,
     )
 
 

@@ -23,6 +23,7 @@ _QUOTE_LINES = 3
 _SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
+_MOST_ITEMS = 25  # of a count or list
 _MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
 _MOST_GROWN = 2  # triples that a candidate grew by
 _MOST_JOINED = 5  # nodes that joined a tree
@@ -58,7 +59,9 @@ def render_evidence(evidence: types.Evidence) -> str:
     """Return the graph and tables, the hits in order, their support, and what they cost."""
     weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
     hits = (render_hit(*each, weights) for each in enumerate(evidence.hits, 1))
-    blocks = [*render_graph(evidence.graph), *map(render_table, evidence.tables), *hits]
+    counted = [] if evidence.counted is None else [_render_counted(evidence.counted)]
+    tables = map(render_table, evidence.tables)
+    blocks = [*counted, *render_graph(evidence.graph), *tables, *hits]
     blocks = blocks or [f"Nothing in the index fits, as {evidence.method} sees it."]
     support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f} of 1")]
     return "\n\n".join([*blocks, *support, *_render_notes(evidence), *render_costs(evidence.usage)])
@@ -134,13 +137,15 @@ def _render_answers(graph: types.EvidenceGraph) -> Iterator[str]:
 
 def render_citations(answer: types.Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
-    most = _QUOTE_LINES if answer.kind == "generated" else None
+    most = {"generated": _QUOTE_LINES, "counted": 1}.get(answer.kind)
     weights = weigh_terms(answer.evidence.query, [each.quote for each in answer.citations])
     last = {each.document_id: each for each in answer.citations}.values()  # of each document
     blocks = [
         "\n".join([_render_citation(each, weights, most), *_render_unread(each) * (each in last)])
-        for each in answer.citations
+        for each in answer.citations[: _MOST_ITEMS if answer.kind == "counted" else None]
     ]
+    if left := len(answer.citations) - len(blocks):
+        blocks.append(f"  ... and {left} more, which --json has")
     if blocks:
         yield ("\n" if most else "\n\n").join(blocks)
 
@@ -184,7 +189,7 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
             lines.append(wrap_text(f"[{cited.number}] {about}", first="  ", rest="      "))
         yield "\n".join(lines)
     elif answer.kind == "counted" and answer.short is not None:
-        yield f"{bold(one_line(answer.short.text))} {dim(f'({answer.short.note})')}"
+        yield _render_counted(answer.short)
     elif answer.kind == "quoted":
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)
@@ -201,6 +206,10 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         yield f"Nothing in this index answers this{note}."
     else:
         yield "No answer: nothing was found that supports one."
+
+
+def _render_counted(counted: types.Counted | types.ShortAnswer) -> str:
+    return f"{bold(one_line(counted.text))} {dim(f'({one_line(counted.note)})')}"
 
 
 def _render_short(short: types.ShortAnswer, citations: Sequence[types.Citation]) -> str:

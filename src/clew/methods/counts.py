@@ -19,7 +19,7 @@ from clew.steps.table_counts import TableResult, read_table
 from clew.steps.text_counts import TextItem, read_texts
 from clew.text.counting import CountQuestion, read_count_question
 from clew.text.quantities import format_count
-from clew.types import Counted, CountedItem, Evidence, Hit, Limits
+from clew.types import Counted, CountedItem, Document, Evidence, Hit, Limits
 
 _QUOTED = 200  # items, at most, whose rows are hits
 
@@ -38,13 +38,24 @@ class Counts:
         steps.check_least(self, 1, "chunks")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        counted = count_all(query, snapshot, models)
-        if counted is None:
+        evidence = find_counted(query, snapshot, models)
+        if evidence is None:
             kind = methods.load(methods.DEFAULT)
             bound = methods.get_limits(kind).chunks
             return kind(**{bound: self.chunks}).retrieve(query, snapshot, models)
-        hits = _build_hits(snapshot, counted.items)
-        return Evidence(query=query, method="counts", hits=hits, counted=counted)
+        return evidence
+
+
+def find_counted(query: str, snapshot: Snapshot, models: Models) -> Evidence | None:
+    """Return what a question asks of all there is, with the rows or chunks that have the items.
+
+    None where neither tables nor texts tell, and of a snapshot that is a part of what there is.
+    """
+    counted = count_all(query, snapshot, models) if snapshot.totals is None else None
+    if counted is None:
+        return None
+    hits = _build_hits(snapshot, counted)
+    return Evidence(query=query, method="counts", hits=hits, counted=counted)
 
 
 def count_all(query: str, snapshot: Snapshot, models: Models) -> Counted | None:
@@ -64,23 +75,22 @@ def count_all(query: str, snapshot: Snapshot, models: Models) -> Counted | None:
     ]
     if results:
         best = max(results, key=lambda each: each.score)
-        return _of_table(snapshot, best, is_exact=snapshot.totals is None)
+        return _of_table(snapshot, best)
     texts = read_texts(question, snapshot)
     return _of_texts(snapshot, texts, question) if texts else None
 
 
-def _of_table(snapshot: Snapshot, result: TableResult, *, is_exact: bool) -> Counted:
+def _of_table(snapshot: Snapshot, result: TableResult) -> Counted:
     ids = snapshot.layer("document").ids([row.document for row in result.rows])
     items = tuple(
         CountedItem(label=label, document_id=id_, start=row.start, end=row.end)
         for label, id_, row in zip(result.labels, ids, result.rows, strict=True)
     )
-    n_rows = format_count(len(result.grid.rows), "row")
-    files = {row.document for row in result.grid.rows}
-    where = f"of {n_rows} in {format_count(len(files), 'document')}"
-    note = "; ".join(filter(None, (where, result.note)))
-    text = result.text if is_exact else f"at least {result.text}"
-    return Counted(text=text, kind=result.kind, is_exact=is_exact, note=note, items=items)
+    files = result.grid.files
+    where = files[0] if len(files) == 1 else format_count(len(files), "file")
+    note = f"{format_count(len(result.grid.rows), 'row')} in {where}"
+    note = "; ".join(filter(None, (result.note, f"of {note}")))
+    return Counted(text=result.text, kind=result.kind, is_exact=True, note=note, items=items)
 
 
 def _of_texts(snapshot: Snapshot, found: Sequence[TextItem], question: CountQuestion) -> Counted:
@@ -98,29 +108,36 @@ def _of_texts(snapshot: Snapshot, found: Sequence[TextItem], question: CountQues
     return Counted(text=text, kind="count", is_exact=False, note=note, items=items)
 
 
-def _build_hits(snapshot: Snapshot, items: Sequence[CountedItem]) -> tuple[Hit, ...]:
-    """Return the ranges of the first items as parts of their chunks, each once."""
-    ranges = dict.fromkeys((item.document_id, item.start, item.end) for item in items[:_QUOTED])
+def _build_hits(snapshot: Snapshot, counted: Counted) -> tuple[Hit, ...]:
+    """Return the rows of the first items, or the chunks around their sentences, each once."""
+    ranges = dict.fromkeys((i.document_id, i.start, i.end) for i in counted.items[:_QUOTED])
     documents = snapshot.layer("document").rows([each[0] for each in ranges])
-    chunks = snapshot.layer("chunk")
-    owners, starts = chunks.columns["document"], chunks.columns["start"]
+    columns = snapshot.layer("chunk").columns
     rows = []
     for document, (_, start, _end) in zip(documents, ranges, strict=True):
-        first, last = np.searchsorted(owners, [document, document + 1])
-        inside = np.searchsorted(starts[first:last], start, side="right") - 1
+        first, last = np.searchsorted(columns["document"], [document, document + 1])
+        inside = np.searchsorted(columns["start"][first:last], start, side="right") - 1
         rows.append(int(first + max(inside, 0)))
-    whole = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
-    read = snapshot.documents(documents)
-    hits = []
-    for hit, document_, (_, start, end) in zip(whole, read, ranges, strict=True):
-        page, last_page = document_.pages_of(start, end)
-        part = replace(
-            hit, start=start, end=end, text=document_.text[start:end], page=page,
-            last_page=last_page, line=document_.line_at(start),
-        )  # fmt: skip
-        hits.append(part)
-    return tuple(hits)
+    if not counted.is_exact:
+        rows = list(dict.fromkeys(rows))
+    hits = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
+    if not counted.is_exact:
+        return hits
+    parts = zip(hits, snapshot.documents(documents), ranges, strict=True)
+    return tuple(_cut_hit(hit, document, *place[1:]) for hit, document, place in parts)
+
+
+def _cut_hit(hit: Hit, document: Document, start: int, end: int) -> Hit:
+    page, last_page = document.pages_of(start, end)
+    return replace(
+        hit,
+        start=start,
+        end=end,
+        text=document.text[start:end],
+        page=page,
+        last_page=last_page,
+        line=document.line_at(start),
+    )
 
 
 METHOD = Counts
-GROUP = "own"

@@ -45,6 +45,7 @@ class Grid:
     columns: tuple[str, ...]
     caption: str  # titles, sections and names of files above it
     rows: tuple[GridRow, ...]
+    files: tuple[str, ...]  # that have it
 
     def column(self, i: int) -> list[str]:
         """Return the cells of a column."""
@@ -123,7 +124,8 @@ def _join(grids: Sequence[Grid]) -> Grid:
                 rows.append(row)
         seen |= own
     captions = dict.fromkeys(grid.caption for grid in grids)
-    return Grid(grids[0].columns, " ".join(captions), tuple(rows))
+    files = dict.fromkeys(name for grid in grids for name in grid.files)
+    return Grid(grids[0].columns, " ".join(captions), tuple(rows), tuple(files))
 
 
 def _plain(cell: str) -> str:
@@ -147,7 +149,8 @@ def _read_tables(row: int, document: Document) -> Iterator[Grid]:
             for cells, place in zip(rows, places, strict=True)
         )
         caption = " ".join([document.title, document.section_at(table.start), document.id])
-        yield Grid(tuple(columns), caption, tuple(r for r in read if not _is_sum(r.cells)))
+        own = tuple(r for r in read if not _is_sum(r.cells))
+        yield Grid(tuple(columns), caption, own, (_file_name(document.source or document.id),))
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -181,8 +184,12 @@ def _read_records(snapshot: Snapshot, place: str, one: Document) -> Grid | None:
         GridRow(tuple(_split_record(document.text, pattern, columns)), row, 0, len(document.text))
         for _, row, document in kept
     )
-    caption = re.split(r"[/\\]", place)[-1]
-    return Grid(tuple(columns), caption, tuple(r for r in rows if not _is_sum(r.cells)))
+    file = _file_name(place)
+    return Grid(tuple(columns), file, tuple(r for r in rows if not _is_sum(r.cells)), (file,))
+
+
+def _file_name(place: str) -> str:
+    return re.split(r"[/\\]", place)[-1]
 
 
 def _split_record(text: str, pattern: re.Pattern[str], columns: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from clew.runtime.lazy import compile_re
 from clew.text.amounts import read_date
 from clew.text.forms import find_base
 from clew.text.normalize import fold
+from clew.text.questions import asks_of_whole
 
 Operation = Literal["count", "list", "sum", "mean", "median", "most", "least"]
 
@@ -265,8 +266,8 @@ def read_count_question(text: str) -> CountQuestion | None:
 
 
 def may_count(text: str) -> bool:
-    """Say whether a question may be about all of something."""
-    return read_count_question(text) is not None
+    """Say whether a question may be about all of something that can be counted."""
+    return not asks_of_whole(text) and read_count_question(text) is not None
 
 
 _ADJECTIVE = compile_re(rf" (?P<stem>expensive|recent|cheap)\b", re.IGNORECASE)
