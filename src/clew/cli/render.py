@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 import click
@@ -140,9 +140,13 @@ def render_citations(answer: types.Answer) -> Iterator[str]:
     most = {"generated": _QUOTE_LINES, "counted": 1}.get(answer.kind)
     weights = weigh_terms(answer.evidence.query, [each.quote for each in answer.citations])
     last = {each.document_id: each for each in answer.citations}.values()  # of each document
+    labels = answer.text.splitlines()[1:] if answer.kind == "counted" else []
+    shown = answer.citations[: _MOST_ITEMS if labels else None]
     blocks = [
-        "\n".join([_render_citation(each, weights, most), *_render_unread(each) * (each in last)])
-        for each in answer.citations[: _MOST_ITEMS if answer.kind == "counted" else None]
+        "\n".join(
+            [_render_citation(each, weights, most, label), *_render_unread(each) * (each in last)]
+        )
+        for each, label in zip_longest(shown, labels[: len(shown)], fillvalue="")
     ]
     if left := len(answer.citations) - len(blocks):
         blocks.append(f"  ... and {left} more, which --json has")
@@ -209,7 +213,7 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
 
 
 def _render_counted(counted: types.Counted | types.ShortAnswer) -> str:
-    return f"{bold(one_line(counted.text))} {dim(f'({one_line(counted.note)})')}"
+    return f"{bold(one_line(counted.text))}  {dim(one_line(counted.note))}"
 
 
 def _render_short(short: types.ShortAnswer, citations: Sequence[types.Citation]) -> str:
@@ -228,9 +232,9 @@ def _render_nearest(evidence: types.Evidence) -> Iterator[str]:
 
 
 def _render_citation(
-    cited: types.Citation, weights: Mapping[str, float], max_lines: int | None
+    cited: types.Citation, weights: Mapping[str, float], max_lines: int | None, label: str = ""
 ) -> str:
-    """Return a citation: its number, file and line, pages and section, and its words.
+    """Return a citation: its number, its label, file and line, pages and section, and its words.
 
     Those that weigh something are bold. Faint is what stands around a quote that is not cut.
     """
@@ -245,7 +249,7 @@ def _render_citation(
         before, after = (f"... {cited.before}", f"{cited.after} ...")
         near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
         lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
-    return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])
+    return "\n".join([f"{head}{'  '.join(filter(None, (one_line(label), place, pages, section)))}", *lines])
 
 
 def _render_unread(cited: types.Citation) -> list[str]:

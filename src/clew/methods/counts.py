@@ -18,6 +18,7 @@ from clew.steps.grids import gather_grids
 from clew.steps.table_counts import TableResult, read_table
 from clew.steps.text_counts import TextItem, read_texts
 from clew.text.counting import CountQuestion, read_count_question
+from clew.text.normalize import collapse
 from clew.text.quantities import format_count
 from clew.types import Counted, CountedItem, Document, Evidence, Hit, Limits
 
@@ -83,7 +84,7 @@ def count_all(query: str, snapshot: Snapshot, models: Models) -> Counted | None:
 def _of_table(snapshot: Snapshot, result: TableResult) -> Counted:
     ids = snapshot.layer("document").ids([row.document for row in result.rows])
     items = tuple(
-        CountedItem(label=label, document_id=id_, start=row.start, end=row.end)
+        CountedItem(label=collapse(label), document_id=id_, start=row.start, end=row.end)
         for label, id_, row in zip(result.labels, ids, result.rows, strict=True)
     )
     files = result.grid.files
@@ -96,7 +97,7 @@ def _of_table(snapshot: Snapshot, result: TableResult) -> Counted:
 def _of_texts(snapshot: Snapshot, found: Sequence[TextItem], question: CountQuestion) -> Counted:
     ids = snapshot.layer("document").ids([each.document for each in found])
     items = tuple(
-        CountedItem(label=each.label, document_id=id_, start=each.start, end=each.end)
+        CountedItem(label=collapse(each.label), document_id=id_, start=each.start, end=each.end)
         for each, id_ in zip(found, ids, strict=True)
     )
     n = len({item.document_id for item in items})

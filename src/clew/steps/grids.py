@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from clew.algo.topk import positive_top_k
+from clew.derived import Derived
 from clew.steps.scores import lexical_scores, term_rows
+from clew.text.counting import read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
 from clew.text.tables import find_tables, read_rows
@@ -61,7 +63,8 @@ def gather_grids(snapshot: Snapshot, question: str) -> list[Grid]:
     scores = lexical_scores(snapshot, _add_forms(question))
     best = positive_top_k(scores, _CHUNKS)
     owners = snapshot.layer("chunk").columns["document"][best]
-    rows = list(dict.fromkeys(owners.tolist()))
+    named = [row for token in read_tokens(question) for row in snapshot.get(_FILES).get(token.base, ())]
+    rows = list(dict.fromkeys([*named, *owners.tolist()]))
     parts: dict[tuple[str, ...], list[Grid]] = {}
     files: set[str] = set()
     for row, document in zip(rows, snapshot.documents(rows), strict=True):
@@ -74,6 +77,32 @@ def gather_grids(snapshot: Snapshot, question: str) -> list[Grid]:
             for grid in _read_tables(row, document):
                 _add(parts, grid)
     return [_join(grids) for grids in parts.values()]
+
+
+def _name_files(snapshot: Snapshot) -> dict[str, list[int]]:
+    """Return one document of each file of records by the words of the file's name."""
+    layer = snapshot.layer("document")
+    files: dict[str, int] = {}
+    for row, id_ in enumerate(layer.ids(range(len(layer)))):
+        name, _, line = id_.rpartition(":")
+        if line.isdigit():
+            files.setdefault(name, row)
+    named: dict[str, list[int]] = {}
+    for name, row in files.items():
+        for token in read_tokens(split_name(_file_name(name))):
+            named.setdefault(token.base, []).append(row)
+    return named
+
+
+_FILES = Derived("files of records by the words of their names", _name_files)
+
+
+def split_name(name: str) -> str:
+    """Return the words of a name as programs write it: "homePort", "sales-2024.csv"."""
+    return _WORDS.sub(" ", name)
+
+
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.-]")
 
 
 def is_record(document: Document) -> bool:

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.grids import Grid, GridRow
+from clew.steps.grids import Grid, GridRow, split_name
 from clew.text.amounts import Amounts, is_empty, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import (
     FILLERS,
+    ROWS,
     SAID_BY,
     Comparison,
     CountQuestion,
     Token,
     find_token_base,
+    read_count_question,
     read_tokens,
 )
 from clew.text.normalize import fold
@@ -38,10 +40,24 @@ _NO = frozenset("no false n nein non 0 ✗".split())
 _NEGATING = frozenset("not no without except excluding never non neither nor other isn't aren't don't doesn't didn't wasn't weren't".split())
 _UNIT = compile_re(r"[\(\[]\s*([^)\]]{1,20})\s*[\)\]]|,\s*([a-z%°²³/]{1,6})$|\bin ([a-z²³%]{1,12})$")
 _PARTS = compile_re(r"\s*[,;/&]\s*|\s+and\s+")
-_CAMEL = compile_re(r"(?<=[a-z])(?=[A-Z])|_|\.")
+_JOINING = compile_re(r" (?:per|by|of|each) ", re.IGNORECASE)
 _LONGEST = 8  # words of a cell that a question may have
 _SAME = 0.55  # cosine of two words that mean the same
 _QUANTITIES = frozenset(map(find_token_base, "quantity qty amount pieces units count".split()))
+_SEXES = {
+    word: find_token_base(sex)
+    for words, sex in (("woman women girls", "female"), ("man men boys", "male"))
+    for word in words.split()
+}
+# What tables of people have, of which a question may ask for people.
+_OF_PEOPLE = frozenset(
+    map(
+        find_token_base,
+        "age gender sex salary surname birth birthday born nationality staff employee member people"
+        " person passenger player student patient customer team holder shareholder owner author"
+        " captain".split(),
+    )
+)
 _WHO = compile_re(r"\W*who\b", re.IGNORECASE)
 _KEYS = frozenset("name title id code no number ref sku key".split())
 _CASED = compile_re(r"[A-Z]|\d")
@@ -100,6 +116,7 @@ def read_table(question: CountQuestion, grid: Grid, near: Nearness) -> TableResu
 
     `near` gives the (n, m) cosines of n words to m others.
     """
+    question = _join_names(question, grid)
     reading = _Reading(question, grid, near)
     tokens = question.tokens
     for i, token in enumerate(tokens):
@@ -115,28 +132,58 @@ def read_table(question: CountQuestion, grid: Grid, near: Nearness) -> TableResu
         conditions.append(bound)
     conditions += _find_words(reading, conditions)
     _explain_caption(reading)
-    _explain_synonyms(reading, columns)
+    _explain_synonyms(reading)
     left = [
-        t for i, t in enumerate(tokens)
-        if i not in reading.explained and t.key not in STOP_WORDS
-        and t.key not in FILLERS and t.base not in FILLERS
+        t
+        for i, t in enumerate(tokens)
+        if i not in reading.explained and t.key not in STOP_WORDS and t.base not in FILLERS
     ]
     negated = any(t.key in _NEGATING for i, t in enumerate(tokens) if i not in reading.explained)
-    if left or negated or not any(reading.explained.values()):
+    if left or negated or not any(reading.explained.values()) or not _knows_noun(reading):
         return None
     return _compute(reading, conditions)
+
+
+def _join_names(question: CountQuestion, grid: Grid) -> CountQuestion:
+    """Return a question whose names of columns have no "per" and "by", which would be groups."""
+    text = question.text
+    for name in map(_plain_name, grid.columns):
+        if _JOINING.search(name):
+            text = re.sub(re.escape(name), _JOINING.sub(" ", name), text, flags=re.IGNORECASE)
+    return question if text == question.text else read_count_question(text) or question
+
+
+def _knows_noun(reading: _Reading) -> bool:
+    """Say whether what is counted is in the table: as a column, a value, a caption, or as rows."""
+    question, tokens = reading.question, reading.question.tokens
+    words = {word for name in reading.grid.columns for word in _column_words(name)}
+    words |= {t.base for t in read_tokens(split_name(reading.grid.caption))}
+    if _WHO.match(question.text) and not words & _OF_PEOPLE:
+        return False
+    place = question.noun if question.operation in {"count", "list"} else -1
+    for i, token in enumerate(tokens):
+        if place < 0 or token.start < place or token.key in STOP_WORDS:
+            continue
+        if reading.explained.get(i):
+            return True
+        return token.base in ROWS and (token.base != "person" or bool(words & _OF_PEOPLE))
+    return True
 
 
 # -- words of the question ------------------------------------------------------------------------
 
 
 def _column_words(name: str) -> list[str]:
-    plain = _CAMEL.sub(" ", _UNIT.sub(" ", name))
-    return [t.base for t in read_tokens(plain) if t.key not in STOP_WORDS]
+    return [t.base for t in read_tokens(_plain_name(name)) if t.key not in STOP_WORDS]
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a column in words, without its unit: "Weight_in_lbs" is "Weight"."""
+    return " ".join(_UNIT.sub(" ", split_name(name)).split())
 
 
 def _column_unit(name: str) -> str:
-    match = _UNIT.search(name)
+    match = _UNIT.search(split_name(name))
     return fold(next(filter(None, match.groups()))).strip() if match else ""
 
 
@@ -160,12 +207,13 @@ def _find_columns(reading: _Reading, columns: Sequence[Sequence[str]]) -> Iterat
     for i, base in enumerate(bases):
         for c, words in enumerate(columns):
             if i not in taken and any(_are_alike(base, word) for word in words):
-                runs.append((-1, i, c, 1))
+                runs.append((-1, i, c, 0))
     for _, i, c, size in sorted(runs):
-        if not taken & set(range(i, i + size)):
-            taken.update(range(i, i + size))
-            reading.explain(i, i + size, 1.5)
-            yield i, i + size, c
+        run = range(i, i + max(size, 1))
+        if not taken & set(run):
+            taken.update(run)
+            reading.explain(i, run.stop, 1.5 if size else 0.9)  # a verb may say it, too
+            yield i, run.stop, c
 
 
 def _are_alike(base: str, word: str) -> bool:
@@ -180,7 +228,7 @@ def _are_alike(base: str, word: str) -> bool:
 def _find_values(reading: _Reading) -> list[Condition]:
     """Return conditions on columns that have a cell, or a part of one, that the question has."""
     grid, tokens = reading.grid, reading.question.tokens
-    bases = [t.base for t in tokens]
+    bases = [_SEXES.get(t.key) or find_token_base(t.base) for t in tokens]
     text = fold(reading.question.text)
     runs: dict[tuple[int, int], dict[int, set[str]]] = {}
     for c in range(len(grid.columns)):
@@ -216,7 +264,7 @@ def _find_value(part: str, text: str, bases: Sequence[str]) -> Iterator[tuple[in
     words = read_tokens(part)
     if not 0 < len(words) <= _LONGEST or all(w.key in STOP_WORDS for w in words):
         return
-    own = [w.base for w in words]
+    own = [find_token_base(w.base) for w in words]
     for i in range(len(bases) - len(own) + 1):
         if list(bases[i : i + len(own)]) == own:
             yield i, i + len(own)
@@ -274,10 +322,17 @@ def _find_words(reading: _Reading, conditions: Sequence[Condition]) -> list[Cond
             continue
         if i == 0 and not token.text[1:].isupper() and not any(map(str.isdigit, token.text)):
             continue
+        beside = [c for a, b, c in reading.mentions if a == i + 1 or b == i]
+        amounts = reading.numbers(beside[0]) if beside else None
+        if token.key.isdigit() and amounts is not None:  # "8 cylinders"
+            reading.explain(i, i + 1, 2.0)
+            holds = amounts.values == float(token.key)
+            found.append(_condition(reading, i, beside[0], token.text, holds))
+            continue
+        word = re.compile(rf"(?<!\w){re.escape(token.key)}(?!\w)")
         for column in range(len(reading.grid.columns)):
-            word = re.compile(rf"(?<!\w){re.escape(token.key)}(?!\w)")
-            holds = np.array([bool(word.search(fold(cell))) for cell in reading.grid.column(column)])
-            if holds.any() and (reading.numbers(column) is None or token.key.isdigit()):
+            holds = np.array([bool(word.search(fold(c))) for c in reading.grid.column(column)])
+            if holds.any() and reading.numbers(column) is None:
                 reading.explain(i, i + 1, 2.0)
                 found.append(_condition(reading, i, column, token.text, holds))
                 break
@@ -285,25 +340,30 @@ def _find_words(reading: _Reading, conditions: Sequence[Condition]) -> list[Cond
 
 
 def _explain_caption(reading: _Reading) -> None:
-    words = {t.base for t in read_tokens(_CAMEL.sub(" ", reading.grid.caption))}
+    words = {t.base for t in read_tokens(split_name(reading.grid.caption))}
     for i, token in enumerate(reading.question.tokens):
         if i not in reading.explained and token.base in words and token.key not in STOP_WORDS:
             reading.explain(i, i + 1, 1.0)
 
 
-def _explain_synonyms(reading: _Reading, columns: Sequence[Sequence[str]]) -> None:
-    """Explain words that mean what a column, or the caption's last word, is called."""
-    tokens = reading.question.tokens
-    left = [
-        i for i, t in enumerate(tokens)
-        if i not in reading.explained and t.key not in STOP_WORDS and t.base not in FILLERS
-        and not _CASED.search(t.text[1:]) and t.text.isalpha() and (i == 0 or t.text.islower())
-    ]
-    if not left or len(left) > 2:
+def _explain_synonyms(reading: _Reading) -> None:
+    """Explain what is counted, measured or grouped by that means what a column is called.
+
+    Only there: elsewhere a word may say which rows are meant, which no column explains.
+    """
+    tokens, question = reading.question.tokens, reading.question
+    slots = [place for place in (question.noun, question.measure, *question.groups) if place >= 0]
+    left = []
+    for place in slots:
+        words = [i for i, t in enumerate(tokens) if t.start >= place and t.key not in STOP_WORDS]
+        if words and words[0] not in reading.explained and tokens[words[0]].text.isalpha():
+            left += [i for i in words[:1] if tokens[i].text.islower() and tokens[i].base not in ROWS]
+    if not left:
         return
-    names = [" ".join(_CAMEL.sub(" ", _UNIT.sub(" ", name)).split()).casefold() for name in reading.grid.columns]
-    captions = sorted({t.key for t in read_tokens(_CAMEL.sub(" ", reading.grid.caption)) if t.key.isalpha()})
-    cosines = reading.near([tokens[i].key for i in left], [*names, *captions])
+    names = [_plain_name(name).casefold() for name in reading.grid.columns]
+    caption = read_tokens(split_name(reading.grid.caption))
+    others = [*names, *sorted({t.key for t in caption if t.key.isalpha()})]
+    cosines = reading.near([tokens[i].key for i in left], others)
     for i, row in zip(left, cosines, strict=True):
         best = int(np.argmax(row))
         if row[best] >= _SAME:
@@ -323,6 +383,8 @@ def _bound(reading: _Reading, each: Comparison, columns: Sequence[Sequence[str]]
     for c, name in enumerate(reading.grid.columns):
         amounts = reading.numbers(c)
         if amounts is None or (amounts.are_dates and not is_date):
+            continue
+        if each.is_time and not amounts.are_dates:
             continue
         score = 0.0
         for a, b, column in reading.mentions:
@@ -441,8 +503,8 @@ def _column_near(reading: _Reading, place: int, most: int) -> int | None:
     tokens = reading.question.tokens
     start = next((i for i, t in enumerate(tokens) if t.start >= place), len(tokens))
     for a, _, c in sorted(reading.mentions):
-        if start <= a <= start + most and all(
-            reading.explained.get(k) in (0.0, 2.0) or tokens[k].key in {"of", "the", "all"}
+        if start <= a <= start + most and reading.explained.get(a) != 0.9 and all(
+            reading.explained.get(k) in (0.0, 0.7, 1.0, 2.0) or tokens[k].key in {"of", "the", "all"}
             for k in range(start, a)
         ):
             return c
@@ -591,7 +653,8 @@ def _extreme(
     unit = _column_unit(grid.columns[measure]) or amounts.unit
     key = by if by is not None and by != measure else _choose_key(reading, None, used)
     first = own[0]
-    said = [f"{'most' if is_most else 'least'} of {grid.columns[measure]}", *said]
+    ends = ("earliest", "latest") if amounts.are_dates else ("lowest", "highest")
+    said = [f"{ends[is_most]} {grid.columns[measure]}", *said]
     names = list(dict.fromkeys(f"{grid.rows[i].cells[key]} ({_show(grid, i, measure, unit)})" for i in own))
     text = "; ".join(names)
     if by == measure or (question.noun < 0 and not _WHO.match(question.text)):

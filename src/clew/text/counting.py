@@ -69,7 +69,15 @@ _OR_MORE = compile_re(
     r"|older|later|earlier)\b",
     re.IGNORECASE,
 )
-_IN_YEAR = compile_re(r"\b(?:in|of|for|during) (?:the year )?(?P<a>[12]\d{3})(?![\w,.-]\w)")
+_ON_DATE = compile_re(
+    rf"\b(?:in|of|for|during|on) (?:the year )?(?=[12]\d{{3}}\b|\d{{1,2}} [a-z]|[a-z]{{3}})"
+    rf"{_NUMBER.format('a')}(?![\w,.-]\w)",
+    re.IGNORECASE,
+)
+_TIME = compile_re(
+    r"(?:in|of|for|during|on|before|after|since|until|between|from|(?:earlier|older|later|newer) than)\b",
+    re.IGNORECASE,
+)
 
 _HOW_MANY = compile_re(
     r"\bhow many (?:different |distinct |of (?:the |these |all )?|unique |other )*"
@@ -124,6 +132,7 @@ class Comparison:
     end: int
     bounds: tuple[tuple[str, float, bool], ...]  # the sign, the number, whether that is a date
     hints: tuple[str, ...] = ()  # words that may name what is bounded
+    is_time: bool = False  # by its words: "before", "in", not "over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +170,17 @@ def find_token_base(key: str) -> str:
 
 
 
-# Words that say nothing about what is meant.
+# Words that say nothing about which of all are meant, but for what is counted.
 FILLERS = frozenset(
     find_token_base(word)
     for word in """
-    register list record live locate come call hold own belong make entry row item line table data
-    dataset file document total overall altogether all every each different distinct unique value
-    together show please number exist appear occur name person one any combine contain include
-    run take carry build sell stand index year kind type worth amount sum give have be do there
-    work room
+    register list record live locate call belong entry row item line table data dataset file
+    document total overall altogether all every each different distinct unique value together
+    please number exist appear occur name person one any combine contain include index kind type
+    amount sum give have be do come there hold own show
     """.split()
 )
+ROWS = frozenset(map(find_token_base, "row entry record item line person".split()))
 # Verbs, and words that name what stands in such a column.
 SAID_BY = {
     find_token_base(verb): frozenset(map(find_token_base, words.split()))
@@ -180,7 +189,7 @@ SAID_BY = {
         for each in (
             "speak: language", "work: department employer company team office", "live: city town",
             "earn: salary wage income pay", "pay: salary wage price fee", "cost: price fare cost fee",
-            "weigh: weight mass", "carry: capacity load", "write: author writer", "born: birthday",
+            "weigh: weight mass", "carry: capacity load passengers cars", "write: author writer", "born: birthday",
             "direct: director", "lead: leader head", "come: country origin", "buy: quantity amount",
             "order: quantity amount", "sell: quantity amount", "join: started hired since",
             "start: start started begin", "teach: teacher", "die: death died", "sit: seats",
@@ -296,7 +305,8 @@ def _find_comparisons(text: str) -> list[Comparison]:
         if not _is_inside(match.start(), taken) and not _is_inside(match.end() - 1, taken):
             taken.append(match.span())
             read = tuple((sign, *_read_bound(match, name)) for sign, name in bounds)
-            built.append(Comparison(*match.span(), read, hints))
+            is_time = bool(_TIME.match(match[0])) and all(bound[2] for bound in read)
+            built.append(Comparison(*match.span(), read, hints, is_time))
 
     for match in _BETWEEN.finditer(text):
         add(match, (">=", "a"), ("<=", "b"))
@@ -309,11 +319,8 @@ def _find_comparisons(text: str) -> list[Comparison]:
             word = (groups.get("high") or groups.get("low") or "").casefold().split()
             stem = re.sub(r"(?:er|r)$", "", word[-1]) if word else ""
             add(match, (sign, "a"), hints=HINTS.get(stem, ()))
-    for match in _IN_YEAR.finditer(text):
-        if not _is_inside(match.start("a"), taken):
-            taken.append(match.span())
-            value = read_date(match["a"])
-            built.append(Comparison(*match.span(), (("=", value or 0.0, True),)))
+    for match in _ON_DATE.finditer(text):
+        add(match, ("=", "a"))
     return sorted(built, key=lambda each: each.start)
 
 
