@@ -58,6 +58,7 @@ _NARROWER = {
     )
     for kind in kinds.split()
 }
+_PEOPLES = compile_re(r"(?:ian|ish|ese|rican|German|French|Dutch|Greek|Swiss|Czech)$")
 _NUMBER = r"(?:\d+|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|hundred)"
 
 
@@ -173,11 +174,12 @@ def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
             text = document.text[each.start : each.end]
             names = _choose_names(text, each.mentions)
             sentence = _Sentence(row, each.start, each.end, text, names, subject, document.title)
-            bases = {t.base for t in read_tokens(f"{above} {text}")}
+            bases = _read_bases(f"{above} {text}")
             leaning = bool(_PRONOUN.search(text)) or refers_back(text)
             if leaning:
-                bases |= {t.base for t in read_tokens(subject)}
-            if wanted <= bases and not _NEGATED.search(text) and "|" not in text:
+                bases |= _read_bases(subject)
+            negated = wanted and _NEGATED.search(text)
+            if wanted <= bases and not negated and "|" not in text:
                 yield sentence
             if names and not leaning:
                 first = names[0]
@@ -194,20 +196,31 @@ def _choose_names(text: str, mentions: Sequence[Mention]) -> tuple[tuple[int, in
 
 
 def _find_names(sentence: _Sentence, asked: _Asked, kinds: _Kinds) -> Iterator[str]:
-    own = {t.base for t in asked.words}
+    own = {t.base for t in asked.words} | {asked.kind.base}
     text = sentence.text
+    listed = {t.base for t in read_tokens(sentence.title)} == {asked.kind.base}
+    names = []
     for a, b in sentence.names:
         name = text[a:b]
-        words = {t.base for t in read_tokens(name)}
-        if behind := kinds.follows.match(text, b):  # "the Brekke expedition"
+        behind = None if _PEOPLES.search(name) else kinds.follows.match(text, b)
+        if behind:  # "the Brekke expedition"
             name += behind[0]
-        if words <= own | {asked.kind.base} or not (behind or kinds.has(name, text, a, b)):
-            continue
-        yield name
-    if refers_back(text) and sentence.subject and asked.words:
-        words = {t.base for t in read_tokens(sentence.subject)}
-        if not words <= own and kinds.has(sentence.subject, "", 0, 0):
-            yield sentence.subject
+        is_one = behind or kinds.has(name, text, a, b)
+        if listed and text[:a].endswith(" the "):  # below "Ferries": "on the Nordlys"
+            is_one = True
+        if is_one and not _read_bases(name) <= own:
+            names.append(name)
+    yield from names
+    subject = sentence.subject if refers_back(text) and asked.words else ""
+    for name in (subject, sentence.title):
+        is_one = kinds.is_named(name) or (name == subject and kinds.has(name, "", 0, 0))
+        if not names and name and is_one and not _read_bases(name) <= own:
+            yield name
+            return
+
+
+def _read_bases(text: str) -> set[str]:
+    return {t.base for t in read_tokens(text)}
 
 
 # -- kinds ----------------------------------------------------------------------------------------
@@ -229,20 +242,23 @@ class _Kinds:
 
     def has(self, name: str, text: str, start: int, end: int) -> bool:
         """Say whether a name is of the kind, by the sentence around it or another with it."""
-        if self._is_kind([t.key for t in read_tokens(name)][-1:] + [read_tokens(name)[0].key], exact=True):
-            return True
-        if text and self._is_kind(_find_classes(text, start, end)):
+        if self.is_named(name) or (text and self._is_kind(_find_classes(text, start, end))):
             return True
         key = name_key(name)
         if key not in self.known:
             self.known[key] = self._is_kind(list(self._read_classes(key)))
         return self.known[key]
 
-    def _is_kind(self, words: Sequence[str], *, exact: bool = False) -> bool:
+    def is_named(self, name: str) -> bool:
+        """Say whether a name begins or ends with the kind's word: "Lake Svart", "Rope Museum"."""
+        bases = [t.base for t in read_tokens(name)]
+        return len(bases) > 1 and self.kind.base in (bases[0], bases[-1])
+
+    def _is_kind(self, words: Sequence[str]) -> bool:
         if any(find_token_base(word) == self.kind.base for word in words):
             return True
         narrower = _NARROWER.get(self.kind.base)
-        return not exact and narrower is not None and any(map(narrower.search, words))
+        return narrower is not None and any(map(narrower.search, words))
 
     def _read_classes(self, key: str) -> Iterator[str]:
         """Yield the words that sentences with a name call it."""
