@@ -2,10 +2,11 @@
 
     python benchmarks/counts.py [--held]
 
-The documents and questions of `benchmarks/counts` were written for it: 40 questions of tables, whose
-answers pandas computed from the files, and 20 of texts. Half of each was not looked at until all was
-built: --held. An answer is right if its number is, to two decimals, or its names or groups are all
-and only those. Those that are to find nothing have None. It is an error if a total has no items.
+The documents and questions of `benchmarks/counts` were written for it: 40 questions of tables,
+whose answers pandas computed from the files, and 20 of texts. Half of each was not looked at until
+all was built: --held. An answer is right if its number is, to two decimals, or its names or groups
+are all and only those. Those that are to find nothing have None. It is an error if a total has no
+items.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import clew
 
@@ -39,7 +40,9 @@ def plain(name: str) -> str:
     return re.sub(r"^the ", "", name.strip().casefold())
 
 
-def is_right(counted: Counted | None, expected: Any) -> bool:
+def is_right(
+    counted: Counted | None, expected: float | list[str] | dict[str, float] | None
+) -> bool:
     """Say whether what was counted is what a question has for an answer."""
     if counted is None or expected is None:
         return counted is None and expected is None

@@ -68,7 +68,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
     has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
-    a short answer where one is likely enough; of a question about the whole, a line for each theme.
+    a short answer where one is likely enough; of a question about the whole, a line for each theme,
+    of one about all of something, the total with a line for each item.
     What the `snapshot` of the evidence stores is not embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
@@ -96,11 +97,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
-    has_llm = models.llm is not None and models.writes
     answer = _take_own_answer(question, context, evidence)
-    if evidence.counted is not None and (evidence.counted.is_exact or not has_llm):
-        answer = _build_counted(question, evidence.counted, context, evidence)
-    if answer is None and models.llm is not None and has_llm:
+    if answer is None and models.llm is not None and models.writes:
         prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if writer is None else writer.feed
         reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
@@ -110,12 +108,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
-    if answer is None and evidence.counted is not None:
-        answer = _build_counted(question, evidence.counted, context, evidence)
-    if answer is None and evidence.whole:
-        answer = _build_themes(question, context, evidence)
-    if answer is None and not _is_refused(evidence, min_support):
-        answer = _build_named(question, context, evidence)
+    if answer is None:
+        answer = _build_found(question, context, evidence, min_support)
     if answer is None:
         passages = context.passages
         sentences = find_sentences(passages, snapshot)
@@ -154,12 +148,29 @@ def _citation_listener(
 
 
 def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the answer that the evidence has, None where the context does not prove it."""
+    """Return the answer that the evidence has, None where the context does not prove it.
+
+    That is also what was computed of all rows of a table, which no LLM counts again.
+    """
+    if evidence.counted is not None and evidence.counted.is_exact:
+        return _build_counted(question, evidence.counted, context, evidence)
     given = evidence.answer
     if given is not None and (proof := _find_proof(given, context, evidence)):
         cited = replace(proof, at=(len(given.text),))
         return _build_generated(question, given.text, (cited,), context, evidence)
     return None
+
+
+def _build_found(
+    question: str, context: Context, evidence: Evidence, min_support: float
+) -> Answer | None:
+    """Return what a method found that is more than passages: items, themes, or names."""
+    if evidence.counted is not None:
+        return _build_counted(question, evidence.counted, context, evidence)
+    answer = _build_themes(question, context, evidence) if evidence.whole else None
+    if answer is None and not _is_refused(evidence, min_support):
+        answer = _build_named(question, context, evidence)
+    return answer
 
 
 def _build_quoted(
@@ -256,9 +267,7 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
     )
 
 
-def _build_counted(
-    question: str, counted: Counted, context: Context, evidence: Evidence
-) -> Answer:
+def _build_counted(question: str, counted: Counted, context: Context, evidence: Evidence) -> Answer:
     """Return a total with a line for each item that the context has, and its quote.
 
     The evidence has all items; a note says how many the context has no room for.

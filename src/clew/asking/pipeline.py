@@ -108,9 +108,7 @@ def retrieve_evidence(
     return Retrieved(evidence, snapshot, remembering, context_tokens)
 
 
-def count_evidence(
-    text: str, snapshot: Snapshot, models: Models, meter: Meter
-) -> Evidence | None:
+def count_evidence(text: str, snapshot: Snapshot, models: Models, meter: Meter) -> Evidence | None:
     """Return evidence for a question about all of something, None where nothing is counted."""
     from clew.methods.counts import find_counted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import click
@@ -146,7 +146,7 @@ def render_citations(answer: types.Answer) -> Iterator[str]:
         "\n".join(
             [_render_citation(each, weights, most, label), *_render_unread(each) * (each in last)]
         )
-        for each, label in zip_longest(shown, labels[: len(shown)], fillvalue="")
+        for each, label in zip(shown, chain(labels, repeat("")), strict=False)
     ]
     if left := len(answer.citations) - len(blocks):
         blocks.append(f"  ... and {left} more, which --json has")
@@ -249,7 +249,9 @@ def _render_citation(
         before, after = (f"... {cited.before}", f"{cited.after} ...")
         near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
         lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
-    return "\n".join([f"{head}{'  '.join(filter(None, (one_line(label), place, pages, section)))}", *lines])
+    return "\n".join(
+        [f"{head}{'  '.join(filter(None, (one_line(label), place, pages, section)))}", *lines]
+    )
 
 
 def _render_unread(cited: types.Citation) -> list[str]:

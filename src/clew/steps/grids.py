@@ -20,8 +20,6 @@ from clew.text.tables import find_tables, read_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from clew.snapshot import Snapshot
     from clew.types import Document
 
@@ -63,7 +61,9 @@ def gather_grids(snapshot: Snapshot, question: str) -> list[Grid]:
     scores = lexical_scores(snapshot, _add_forms(question))
     best = positive_top_k(scores, _CHUNKS)
     owners = snapshot.layer("chunk").columns["document"][best]
-    named = [row for token in read_tokens(question) for row in snapshot.get(_FILES).get(token.base, ())]
+    named = [
+        row for token in read_tokens(question) for row in snapshot.get(_FILES).get(token.base, ())
+    ]
     rows = list(dict.fromkeys([*named, *owners.tolist()]))
     parts: dict[tuple[str, ...], list[Grid]] = {}
     files: set[str] = set()
@@ -108,8 +108,10 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.-]")
 def is_record(document: Document) -> bool:
     """Say whether a document is a row of a table: "code: SH-7; shares: 1,200"."""
     first = next(iter(document.metadata), None)
-    return first is not None and document.source.rpartition(":")[2].isdigit() and (
-        ": " in document.text and "\n" not in document.text and bool(_record_names(document))
+    return (
+        first is not None
+        and document.source.rpartition(":")[2].isdigit()
+        and (": " in document.text and "\n" not in document.text and bool(_record_names(document)))
     )
 
 
@@ -117,7 +119,8 @@ def _record_names(document: Document) -> list[str]:
     """Return the columns of a record that its text names, none where it is another text."""
     names = [collapse(name) for name in document.metadata]
     full = [
-        f"{name}: " for name, (key, value) in zip(names, document.metadata.items(), strict=True)
+        f"{name}: "
+        for name, (key, value) in zip(names, document.metadata.items(), strict=True)
         if value not in (None, "")
     ]
     if not full or not all(each in document.text for each in full):
@@ -126,7 +129,7 @@ def _record_names(document: Document) -> list[str]:
     return [*titles[:1], *names]
 
 
-_TITLE = re.compile(rf"(?:^|; )((?i:title|name|heading)): ")
+_TITLE = re.compile(r"(?:^|; )((?i:title|name|heading)): ")
 
 
 def _add_forms(question: str) -> str:
@@ -208,7 +211,9 @@ def _read_records(snapshot: Snapshot, place: str, one: Document) -> Grid | None:
             kept.append((int(line), row, document))
             columns |= dict.fromkeys(collapse(name) for name in document.metadata)
     kept.sort(key=lambda each: each[:2])
-    pattern = re.compile(rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): ")
+    pattern = re.compile(
+        rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): "
+    )
     rows = (
         GridRow(tuple(_split_record(document.text, pattern, columns)), row, 0, len(document.text))
         for _, row, document in kept
@@ -224,5 +229,7 @@ def _file_name(place: str) -> str:
 def _split_record(text: str, pattern: re.Pattern[str], columns: Iterable[str]) -> list[str]:
     matches = list(pattern.finditer(text))
     ends = [m.start() for m in matches[1:]] + [len(text)]
-    values = {m[1]: text[m.end() : end] for m, end in zip(reversed(matches), reversed(ends), strict=True)}
+    values = {
+        m[1]: text[m.end() : end] for m, end in zip(reversed(matches), reversed(ends), strict=True)
+    }
     return [values.get(name, "") for name in columns]

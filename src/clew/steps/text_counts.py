@@ -35,27 +35,25 @@ _COPULA = compile_re(
     re.IGNORECASE,
 )
 _PREPOSITION = compile_re(r"\b(?:of|in|at|on|for|from|to|by|with|that|which|who|and|or)\b")
-_BEFORE = compile_re(r"([a-zà-ÿ][\w-]+)(?:,? (?:the|called|named))? [\"“«]?(?:[A-ZÀ-Þ][\w'’-]+(?:,| and|, and) )*[\"“«]?$")
+_BEFORE = compile_re(
+    r"([a-zà-ÿ][\w-]+)(?:,? (?:the|called|named))? [\"“«]?"
+    r"(?:[A-ZÀ-Þ][\w'’-]+(?:,| and|, and) )*[\"“«]?$"
+)
 _PRONOUN = compile_re(r"\b(?:he|she|it|they|him)\b", re.IGNORECASE)
-# What some kinds have beside their own word.
+# What some kinds have beside their own word, by its end.
+_NARROWER_WORDS = """
+    ship boat vessel: ship boat vessel steamer schooner sealer whaler sloop barque brig ferry
+        trawler tug yacht frigate cutter icebreaker ketch cruiser destroyer submarine liner;
+    researcher scientist: scientist researcher ologist ographer physicist chemist botanist
+        astronomer naturalist mathematician;
+    writer author: writer author novelist poet playwright essayist;
+    artist: artist painter sculptor engraver;
+    musician: musician singer ianist olinist guitarist drummer composer cellist;
+    book: book novel memoir
+"""
 _NARROWER = {
-    find_token_base(kind): compile_re(rf"(?:{words})$")
-    for kinds, words in (
-        (
-            "ship boat vessel",
-            "ship|boat|vessel|steamer|schooner|sealer|whaler|sloop|barque|brig|ferry|trawler|tug"
-            "|yacht|frigate|cutter|icebreaker|ketch|cruiser|destroyer|submarine|liner",
-        ),
-        (
-            "researcher scientist",
-            "scientist|researcher|ologist|ographer|physicist|chemist|botanist|astronomer"
-            "|naturalist|mathematician",
-        ),
-        ("writer author", "writer|author|novelist|poet|playwright|essayist"),
-        ("artist", "artist|painter|sculptor|engraver"),
-        ("musician", "musician|singer|ianist|olinist|guitarist|drummer|composer|cellist"),
-        ("book", "book|novel|memoir"),
-    )
+    find_token_base(kind): tuple(words.split())
+    for kinds, words in (each.split(":") for each in _NARROWER_WORDS.split(";"))
     for kind in kinds.split()
 }
 _PEOPLES = compile_re(r"(?:ian|ish|ese|rican|German|French|Dutch|Greek|Swiss|Czech)$")
@@ -91,9 +89,7 @@ class _Sentence:
     title: str
 
 
-def read_texts(
-    question: CountQuestion, snapshot: Snapshot
-) -> tuple[TextItem, ...]:
+def read_texts(question: CountQuestion, snapshot: Snapshot) -> tuple[TextItem, ...]:
     """Return the names of the kind that a question counts or lists, none where fewer than two."""
     asked = _read_asked(question)
     if asked is None or snapshot.cutter is None:
@@ -123,8 +119,11 @@ def _read_asked(question: CountQuestion) -> _Asked | None:
     if kind is None or any(t.key in STOP_WORDS or t.text[0].isupper() for t in lead):
         return None
     rest = [
-        t for t in question.tokens
-        if t is not kind and t.key not in STOP_WORDS and t.base not in FILLERS
+        t
+        for t in question.tokens
+        if t is not kind
+        and t.key not in STOP_WORDS
+        and t.base not in FILLERS
         and t.key not in FILLERS
         and (t.key.isdigit() or not any(a <= t.start < b for a, b in question.taken))
     ]
@@ -133,8 +132,11 @@ def _read_asked(question: CountQuestion) -> _Asked | None:
 
 def _is_plural(token: Token) -> bool:
     key = token.key
-    return token.text.islower() and key.isalpha() and key != token.base and (
-        key.endswith("s") or find_token_base(key) in {"man", "woman", "person", "child"}
+    return (
+        token.text.islower()
+        and key.isalpha()
+        and key != token.base
+        and (key.endswith("s") or find_token_base(key) in {"man", "woman", "person", "child"})
     )
 
 
@@ -155,7 +157,8 @@ def _find_chunks(snapshot: Snapshot, asked: _Asked) -> list[int]:
         rows = [r for r in snapshot.layer("term").rows(list_forms(token.key)) if r >= 0]
         posted = link.entries_of(np.array(rows, dtype=np.intp)).indices
         counts[np.unique(posted)] += 1
-    return np.flatnonzero(counts == len(wanted))[:_CHUNKS].tolist()
+    chunks: list[int] = np.flatnonzero(counts == len(wanted))[:_CHUNKS].tolist()
+    return chunks
 
 
 def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
@@ -163,16 +166,14 @@ def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
     chunks = _find_chunks(snapshot, asked)
     owners = snapshot.layer("chunk").columns["document"][chunks].tolist()
     assert snapshot.cutter is not None  # noqa: S101 -- the caller has looked
-    read = zip(
-        owners, snapshot.documents(owners), snapshot.cutter.sentences(chunks), strict=True
-    )
+    read = zip(owners, snapshot.documents(owners), snapshot.cutter.sentences(chunks), strict=True)
     wanted = {t.base for t in asked.words}
     for row, document, stored in read:
         subject = document.title
         above = f"{document.title} {document.section_at(stored[0].start)}" if stored else ""
         for each in stored:
             text = document.text[each.start : each.end]
-            names = _choose_names(text, each.mentions)
+            names = _choose_names(each.mentions)
             sentence = _Sentence(row, each.start, each.end, text, names, subject, document.title)
             bases = _read_bases(f"{above} {text}")
             leaning = bool(_PRONOUN.search(text)) or refers_back(text)
@@ -186,10 +187,12 @@ def _find_sentences(snapshot: Snapshot, asked: _Asked) -> Iterator[_Sentence]:
                 subject = text[first[0] : first[1]]
 
 
-def _choose_names(text: str, mentions: Sequence[Mention]) -> tuple[tuple[int, int], ...]:
+def _choose_names(mentions: Sequence[Mention]) -> tuple[tuple[int, int], ...]:
     """Return the names of a sentence: titles whole, and of others those without one in them."""
     titles = [(m.start, m.end) for m in mentions if m.label in {"TITLE", "WORK_OF_ART"}]
-    names = [(m.start, m.end) for m in mentions if m.label != "DATE" and (m.start, m.end) not in titles]
+    names = [
+        (m.start, m.end) for m in mentions if m.label != "DATE" and (m.start, m.end) not in titles
+    ]
     names = [n for n in names if not any(a <= n[0] and n[1] <= b for a, b in titles)]
     names = [n for n in names if not any(n != o and n[0] <= o[0] and o[1] <= n[1] for o in names)]
     return tuple(sorted({*titles, *names}))
@@ -257,8 +260,8 @@ class _Kinds:
     def _is_kind(self, words: Sequence[str]) -> bool:
         if any(find_token_base(word) == self.kind.base for word in words):
             return True
-        narrower = _NARROWER.get(self.kind.base)
-        return narrower is not None and any(map(narrower.search, words))
+        narrower = _NARROWER.get(self.kind.base, ())
+        return any(word.endswith(narrower) for word in words)
 
     def _read_classes(self, key: str) -> Iterator[str]:
         """Yield the words that sentences with a name call it."""
@@ -290,6 +293,5 @@ def _merge(items: dict[str, TextItem]) -> list[TextItem]:
     """Return items once each: "Brekke" is "Rolf Brekke" where that is there, too."""
     words = {key: set(key.split()) for key in items}
     return [
-        item for key, item in items.items()
-        if not any(words[key] < words[other] for other in items)
+        item for key, item in items.items() if not any(words[key] < words[other] for other in items)
     ]

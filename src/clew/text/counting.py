@@ -6,7 +6,8 @@ Known by its words, English ones. What they are about is left to who knows the t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -57,7 +58,10 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("=", r"exactly|equal to|equals"),
 )
 _COMPARED = tuple(
-    (sign, compile_re(rf"\b(?:{words})(?: the year)? {_NUMBER.format('a')}(?![\w-])", re.IGNORECASE))
+    (
+        sign,
+        compile_re(rf"\b(?:{words})(?: the year)? {_NUMBER.format('a')}(?![\w-])", re.IGNORECASE),
+    )
     for sign, words in _SIGNS
 )
 _BETWEEN = compile_re(
@@ -75,7 +79,8 @@ _ON_DATE = compile_re(
     re.IGNORECASE,
 )
 _TIME = compile_re(
-    r"(?:in|of|for|during|on|before|after|since|until|between|from|(?:earlier|older|later|newer) than)\b",
+    r"(?:in|of|for|during|on|before|after|since|until|between|from"
+    r"|(?:earlier|older|later|newer) than)\b",
     re.IGNORECASE,
 )
 
@@ -89,12 +94,27 @@ _LISTING = compile_re(
     r" (?:all(?: of)? |every |the names of |each )?(?:the |these )?(?=\w)",
     re.IGNORECASE,
 )
-_WHICH = compile_re(r"\b(?:which|what) (?:are (?:all )?(?:the )?)?(?:of the )?(?=\w)", re.IGNORECASE)
+_WHICH = compile_re(
+    r"\b(?:which|what) (?:are (?:all )?(?:the )?)?(?:of the )?(?=\w)", re.IGNORECASE
+)
 _WHO = compile_re(r"^\W*who\b", re.IGNORECASE)
 _SUM = compile_re(
     r"\b(?:(?:in )?total|sum|altogether|combined|taken together|added up|how much)\b", re.IGNORECASE
 )
 _MEAN = compile_re(r"\b(?:average|mean|median)(?: of| number of)?\b", re.IGNORECASE)
+_WHAT_IS = compile_re(r"\b(?:what(?:['’]s)?|how) ", re.IGNORECASE)
+_PLURAL = compile_re(r"(?:\w+ ){0,2}?\w+(?<!s)(?:s|men|people|children)\b(?!['’])", re.IGNORECASE)
+_ADJECTIVE = compile_re(r" (?P<stem>expensive|recent|cheap)\b", re.IGNORECASE)
+_ASKING = {
+    "mean": _MEAN,
+    "most": _SUPERLATIVE,
+    "sum": _SUM,
+    "how many": _HOW_MANY,
+    "list": _LISTING,
+    "which": _WHICH,
+    "who": _WHO,
+}
+_MEASURED = ("mean", "sum")
 _GROUP = compile_re(
     r"\b(?:per|(?:grouped |broken down )?by|(?:for|in|of|from|with|to) (?:each|every)|each|every)"
     r" (?:of the )?(?=\w)",
@@ -145,7 +165,8 @@ class CountQuestion:
     noun: int  # where what is counted or listed begins; -1: nothing says it
     measure: int  # behind the words that ask for a sum, a mean or an extreme
     taken: tuple[tuple[int, int], ...]  # the words that say the operation
-    hints: tuple[str, ...] = ()  # words that may name the column of an extreme
+    stem: str = ""  # of the adjective of an extreme: "long"
+    hints: tuple[str, ...] = ()  # words that may name its column
     most_is_count: bool = False  # "most" and "fewest", not "highest"
     groups: tuple[int, ...] = ()  # where words that may name a group begin
     comparisons: tuple[Comparison, ...] = ()
@@ -167,9 +188,6 @@ def find_token_base(key: str) -> str:
     return _PLURALS.get(key) or find_base(key)
 
 
-
-
-
 # Words that say nothing about which of all are meant, but for what is counted.
 FILLERS = frozenset(
     find_token_base(word)
@@ -182,20 +200,18 @@ FILLERS = frozenset(
 )
 ROWS = frozenset(map(find_token_base, "row entry record item line person".split()))
 # Verbs, and words that name what stands in such a column.
+_SAID_BY = """
+    speak: language; work: department employer company team office; live: city town;
+    earn: salary wage income pay; pay: salary wage price fee; cost: price fare cost fee;
+    weigh: weight mass; carry: capacity load passengers cars; write: author writer; born: birthday;
+    direct: director; lead: leader head; come: country origin; buy: quantity amount;
+    order: quantity amount; sell: quantity amount; join: started hired since;
+    start: start started begin; teach: teacher; die: death died; sit: seats
+"""
 SAID_BY = {
-    find_token_base(verb): frozenset(map(find_token_base, words.split()))
-    for verb, words in (
-        each.split(": ")
-        for each in (
-            "speak: language", "work: department employer company team office", "live: city town",
-            "earn: salary wage income pay", "pay: salary wage price fee", "cost: price fare cost fee",
-            "weigh: weight mass", "carry: capacity load passengers cars", "write: author writer", "born: birthday",
-            "direct: director", "lead: leader head", "come: country origin", "buy: quantity amount",
-            "order: quantity amount", "sell: quantity amount", "join: started hired since",
-            "start: start started begin", "teach: teacher", "die: death died", "sit: seats",
-        )
-    )
-}  # fmt: skip
+    find_token_base(verb.strip()): frozenset(map(find_token_base, words.split()))
+    for verb, words in (each.split(":") for each in _SAID_BY.split(";"))
+}
 
 
 def read_count_question(text: str) -> CountQuestion | None:
@@ -208,69 +224,79 @@ def read_count_question(text: str) -> CountQuestion | None:
     """
     comparisons = tuple(_find_comparisons(text))
     bounded = [(each.start, each.end) for each in comparisons]
-    taken: list[tuple[int, int]] = []
-
-    def search(pattern: re.Pattern[str]) -> re.Match[str] | None:
-        matches = (m for m in pattern.finditer(text) if not _is_inside(m.start(), bounded))
-        return next(matches, None)
-
-    mean, extreme, total = search(_MEAN), search(_SUPERLATIVE), search(_SUM)
-    how_many, listing = search(_HOW_MANY), search(_LISTING)
-    which, who = search(_WHICH), search(_WHO)
+    words = {name: _search(pattern, text, bounded) for name, pattern in _ASKING.items()}
     groups = [m for m in _GROUP.finditer(text) if not _is_inside(m.start(), bounded)]
-    operation: Operation
-    hints: tuple[str, ...] = ()
-    measure, top = -1, 1
-    if mean is not None:
-        operation = "median" if "median" in mean[0].casefold() else "mean"
-        measure = mean.end()
-        taken.append(mean.span())
-    elif extreme is not None and (which or who or listing or groups or _asks_what(text)):
-        stem = (extreme["stem"] or "").casefold()
-        word = (extreme["word"] or "").casefold()
-        hints, measure = HINTS.get(stem, ()), extreme.end()
-        is_down = (stem or word) in _DOWN
-        if word in {"most", "least"} and (after := _ADJECTIVE.match(text, extreme.end())):
-            hints, measure = HINTS[after["stem"].casefold()], after.end()
-            is_down ^= after["stem"].casefold() in {"cheap"}
-            taken.append(after.span())
-        if "year" in hints and stem in {"old", "young"}:
-            hints = (*hints, "born")
-        operation = "least" if is_down else "most"
-        taken.append(extreme.span())
-        if number := _TOP.search(text):
-            top = _TEN.index(n.casefold()) + 1 if (n := number["n"]).isalpha() else int(n)
-            taken.append(number.span("n"))
-    elif how_many is not None:
-        operation = "count"
-    elif total is not None:
-        operation, measure = "sum", total.end()
-    elif listing is not None or (which is not None and _names_several(text, which.end())):
-        operation = "list"
-    elif who is not None or which is not None:
-        operation = "list"
-        if not comparisons and which is None:
-            return None
-        if which is not None and not comparisons:
-            return None
-    else:
+    operation = _choose_operation(text, words, is_bounded=bool(bounded), has_groups=bool(groups))
+    if operation is None:
         return None
-    for match in (total, how_many, listing, which, who):
-        if match is not None:
-            taken.append(match.span())
-    noun = next((m.end() for m in (how_many, which, listing) if m is not None), -1)
-    return CountQuestion(
+    begins = (words["how many"], words["which"], words["list"])
+    extreme = words["most"] if operation == "most" else None
+    measure = words[operation] if operation in _MEASURED else None
+    question = CountQuestion(
         text=text,
-        operation=operation,
+        operation="median" if measure and "median" in measure[0].casefold() else operation,
         tokens=tuple(read_tokens(text)),
-        noun=noun,
-        measure=measure,
-        taken=(*taken, *bounded, *(m.span() for m in groups)),
-        hints=hints,
-        most_is_count=extreme is not None and (extreme["word"] or "").casefold() in {"most", "fewest", "least"},
+        noun=next((match.end() for match in begins if match), -1),
+        measure=measure.end() if measure else -1,
+        taken=(
+            *(m.span() for name, m in words.items() if m and (name != "most" or extreme)),
+            *bounded,
+            *(m.span() for m in groups),
+        ),
         groups=tuple(m.end() for m in groups),
         comparisons=comparisons,
-        top=top,
+    )
+    return question if extreme is None else _read_extreme(question, extreme)
+
+
+def _search(
+    pattern: re.Pattern[str], text: str, taken: Sequence[tuple[int, int]]
+) -> re.Match[str] | None:
+    matches = (match for match in pattern.finditer(text) if not _is_inside(match.start(), taken))
+    return next(matches, None)
+
+
+def _choose_operation(
+    text: str, words: Mapping[str, re.Match[str] | None], *, is_bounded: bool, has_groups: bool
+) -> Operation | None:
+    """Return what a question asks for by its words, None for nothing of all.
+
+    "Which" asks for several by a noun in the plural, or by a bound: "which ferry is longer than".
+    """
+    which, who = words["which"], words["who"]
+    asks = which or who or words["list"] or has_groups or _WHAT_IS.search(text)
+    if words["mean"]:
+        return "mean"
+    if words["most"] and asks:
+        return "most"
+    if words["how many"]:
+        return "count"
+    if words["sum"]:
+        return "sum"
+    several = which is not None and _PLURAL.match(text, which.end())
+    return "list" if words["list"] or several or (is_bounded and (which or who)) else None
+
+
+def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestion:
+    """Return a question for an extreme with which one it is, and how many it asks for."""
+    text, end = question.text, match.end()
+    stem, word = (match["stem"] or "").casefold(), (match["word"] or "").casefold()
+    is_least = (stem or word) in _DOWN
+    if behind := _ADJECTIVE.match(text, end) if word in {"most", "least"} else None:
+        stem, end = behind["stem"].casefold(), behind.end()
+        is_least ^= stem in _LESS
+    top = _TOP.search(text)
+    more = [m.span(name) for m, name in ((behind, 0), (top, "n")) if m]
+    n = top["n"].casefold() if top else "1"
+    return replace(
+        question,
+        operation="least" if is_least else "most",
+        measure=end,
+        taken=(*question.taken, *more),
+        stem=stem,
+        hints=(*HINTS.get(stem, ()), *(("born",) if stem in {"old", "young"} else ())),
+        most_is_count=not stem and word in {"most", "least", "fewest"},
+        top=_TEN.index(n) + 1 if n.isalpha() else int(n),
     )
 
 
@@ -279,21 +305,7 @@ def may_count(text: str) -> bool:
     return not asks_of_whole(text) and read_count_question(text) is not None
 
 
-_ADJECTIVE = compile_re(rf" (?P<stem>expensive|recent|cheap)\b", re.IGNORECASE)
-_WHAT_IS = compile_re(r"\b(?:what(?:['’]s)?|how) ", re.IGNORECASE)
-_SINGULAR = compile_re(r"(?:\w+ ){0,2}?\w+(?<!s)(?:s|men|people|children)\b(?!['’])", re.IGNORECASE)
-
-
-def _asks_what(text: str) -> bool:
-    return bool(_WHAT_IS.search(text))
-
-
-def _names_several(text: str, place: int) -> bool:
-    """Say whether a word in the plural stands behind "which", as far as its end tells."""
-    return bool(_SINGULAR.match(text, place))
-
-
-def _is_inside(place: int, spans: list[tuple[int, int]]) -> bool:
+def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(a <= place < b for a, b in spans)
 
 
