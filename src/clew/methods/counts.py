@@ -74,10 +74,10 @@ def count_all(query: str, snapshot: Snapshot, models: Models) -> Counted | None:
         for grid in gather_grids(snapshot, query)
         if (result := read_table(question, grid, near)) is not None
     ]
-    if results:
-        best = max(results, key=lambda each: each.score)
+    best = max(results, key=lambda each: each.score, default=None)
+    texts = () if best is not None and best.is_sure else read_texts(question, snapshot)
+    if best is not None and len(best.rows) >= len(texts):
         return _of_table(snapshot, best)
-    texts = read_texts(question, snapshot)
     return _of_texts(snapshot, texts, question) if texts else None
 
 

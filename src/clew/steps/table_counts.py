@@ -56,6 +56,7 @@ class TableResult:
     labels: tuple[str, ...]  # of each of these rows
     grid: Grid
     score: float  # how much of the question the table explains
+    is_sure: bool  # what is counted is a column, or what the rows are: no value of a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +162,17 @@ def _find_quantity(chosen: _Chosen) -> int | None:
         amounts = reading.read_numbers(noun)
         is_quantity = amounts is not None and not amounts.are_dates
         return noun if is_quantity and not _is_key(chosen.grid.columns[noun]) else None
-    tokens = chosen.question.tokens
-    start = next((i for i, t in enumerate(tokens) if t.start >= chosen.question.noun), -1)
-    if reading.explained.get(start) != VALUE:
+    if not _counts_value(reading):
         return None
     columns = enumerate(map(column_words, chosen.grid.columns))
     return next((column for column, words in columns if _QUANTITIES & set(words)), None)
+
+
+def _counts_value(reading: Reading) -> bool:
+    """Say whether what is counted is named as a value of a column: "signal lamps"."""
+    question = reading.question
+    start = next((i for i, t in enumerate(question.tokens) if t.start >= question.noun), -1)
+    return question.noun >= 0 and reading.explained.get(start) == VALUE
 
 
 def _is_key(name: str) -> bool:
@@ -361,4 +367,5 @@ def _build(  # noqa: PLR0917 -- private, and all of it is needed
         labels=tuple(labels),
         grid=chosen.grid,
         score=sum(chosen.reading.explained.values()),
+        is_sure=not _counts_value(chosen.reading),
     )

@@ -36,9 +36,12 @@ _LESS = {
 }  # fmt: skip
 HINTS = {stem: tuple(words.split()) for stem, words in (_MORE | _LESS).items()}
 _STEMS = "|".join(sorted(HINTS, key=len, reverse=True))
-_MOST = rf"(?:(?P<stem>{_STEMS})e?st|(?P<word>most|least|fewest|maximum|minimum|max|min|recent))"
+_MOST = (
+    rf"(?:(?P<stem>{_STEMS})e?st|(?P<word>most|least|fewest|maximum|minimum|max|min|recent)"
+    r"|(?P<end>first|last)(?=\W*$))"
+)
 _SUPERLATIVE = compile_re(rf"\b{_MOST}\b(?! (?:of|all) (?:the|these)\b)", re.IGNORECASE)
-_DOWN = frozenset(("least", "fewest", "minimum", "min", *_LESS))
+_DOWN = frozenset(("first", "least", "fewest", "minimum", "min", *_LESS))
 
 _NUMBER = (
     r"(?P<{0}>[12]\d{{3}}-\d\d(?:-\d\d)?|(?:\d{{1,2}} )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct"
@@ -103,7 +106,11 @@ _SUM = compile_re(
 )
 _MEAN = compile_re(r"\b(?:average|mean|median)(?: of| number of)?\b", re.IGNORECASE)
 _WHAT_IS = compile_re(r"\b(?:what(?:['’]s)?|how) ", re.IGNORECASE)
-_PLURAL = compile_re(r"(?:\w+ ){0,2}?\w+(?<!s)(?:s|men|people|children)\b(?!['’])", re.IGNORECASE)
+_VERB = r"(?:was|is|has|does|its)\b"
+_PLURAL = compile_re(
+    rf"(?:(?!{_VERB})\w+ ){{0,2}}?(?!{_VERB})\w+(?<!s)(?:s|men|people|children)\b(?!['’])",
+    re.IGNORECASE,
+)
 _ADJECTIVE = compile_re(r" (?P<stem>expensive|recent|cheap)\b", re.IGNORECASE)
 _ASKING = {
     "mean": _MEAN,
@@ -280,7 +287,7 @@ def _choose_operation(
 def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestion:
     """Return a question for an extreme with which one it is, and how many it asks for."""
     text, end = question.text, match.end()
-    stem, word = (match["stem"] or "").casefold(), (match["word"] or "").casefold()
+    stem, word = (match["stem"] or "").casefold(), (match["word"] or match["end"] or "").casefold()
     is_least = (stem or word) in _DOWN
     if behind := _ADJECTIVE.match(text, end) if word in {"most", "least"} else None:
         stem, end = behind["stem"].casefold(), behind.end()

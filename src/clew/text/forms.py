@@ -68,5 +68,5 @@ def list_forms(term: str) -> tuple[str, ...]:
     forms += [base + base[-1] + end for end in ("ed", "ing")]
     if base.endswith("y"):
         forms += [f"{base[:-1]}ies", f"{base[:-1]}ied"]
-    forms += [form for form, verb in _VERBS.items() if verb == base]
+    forms += [form for form in _VERBS if find_base(form) == base]
     return tuple(dict.fromkeys(forms))
