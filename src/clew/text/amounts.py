@@ -102,12 +102,18 @@ def _read_unit(match: re.Match[str]) -> str:
 
 
 def _is_decimal(digits: Sequence[str], mark: str) -> bool:
-    """Say whether a mark parts decimals in a column, not thousands."""
+    """Say whether a mark parts decimals in a column, not thousands.
+
+    Of two marks in a number the last does; a lone comma does not where it always parts thousands.
+    """
     having = [each for each in digits if mark in each]
-    if any(each.count(mark) > 1 for each in having):
+    if not having or any(each.count(mark) > 1 for each in having):
         return False
-    grouped = all(_GROUPED.fullmatch(each) for each in having)
-    return bool(having) and not (grouped and mark == ",")
+    other = "." if mark == "," else ","
+    both = [each for each in having if other in each]
+    if both:
+        return all(each.rindex(mark) > each.rindex(other) for each in both)
+    return mark == "." or not all(_GROUPED.fullmatch(each) for each in having)
 
 
 def _read_number(digits: str, is_decimal: dict[str, bool]) -> float:
