@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import clew
 
 if TYPE_CHECKING:
-    from clew.types import Counted
+    from clew.types import CountResult
 
 HERE = Path(__file__).parent / "counts"
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
@@ -41,7 +41,7 @@ def plain(name: str) -> str:
 
 
 def is_right(
-    counted: Counted | None, expected: float | list[str] | dict[str, float] | None
+    counted: CountResult | None, expected: float | list[str] | dict[str, float] | None
 ) -> bool:
     """Say whether what was counted is what a question has for an answer."""
     if counted is None or expected is None:

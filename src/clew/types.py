@@ -470,7 +470,7 @@ class CountedItem(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Counted(Shown):
+class CountResult(Shown):
     """What a question about all of something is answered: a total, and all of its items."""
 
     text: str  # the total, the list, or groups and their numbers
@@ -501,7 +501,7 @@ class Evidence(Shown):
     seeds: tuple[Step, ...] = ()  # rows that the query was linked to
     graph: EvidenceGraph | None = None
     answer: DirectAnswer | None = None
-    counted: Counted | None = None  # where the query asks for all of something
+    counted: CountResult | None = None  # where the query asks for all of something
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     support: float | None = None  # how probably the hits answer the query; None: not known
     whole: bool = False  # the query is about all documents, and themes answer it

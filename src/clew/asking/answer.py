@@ -27,8 +27,8 @@ from clew.types import (
     AnswerSpan,
     Citation,
     Context,
-    Counted,
     CountedItem,
+    CountResult,
     DirectAnswer,
     Document,
     Evidence,
@@ -267,7 +267,9 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
     )
 
 
-def _build_counted(question: str, counted: Counted, context: Context, evidence: Evidence) -> Answer:
+def _build_counted(
+    question: str, counted: CountResult, context: Context, evidence: Evidence
+) -> Answer:
     """Return a total with a line for each item that the context has, and its quote.
 
     The evidence has all items; a note says how many the context has no room for.

@@ -212,7 +212,7 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         yield "No answer: nothing was found that supports one."
 
 
-def _render_counted(counted: types.Counted | types.ShortAnswer) -> str:
+def _render_counted(counted: types.CountResult | types.ShortAnswer) -> str:
     return f"{bold(one_line(counted.text))}  {dim(one_line(counted.note))}"
 
 

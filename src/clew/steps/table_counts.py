@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.grids import Grid, GridRow
+from clew.steps.data_tables import DataRow, DataTable
 from clew.steps.table_reading import (
     CAPTION,
     OPERATION,
     SYNONYM,
     VALUE,
-    Condition,
     Nearness,
-    Reading,
+    RowCondition,
+    TableReading,
     column_unit,
     column_words,
     read_question,
@@ -49,12 +49,12 @@ _AGGREGATES: Mapping[str, Callable[[NDArray[np.float64]], float]] = {
 class TableResult:
     """What a table says: the answer in words, and the rows that it rests on, at least one."""
 
-    kind: str  # as of `Counted`
+    kind: str  # as of `CountResult`
     text: str
     note: str  # what was computed of which rows, and what was left out
-    rows: tuple[GridRow, ...]
+    rows: tuple[DataRow, ...]
     labels: tuple[str, ...]  # of each of these rows
-    grid: Grid
+    table: DataTable
     score: float  # how much of the question the table explains
     is_sure: bool  # what is counted is a column, or what the rows are: no value of a column
 
@@ -63,35 +63,35 @@ class TableResult:
 class _Chosen:
     """The rows of a table that fulfil what a question asks, and the roles of its columns."""
 
-    reading: Reading
+    reading: TableReading
     places: Places
     conditions: tuple[str, ...]
     noun: int | None  # the column that names what is counted or listed
     group: int | None
 
     @property
-    def grid(self) -> Grid:
-        return self.reading.grid
+    def table(self) -> DataTable:
+        return self.reading.table
 
     @property
     def question(self) -> CountQuestion:
         return self.reading.question
 
     def cell(self, place: int, column: int) -> str:
-        return self.grid.rows[place].cells[column] or "(empty)"
+        return self.table.rows[place].cells[column] or "(empty)"
 
 
-def read_table(question: CountQuestion, grid: Grid, near: Nearness) -> TableResult | None:
+def read_table(question: CountQuestion, table: DataTable, near: Nearness) -> TableResult | None:
     """Return what a table answers to a question.
 
     None where it does not explain each word, or where no row fulfils what is asked. `near` gives
     the (n, m) cosines of n words to m others.
     """
-    read = read_question(question, grid, near)
+    read = read_question(question, table, near)
     if read is None:
         return None
     reading, conditions = read
-    places = np.flatnonzero(_join_conditions(conditions, len(grid.rows)))
+    places = np.flatnonzero(_join_conditions(conditions, len(table.rows)))
     if not len(places):
         return None
     chosen = _Chosen(
@@ -116,7 +116,7 @@ def _is_there(column: int | None) -> bool:
     return column is not None
 
 
-def _join_conditions(conditions: Sequence[Condition], n_rows: int) -> NDArray[np.bool_]:
+def _join_conditions(conditions: Sequence[RowCondition], n_rows: int) -> NDArray[np.bool_]:
     """Return (n,) which rows fulfil all conditions; values of one column are alternatives."""
     holds = np.ones(n_rows, dtype=bool)
     either: dict[int, NDArray[np.bool_]] = {}
@@ -133,7 +133,7 @@ def _join_conditions(conditions: Sequence[Condition], n_rows: int) -> NDArray[np
 # -- columns --------------------------------------------------------------------------------------
 
 
-def _find_column(reading: Reading, place: int, most: int) -> int | None:
+def _find_column(reading: TableReading, place: int, most: int) -> int | None:
     """Return the column that is named at a place of the question, a few words on at most."""
     if place < 0:
         return None
@@ -161,14 +161,14 @@ def _find_quantity(chosen: _Chosen) -> int | None:
     if noun is not None:
         amounts = reading.read_numbers(noun)
         is_quantity = amounts is not None and not amounts.are_dates
-        return noun if is_quantity and not _is_key(chosen.grid.columns[noun]) else None
+        return noun if is_quantity and not _is_key(chosen.table.columns[noun]) else None
     if not _counts_value(reading):
         return None
-    columns = enumerate(map(column_words, chosen.grid.columns))
+    columns = enumerate(map(column_words, chosen.table.columns))
     return next((column for column, words in columns if _QUANTITIES & set(words)), None)
 
 
-def _counts_value(reading: Reading) -> bool:
+def _counts_value(reading: TableReading) -> bool:
     """Say whether what is counted is named as a value of a column: "signal lamps"."""
     question = reading.question
     start = next((i for i, t in enumerate(question.tokens) if t.start >= question.noun), -1)
@@ -179,25 +179,25 @@ def _is_key(name: str) -> bool:
     return bool(_KEYS & set(column_words(name)))
 
 
-def _choose_key(reading: Reading) -> int:
+def _choose_key(reading: TableReading) -> int:
     """Return the column that names rows: by the table's name, else one of names, or most values."""
-    grid = reading.grid
-    columns = range(len(grid.columns))
+    table = reading.table
+    columns = range(len(table.columns))
     texts = [c for c in columns if reading.read_numbers(c) is None] or list(columns)
-    n_values = {c: len(set(grid.column(c))) for c in texts}
-    caption = {t.base for t in read_tokens(grid.caption)}
+    n_values = {c: len(set(table.column(c))) for c in texts}
+    caption = {t.base for t in read_tokens(table.caption)}
     for wanted in (caption, {"name", "title"}):
-        some = [c for c in texts if wanted & set(column_words(grid.columns[c]))]
+        some = [c for c in texts if wanted & set(column_words(table.columns[c]))]
         if some and n_values[some[0]] > 1:
             return some[0]
     best = [c for c in texts if n_values[c] == max(n_values.values())]
-    return next((c for c in best if not _is_key(grid.columns[c])), best[0])
+    return next((c for c in best if not _is_key(table.columns[c])), best[0])
 
 
-def _choose_measure(reading: Reading) -> int | None:
+def _choose_measure(reading: TableReading) -> int | None:
     """Return the column of numbers that a sum, mean or extreme is of."""
-    question, grid = reading.question, reading.grid
-    numeric = [c for c in range(len(grid.columns)) if reading.read_numbers(c) is not None]
+    question, table = reading.question, reading.table
+    numeric = [c for c in range(len(table.columns)) if reading.read_numbers(c) is not None]
     tokens = question.tokens
     start = next((i for i, t in enumerate(tokens) if t.start >= question.measure), len(tokens))
     named = [(a < start, abs(a - start), c) for a, _, c in reading.mentions if c in numeric]
@@ -205,7 +205,7 @@ def _choose_measure(reading: Reading) -> int | None:
         return min(named)[2]
     for hint in map(find_token_base, question.hints):
         for column in numeric:
-            if hint in column_words(grid.columns[column]):
+            if hint in column_words(table.columns[column]):
                 return column
     return None
 
@@ -221,7 +221,7 @@ def _list_rows(chosen: _Chosen) -> TableResult:
     else:
         first: dict[str, int] = {}
         for place in places.tolist():
-            first.setdefault(fold(chosen.grid.rows[place].cells[key]).strip(), place)
+            first.setdefault(fold(chosen.table.rows[place].cells[key]).strip(), place)
         places = np.array([p for value, p in first.items() if not is_empty(value)], dtype=np.intp)
     shown = [column for _, _, column in chosen.reading.mentions]
     if chosen.question.operation == "count":
@@ -251,8 +251,8 @@ def _add_up(chosen: _Chosen, measure: int | None, operation: str) -> TableResult
     known = chosen.places[~np.isnan(amounts.values[chosen.places])]
     if not len(known):
         return None
-    unit = _find_unit(chosen.grid, measure, amounts)
-    said = [f"{operation} of {chosen.grid.columns[measure]}"]
+    unit = _find_unit(chosen.table, measure, amounts)
+    said = [f"{operation} of {chosen.table.columns[measure]}"] if len(known) > 1 else []
     if missing := len(chosen.places) - len(known):
         said.append(f"{missing} of {len(chosen.places)} rows have no number there")
     compute, group = _AGGREGATES[operation], chosen.group
@@ -283,7 +283,7 @@ def _rank_groups(chosen: _Chosen) -> TableResult | None:
         amounts = chosen.reading.read_numbers(measure)
         if amounts is None or amounts.are_dates:
             return None
-        said = f"sum of {chosen.grid.columns[measure]}"
+        said = f"sum of {chosen.table.columns[measure]}"
         groups = dict.fromkeys(groups, 0.0)
         for place in chosen.places:
             groups[chosen.cell(place, group)] += float(np.nan_to_num(amounts.values[place]))
@@ -297,7 +297,7 @@ def _rank_groups(chosen: _Chosen) -> TableResult | None:
 
 def _find_extreme(chosen: _Chosen) -> TableResult | None:
     """Return the rows with the highest or lowest number, or the latest or earliest date."""
-    grid, question = chosen.grid, chosen.question
+    table, question = chosen.table, chosen.question
     measure = _choose_measure(chosen.reading)
     amounts = None if measure is None else chosen.reading.read_numbers(measure)
     if measure is None or amounts is None:
@@ -311,7 +311,7 @@ def _find_extreme(chosen: _Chosen) -> TableResult | None:
     order = np.argsort(values, kind="stable")
     last = values[order[min(question.top, len(known)) - 1]]
     best = known[order[: np.count_nonzero(values <= last)]]
-    unit = _find_unit(grid, measure, amounts)
+    unit = _find_unit(table, measure, amounts)
     shown = [_show(chosen.cell(place, measure), unit) for place in best]
     key = chosen.noun if chosen.noun not in {None, measure} else _choose_key(chosen.reading)
     assert key is not None  # noqa: S101 -- one of the two is there
@@ -321,12 +321,12 @@ def _find_extreme(chosen: _Chosen) -> TableResult | None:
     else:
         text = "; ".join(dict.fromkeys(f"{a} ({b})" for a, b in zip(names, shown, strict=True)))
     ends = ("earliest", "latest") if amounts.are_dates else ("lowest", "highest")
-    said = f"{ends[is_most]} {grid.columns[measure]}"
+    said = f"{ends[is_most]} {table.columns[measure]}"
     return _build(chosen, "amount", text, [said], best, key, [measure])
 
 
-def _find_unit(grid: Grid, column: int, amounts: Amounts) -> str:
-    return column_unit(grid.columns[column]) or amounts.unit
+def _find_unit(table: DataTable, column: int, amounts: Amounts) -> str:
+    return column_unit(table.columns[column]) or amounts.unit
 
 
 def _show(cell: str, unit: str) -> str:
@@ -356,16 +356,16 @@ def _build(  # noqa: PLR0917 -- private, and all of it is needed
     beside = [column for column in dict.fromkeys(shown) if column != key]
     labels = []
     for place in places:
-        more = ", ".join(filter(None, (chosen.grid.rows[place].cells[c] for c in beside)))
+        more = ", ".join(filter(None, (chosen.table.rows[place].cells[c] for c in beside)))
         label = chosen.cell(place, key)
         labels.append(f"{label} ({more})" if more else label)
     return TableResult(
         kind=kind,
         text=text,
         note="; ".join([*said, *chosen.conditions]),
-        rows=tuple(chosen.grid.rows[place] for place in places),
+        rows=tuple(chosen.table.rows[place] for place in places),
         labels=tuple(labels),
-        grid=chosen.grid,
+        table=chosen.table,
         score=sum(chosen.reading.explained.values()),
         is_sure=not _counts_value(chosen.reading),
     )

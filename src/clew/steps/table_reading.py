@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.grids import Grid, split_name
+from clew.steps.data_tables import DataTable, split_name
 from clew.text.amounts import Amounts, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import (
     FILLERS,
     ROWS,
     SAID_BY,
-    Comparison,
     CountQuestion,
+    QuestionBound,
     find_token_base,
     read_count_question,
     read_tokens,
@@ -72,7 +72,7 @@ _COMPARE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RowCondition:
     """What rows must fulfil in one column, in words and as (n,) truth values."""
 
     column: int
@@ -82,11 +82,11 @@ class Condition:
 
 
 @dataclass(slots=True)
-class Reading:
+class TableReading:
     """A question beside a table: which words are explained, and by what."""
 
     question: CountQuestion
-    grid: Grid
+    table: DataTable
     explained: dict[int, float] = field(default_factory=dict)  # tokens, with their weights
     mentions: list[tuple[int, int, int]] = field(default_factory=list)  # tokens[a:b] and column
     _amounts: dict[int, Amounts | None] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Reading:
     def read_numbers(self, column: int) -> Amounts | None:
         """Return the numbers or dates of a column, None where it is of something else."""
         if column not in self._amounts:
-            self._amounts[column] = read_amounts(self.grid.column(column))
+            self._amounts[column] = read_amounts(self.table.column(column))
         return self._amounts[column]
 
     def explain(self, first: int, last: int, weight: float) -> None:
@@ -108,13 +108,13 @@ class Reading:
 
 
 def read_question(
-    question: CountQuestion, grid: Grid, near: Nearness
-) -> tuple[Reading, list[Condition]] | None:
+    question: CountQuestion, table: DataTable, near: Nearness
+) -> tuple[TableReading, list[RowCondition]] | None:
     """Return a question as a table explains it, None where that leaves a word.
 
     `near` gives the (n, m) cosines of n words to m others.
     """
-    reading = Reading(_join_names(question, grid), grid)
+    reading = TableReading(_join_names(question, table), table)
     tokens = reading.question.tokens
     for i, token in enumerate(tokens):
         if any(a < token.end and token.start < b for a, b in reading.question.taken):
@@ -138,20 +138,20 @@ def read_question(
     return reading, conditions
 
 
-def _join_names(question: CountQuestion, grid: Grid) -> CountQuestion:
+def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
     """Return a question whose names of columns have no "per" and "by", which would be groups."""
     text = question.text
-    for name in map(_plain_name, grid.columns):
+    for name in map(_plain_name, table.columns):
         if _JOINING.search(name):
             text = re.sub(re.escape(name), _JOINING.sub(" ", name), text, flags=re.IGNORECASE)
     return question if text == question.text else read_count_question(text) or question
 
 
-def _knows_noun(reading: Reading) -> bool:
+def _knows_noun(reading: TableReading) -> bool:
     """Say whether what is counted is in the table: as a column, a value, a caption, or as rows."""
     question = reading.question
-    words = {word for name in reading.grid.columns for word in column_words(name)}
-    is_of_people = bool((words | _caption_words(reading.grid)) & _OF_PEOPLE)
+    words = {word for name in reading.table.columns for word in column_words(name)}
+    is_of_people = bool((words | _caption_words(reading.table)) & _OF_PEOPLE)
     if _WHO.match(question.text) and not is_of_people:
         return False
     if question.operation not in {"count", "list"} or question.noun < 0:
@@ -190,15 +190,15 @@ def _plain_name(name: str) -> str:
     return " ".join(_UNIT.sub(" ", split_name(name)).split())
 
 
-def _caption_words(grid: Grid) -> set[str]:
-    words = read_tokens(split_name(grid.caption))
+def _caption_words(table: DataTable) -> set[str]:
+    words = read_tokens(split_name(table.caption))
     return {t.base for t in words if t.key not in STOP_WORDS}
 
 
-def _find_columns(reading: Reading) -> Iterator[tuple[int, int, int]]:
+def _find_columns(reading: TableReading) -> Iterator[tuple[int, int, int]]:
     """Yield runs of words that name a column: whole names, then parts, then words like these."""
     bases = [t.base for t in reading.question.tokens]
-    columns = [column_words(name) for name in reading.grid.columns]
+    columns = [column_words(name) for name in reading.table.columns]
     runs: list[tuple[int, int, int, int]] = []  # a rank, where, which column, how many words
     for column, words in enumerate(columns):
         for part, rank in _name_parts(words, columns):
@@ -247,20 +247,20 @@ def _are_alike(base: str, word: str) -> bool:
 # -- values ---------------------------------------------------------------------------------------
 
 
-def _find_values(reading: Reading) -> list[Condition]:
+def _find_values(reading: TableReading) -> list[RowCondition]:
     """Return conditions on columns that have a cell, or a part of one, that the question has."""
-    grid = reading.grid
+    table = reading.table
     found: dict[tuple[int, int], dict[int, set[str]]] = {}  # runs of tokens: columns: values
     bases = [_SEXES.get(t.key) or find_token_base(t.base) for t in reading.question.tokens]
     text = fold(reading.question.text)
-    for column in range(len(grid.columns)):
-        cells = dict.fromkeys(grid.column(column))
+    for column in range(len(table.columns)):
+        cells = dict.fromkeys(table.column(column))
         parts = (part for cell in cells for part in (cell, *_PARTS.split(cell)))
         for part in dict.fromkeys(parts):
             for place in _find_value(part, text, bases):
                 found.setdefault(place, {}).setdefault(column, set()).add(part)
     used: set[int] = set()
-    conditions: list[Condition] = []
+    conditions: list[RowCondition] = []
     for (first, last), columns in sorted(found.items(), key=lambda r: (r[0][0] - r[0][1], r[0])):
         run = range(first, last)
         if used.intersection(run) or not _may_be_value(reading, run, columns):
@@ -270,7 +270,7 @@ def _find_values(reading: Reading) -> list[Condition]:
         reading.explain(first, last, VALUE)
         reading.mentions = [m for m in reading.mentions if not (first <= m[0] and m[1] <= last)]
         values = {fold(value) for value in columns[column]}
-        holds = np.array([_has_value(cell, values) for cell in grid.column(column)], dtype=bool)
+        holds = np.array([_has_value(cell, values) for cell in table.column(column)], dtype=bool)
         conditions.append(_make_condition(reading, first, column, min(columns[column]), holds))
     return conditions
 
@@ -287,7 +287,7 @@ def _find_value(part: str, text: str, bases: Sequence[str]) -> Iterator[tuple[in
         yield from ((i, i + len(own)) for i in _find_run(own, bases))
 
 
-def _may_be_value(reading: Reading, run: range, columns: Iterable[int]) -> bool:
+def _may_be_value(reading: TableReading, run: range, columns: Iterable[int]) -> bool:
     """Say whether words are a value, not a column's name or a part of the operation.
 
     Those that are a column's name, too, are a value of another column with a capital: "Port".
@@ -301,10 +301,10 @@ def _may_be_value(reading: Reading, run: range, columns: Iterable[int]) -> bool:
     return has_other and reading.question.tokens[run.start].text[0].isupper()
 
 
-def _choose_column(reading: Reading, run: range, columns: Iterable[int]) -> int:
+def _choose_column(reading: TableReading, run: range, columns: Iterable[int]) -> int:
     """Return of the columns with a value the one that is named beside it, else of fewest values."""
     beside = {c for a, b, c in reading.mentions if min(abs(a - run.stop), abs(run.start - b)) <= 2}
-    return min(columns, key=lambda c: (c not in beside, len(set(reading.grid.column(c))), c))
+    return min(columns, key=lambda c: (c not in beside, len(set(reading.table.column(c))), c))
 
 
 def _has_value(cell: str, values: set[str]) -> bool:
@@ -312,28 +312,28 @@ def _has_value(cell: str, values: set[str]) -> bool:
 
 
 def _make_condition(
-    reading: Reading, place: int, column: int, value: str, holds: NDArray[np.bool_]
-) -> Condition:
+    reading: TableReading, place: int, column: int, value: str, holds: NDArray[np.bool_]
+) -> RowCondition:
     """Return a condition, turned round where a word that negates stands before it."""
-    name = reading.grid.columns[column]
+    name = reading.table.columns[column]
     for k in range(max(0, place - _NEAR), place):
         if reading.question.tokens[k].key in _NEGATING and k not in reading.explained:
             reading.explain(k, k + 1, OPERATION)
-            return Condition(column, f"{name} is not {value}", ~holds)
-    return Condition(column, f"{name} is {value}", holds, is_equal=True)
+            return RowCondition(column, f"{name} is not {value}", ~holds)
+    return RowCondition(column, f"{name} is {value}", holds, is_equal=True)
 
 
-def _find_flags(reading: Reading) -> Iterator[Condition]:
+def _find_flags(reading: TableReading) -> Iterator[RowCondition]:
     """Yield conditions on columns of yes and no that the question names."""
     for first, _, column in reading.mentions:
-        cells = [fold(cell).strip() for cell in reading.grid.column(column)]
+        cells = [fold(cell).strip() for cell in reading.table.column(column)]
         full = set(cells) - {""}
         if full <= _YES | _NO and full & _YES:
             holds = np.array([cell in _YES for cell in cells], dtype=bool)
             yield _make_condition(reading, first, column, "yes", holds)
 
 
-def _find_words(reading: Reading) -> Iterator[Condition]:
+def _find_words(reading: TableReading) -> Iterator[RowCondition]:
     """Yield conditions for numbers beside a column's name, and names that are parts of cells."""
     for i, token in enumerate(reading.question.tokens):
         if i in reading.explained or token.key in STOP_WORDS or not _CASED.search(token.text):
@@ -348,8 +348,8 @@ def _find_words(reading: Reading) -> Iterator[Condition]:
             yield _make_condition(reading, i, beside[0], token.text, holds)
             continue
         word = re.compile(rf"(?<!\w){re.escape(token.key)}(?!\w)")
-        for column in range(len(reading.grid.columns)):
-            cells = reading.grid.column(column)
+        for column in range(len(reading.table.columns)):
+            cells = reading.table.column(column)
             holds = np.array([bool(word.search(fold(cell))) for cell in cells], dtype=bool)
             if holds.any() and reading.read_numbers(column) is None:
                 reading.explain(i, i + 1, VALUE)
@@ -360,12 +360,12 @@ def _find_words(reading: Reading) -> Iterator[Condition]:
 # -- bounds ---------------------------------------------------------------------------------------
 
 
-def _read_bound(reading: Reading, each: Comparison) -> Condition | None:
+def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | None:
     """Return the condition that a comparison sets, None where no column can be meant."""
     tokens = reading.question.tokens
     inside = [i for i, t in enumerate(tokens) if t.start < each.end and each.start < t.end]
     first, last = inside[0], inside[-1] + 1
-    columns = range(len(reading.grid.columns))
+    columns = range(len(reading.table.columns))
     scores = {c: _score_bound(reading, each, c, first, last) for c in columns}
     scored = {column: score for column, score in scores.items() if score is not None}
     if not scored:
@@ -374,11 +374,11 @@ def _read_bound(reading: Reading, each: Comparison) -> Condition | None:
     amounts = reading.read_numbers(column)
     if amounts is None or (not scored[column] and len(scored) > 1):
         return None
-    unit = column_unit(reading.grid.columns[column]) or amounts.unit
+    unit = column_unit(reading.table.columns[column]) or amounts.unit
     for k in range(first, min(last + 2, len(tokens))):
         if k < last or tokens[k].base == find_token_base(unit):
             reading.explain(k, k + 1, CAPTION)
-    holds = np.ones(len(reading.grid.rows), dtype=bool)
+    holds = np.ones(len(reading.table.rows), dtype=bool)
     said = []
     for sign, number, is_date in each.bounds:
         values, bound = amounts.values, number
@@ -388,12 +388,12 @@ def _read_bound(reading: Reading, each: Comparison) -> Condition | None:
             bound = number // 10_000
         holds &= _COMPARE[sign](values, bound)
         said.append(f"{sign} {bound:,.12g}" if not amounts.are_dates else f"{sign} {bound:.0f}")
-    words = f"{reading.grid.columns[column]} {' and '.join(said)}"
-    return Condition(column, words, holds)
+    words = f"{reading.table.columns[column]} {' and '.join(said)}"
+    return RowCondition(column, words, holds)
 
 
 def _score_bound(
-    reading: Reading, each: Comparison, column: int, first: int, last: int
+    reading: TableReading, each: QuestionBound, column: int, first: int, last: int
 ) -> float | None:
     """Return how likely a column is what tokens[first:last] bound, None where it cannot be.
 
@@ -408,7 +408,7 @@ def _score_bound(
     named = [(a, b) for a, b, c in reading.mentions if c == column]
     gaps = (a - last if a >= last else first - b for a, b in named)
     scores = [3.0 - 0.5 * min(abs(gap), _FAR) for gap in gaps]
-    name = reading.grid.columns[column]
+    name = reading.table.columns[column]
     behind = [t.base for t in reading.question.tokens[last : last + 2]]
     unit = find_token_base(column_unit(name) or amounts.unit)
     scores += [2.5] * bool(unit and unit in {*behind, "".join(behind)})
@@ -425,14 +425,14 @@ def _cut_dates(values: NDArray[np.float64], bound: float) -> tuple[NDArray[np.fl
 # -- other words ----------------------------------------------------------------------------------
 
 
-def _explain_caption(reading: Reading) -> None:
-    words = _caption_words(reading.grid)
+def _explain_caption(reading: TableReading) -> None:
+    words = _caption_words(reading.table)
     for i, token in enumerate(reading.question.tokens):
         if i not in reading.explained and token.base in words:
             reading.explain(i, i + 1, CAPTION)
 
 
-def _explain_synonyms(reading: Reading, near: Nearness) -> None:
+def _explain_synonyms(reading: TableReading, near: Nearness) -> None:
     """Explain what is counted, measured or grouped by that means what a column is called.
 
     Only there: elsewhere a word may say which rows are meant, which no column explains.
@@ -447,8 +447,8 @@ def _explain_synonyms(reading: Reading, near: Nearness) -> None:
             left += [first] * (is_word and tokens[first].base not in ROWS)
     if not left:
         return
-    names = [_plain_name(name).casefold() for name in reading.grid.columns]
-    caption = {t.key for t in read_tokens(split_name(reading.grid.caption)) if t.key.isalpha()}
+    names = [_plain_name(name).casefold() for name in reading.table.columns]
+    caption = {t.key for t in read_tokens(split_name(reading.table.caption)) if t.key.isalpha()}
     cosines = near([tokens[i].key for i in left], [*names, *sorted(caption)])
     for i, row in zip(left, cosines, strict=True):
         best = int(np.argmax(row))

@@ -152,7 +152,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class QuestionBound:
     """A bound that a question sets: "more than 20"; of between, two."""
 
     start: int  # of its words in the question
@@ -176,7 +176,7 @@ class CountQuestion:
     hints: tuple[str, ...] = ()  # words that may name its column
     most_is_count: bool = False  # "most" and "fewest", not "highest"
     groups: tuple[int, ...] = ()  # where words that may name a group begin
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[QuestionBound, ...] = ()
     top: int = 1
 
 
@@ -316,8 +316,8 @@ def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(a <= place < b for a, b in spans)
 
 
-def _find_comparisons(text: str) -> list[Comparison]:
-    built: list[Comparison] = []
+def _find_comparisons(text: str) -> list[QuestionBound]:
+    built: list[QuestionBound] = []
     taken: list[tuple[int, int]] = []
 
     def add(match: re.Match[str], *bounds: tuple[str, str], hints: tuple[str, ...] = ()) -> None:
@@ -325,7 +325,7 @@ def _find_comparisons(text: str) -> list[Comparison]:
             taken.append(match.span())
             read = tuple((sign, *_read_bound(match, name)) for sign, name in bounds)
             is_time = bool(_TIME.match(match[0])) and all(bound[2] for bound in read)
-            built.append(Comparison(*match.span(), read, hints, is_time))
+            built.append(QuestionBound(*match.span(), read, hints, is_time))
 
     for match in _BETWEEN.finditer(text):
         add(match, (">=", "a"), ("<=", "b"))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.algo.topk import positive_top_k
 from clew.derived import Derived
-from clew.steps.scores import lexical_scores, term_rows
+from clew.steps.rankings import lexical_ranking
+from clew.steps.scores import term_rows
 from clew.text.counting import read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
@@ -29,7 +29,7 @@ _SUMMED = frozenset(
 )
 
 
-class GridRow(NamedTuple):
+class DataRow(NamedTuple):
     """A row: its cells, and where it stands. A document's row counts in the snapshot."""
 
     cells: tuple[str, ...]
@@ -39,12 +39,12 @@ class GridRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DataTable:
     """Rows with the same columns, of a table or of several that have these."""
 
     columns: tuple[str, ...]
     caption: str  # titles, sections and names of files above it
-    rows: tuple[GridRow, ...]
+    rows: tuple[DataRow, ...]
     files: tuple[str, ...]  # that have it
 
     def column(self, i: int) -> list[str]:
@@ -52,20 +52,19 @@ class Grid:
         return [row.cells[i] for row in self.rows]
 
 
-def gather_grids(snapshot: Snapshot, question: str) -> list[Grid]:
+def gather_tables(snapshot: Snapshot, question: str) -> list[DataTable]:
     """Return the tables that have words of a question, each with all of its rows.
 
     Tables with the same columns are one; a row that several documents have is in it once. Rows of
     sums are left out. Read are the documents of the 200 best chunks, and of files of records all.
     """
-    scores = lexical_scores(snapshot, _add_forms(question))
-    best = positive_top_k(scores, _CHUNKS)
+    best = lexical_ranking(snapshot, _add_forms(question), _CHUNKS).best(_CHUNKS, positive=True)
     owners = snapshot.layer("chunk").columns["document"][best]
     named = [
         row for token in read_tokens(question) for row in snapshot.get(_FILES).get(token.base, ())
     ]
     rows = list(dict.fromkeys([*named, *owners.tolist()]))
-    parts: dict[tuple[str, ...], list[Grid]] = {}
+    parts: dict[tuple[str, ...], list[DataTable]] = {}
     files: set[str] = set()
     for row, document in zip(rows, snapshot.documents(rows), strict=True):
         if is_record(document):
@@ -74,9 +73,9 @@ def gather_grids(snapshot: Snapshot, question: str) -> list[Grid]:
                 files.add(place)
                 _add(parts, _read_records(snapshot, place, document))
         else:
-            for grid in _read_tables(row, document):
-                _add(parts, grid)
-    return [_join(grids) for grids in parts.values()]
+            for table in _read_tables(row, document):
+                _add(parts, table)
+    return [_join(tables) for tables in parts.values()]
 
 
 def _name_files(snapshot: Snapshot) -> dict[str, list[int]]:
@@ -138,26 +137,26 @@ def _add_forms(question: str) -> str:
     return " ".join([question, *dict.fromkeys(form for word in words for form in list_forms(word))])
 
 
-def _add(parts: dict[tuple[str, ...], list[Grid]], grid: Grid | None) -> None:
-    if grid is not None and len(grid.rows) > 1:
-        parts.setdefault(tuple(name.casefold() for name in grid.columns), []).append(grid)
+def _add(parts: dict[tuple[str, ...], list[DataTable]], table: DataTable | None) -> None:
+    if table is not None and table.rows:
+        parts.setdefault(tuple(name.casefold() for name in table.columns), []).append(table)
 
 
-def _join(grids: Sequence[Grid]) -> Grid:
+def _join(tables: Sequence[DataTable]) -> DataTable:
     """Return tables of the same columns as one: of equal rows, as many as one of them has."""
-    rows: list[GridRow] = []
+    rows: list[DataRow] = []
     seen: Counter[tuple[str, ...]] = Counter()
-    for grid in grids:
+    for table in tables:
         own: Counter[tuple[str, ...]] = Counter()
-        for row in grid.rows:
+        for row in table.rows:
             key = tuple(map(_plain, row.cells))
             own[key] += 1
             if own[key] > seen[key]:
                 rows.append(row)
         seen |= own
-    captions = dict.fromkeys(grid.caption for grid in grids)
-    files = dict.fromkeys(name for grid in grids for name in grid.files)
-    return Grid(grids[0].columns, " ".join(captions), tuple(rows), tuple(files))
+    captions = dict.fromkeys(table.caption for table in tables)
+    files = dict.fromkeys(name for table in tables for name in table.files)
+    return DataTable(tables[0].columns, " ".join(captions), tuple(rows), tuple(files))
 
 
 def _plain(cell: str) -> str:
@@ -168,7 +167,7 @@ def _plain(cell: str) -> str:
 _THOUSANDS = re.compile(r"(?<=\d)[,\s](?=\d{3}(?!\d))")
 
 
-def _read_tables(row: int, document: Document) -> Iterator[Grid]:
+def _read_tables(row: int, document: Document) -> Iterator[DataTable]:
     """Yield the tables of a text whose columns have names."""
     for table in find_tables(document.text):
         columns, rows = read_rows(document.text, table)
@@ -177,12 +176,12 @@ def _read_tables(row: int, document: Document) -> Iterator[Grid]:
         places = table.rows[table.n_head :]
         width = len(columns)
         read = (
-            GridRow((*cells, *[""] * (width - len(cells))), row, *_trim(document.text, *place))
+            DataRow((*cells, *[""] * (width - len(cells))), row, *_trim(document.text, *place))
             for cells, place in zip(rows, places, strict=True)
         )
         caption = " ".join([document.title, document.section_at(table.start), document.id])
         own = tuple(r for r in read if not _is_sum(r.cells))
-        yield Grid(tuple(columns), caption, own, (_file_name(document.source or document.id),))
+        yield DataTable(tuple(columns), caption, own, (_file_name(document.source or document.id),))
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -195,7 +194,7 @@ def _is_sum(cells: Sequence[str]) -> bool:
     return first.casefold().partition(" ")[0] in _SUMMED and not first.casefold().startswith("all ")
 
 
-def _read_records(snapshot: Snapshot, place: str, one: Document) -> Grid | None:
+def _read_records(snapshot: Snapshot, place: str, one: Document) -> DataTable | None:
     """Return the rows of a file of which one row is given, by the postings of its columns."""
     names = _record_names(one)
     terms = np.array([r for r in term_rows(snapshot, " ".join(names)) if r >= 0], dtype=np.intp)
@@ -215,11 +214,11 @@ def _read_records(snapshot: Snapshot, place: str, one: Document) -> Grid | None:
         rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): "
     )
     rows = (
-        GridRow(tuple(_split_record(document.text, pattern, columns)), row, 0, len(document.text))
+        DataRow(tuple(_split_record(document.text, pattern, columns)), row, 0, len(document.text))
         for _, row, document in kept
     )
     file = _file_name(place)
-    return Grid(tuple(columns), file, tuple(r for r in rows if not _is_sum(r.cells)), (file,))
+    return DataTable(tuple(columns), file, tuple(r for r in rows if not _is_sum(r.cells)), (file,))
 
 
 def _file_name(place: str) -> str:
