@@ -652,7 +652,7 @@ class Answer(Shown):
     context: Context
     evidence: Evidence
     unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
-    short: ShortAnswer | None = None  # of a quoted answer, where one is likely enough
+    short: ShortAnswer | None = None  # of a quoted or counted answer, where likely enough
     usage: Usage = field(default_factory=Usage)
 
     @property
