@@ -7,8 +7,11 @@ from random import Random
 from statistics import mean
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import clew
+from clew.methods.counts import find_counted
 from clew.shards import Neighbourhood, open_shards, split
 from clew.testing import ScriptedLLM, models
 from clew.types import Document
@@ -225,3 +228,22 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         found = counted(index, "How many boats are there?")
         assert found.text == "21"
         assert "1 of 3 rows have no number there" in found.note
+
+
+WORDS = (
+    "how many list all which what total average highest per ferries cars ports oslo Bergen 20 1990"
+    " before between and more than m longest built not in of the electric number ? , ( Norwegian"
+).split()
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join))
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_words_give_a_total_with_items_or_none(index, question):
+    [snapshot] = index.list_snapshots()
+    found = find_counted(question, snapshot, index.models)
+    if found is not None:
+        assert found.counted.text
+        assert found.counted.items
+        assert found.hits

@@ -133,7 +133,7 @@ _TOP = compile_re(
 )
 _PLURALS = {
     "men": "man", "women": "woman", "people": "person", "persons": "person", "children": "child",
-    "mice": "mouse", "feet": "foot", "buses": "bu", "lives": "life", "wives": "wife",
+    "mice": "mouse", "feet": "foot", "lives": "life", "wives": "wife",
 }  # fmt: skip
 _TEN = "one two three four five six seven eight nine ten".split()
 _TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
