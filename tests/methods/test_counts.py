@@ -27,7 +27,7 @@ FERRIES = [
         "Length (m)": RANDOM.randint(300, 1200) / 10,
         "Cars": RANDOM.choice([20, 50, 80, 1200]),
     }
-    for first, last in product(("Sol", "Hav", "Nord", "Vest"), ("vær", "sund", "lys", "fjell"))
+    for first, last in product(("Sol", "Øst", "Nord", "Vest"), ("vær", "sund", "lys", "fjell"))
 ]
 TEXTS = {
     "yards": "Anders Holte built the ship Nordstjernen. Anders Holte also built the sealer Isbjørn."
