@@ -22,7 +22,7 @@ from clew.index.graph import GraphImport
 from clew.index.repair import Repaired
 from clew.store.backup import Backup
 from clew.store.check import Damage
-from clew.types import Answer, Classified, Evidence, Plan, Theme
+from clew.types import Answer, Changes, Classified, Evidence, Plan, Theme, VocabularyEntry
 from clew.views.export import Exported
 from clew.wire.about import MethodView
 from clew.wire.proofs import Proof, Verified
@@ -52,6 +52,13 @@ class _Merged(_Index):
 @dataclass
 class _Unmerged(_Index):
     unmerged: str
+
+
+@dataclass
+class _Edited:
+    entity: str
+    into: str | None
+    entry: VocabularyEntry | None
 
 
 @dataclass
@@ -132,6 +139,7 @@ OUTPUTS: dict[str, Any] = {
     "classify": Classified,
     "plan": Plan,
     "themes": list[Theme],
+    "changes": Changes,
     "show": _Shown,
     "list": _Documents,
     "export": Exported,
@@ -146,6 +154,7 @@ OUTPUTS: dict[str, Any] = {
     "import-triples": (_Index, ExtractionReport),
     "merge": _Merged,
     "unmerge": _Unmerged,
+    "edit": _Edited,
     "config": _Config,
 }
 

@@ -537,6 +537,27 @@ class DirectAnswer(Shown):
     quote: str  # stands in the chunk
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CountedItem(Shown):
+    """One of what was counted, listed or added up, with the place that proves it."""
+
+    label: str
+    document_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CountResult(Shown):
+    """What a question about all of something is answered: a total, and all of its items."""
+
+    text: str  # the total, the list, or groups and their numbers
+    kind: str  # "count", "list" or "amount", which is a sum, a mean, an extreme, or of groups
+    is_exact: bool  # a table's rows are all there are; of texts there may be more
+    note: str  # how it was computed, and from how many documents
+    items: tuple[CountedItem, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Which parameters of a method bound what it returns; empty: none does."""
@@ -558,6 +579,7 @@ class Evidence(Shown):
     seeds: tuple[Step, ...] = ()  # rows that the query was linked to
     graph: EvidenceGraph | None = None
     answer: DirectAnswer | None = None
+    counted: CountResult | None = None  # where the query asks for all of something
     notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
     support: float | None = None  # how probably the hits answer the query; None: not known
     whole: bool = False  # the query is about all documents, and themes answer it
@@ -687,7 +709,7 @@ class ShortAnswer(Shown):
     """An answer in a few words: a range of a document, yes or no, or what was found of a list."""
 
     text: str
-    kind: str  # "span", "yes or no", "list" or "count"
+    kind: str  # "span", "yes or no", "list", "count" or "amount"
     probability: float  # that it is right
     spans: tuple[
         AnswerSpan, ...
@@ -701,13 +723,14 @@ class Answer(Shown):
 
     question: str
     text: str
-    # "generated" by an LLM, "named" by a graph, "themes", "quoted", "refused", or "none".
+    # "generated" by an LLM, "named" by a graph, "themes", "counted", "quoted", "refused",
+    # or "none".
     kind: str
     citations: tuple[Citation, ...]
     context: Context
     evidence: Evidence
     unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
-    short: ShortAnswer | None = None  # of a quoted answer, where one is likely enough
+    short: ShortAnswer | None = None  # of a quoted or counted answer, where likely enough
     usage: Usage = field(default_factory=Usage)
 
     @property

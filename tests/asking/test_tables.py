@@ -73,7 +73,7 @@ def test_the_row_is_the_first_quote_with_its_columns(tmp_path, name, content):
         for question, row in QUESTIONS.items():
             answer = index.ask(question)
             hit, first = answer.evidence.hits[0], answer.citations[0]
-            assert answer.kind == "quoted", question
+            assert answer.kind in {"quoted", "counted"}, question
             assert all(cell in first.quote for cell in ROWS[row]), question
             assert ROWS[row][0] in hit.text, question
             shown = f"{first.before}\n{first.quote}"
@@ -88,7 +88,7 @@ def test_the_thread_to_a_row_goes_by_its_code(tmp_path):
     (tmp_path / "cap.csv").write_text(separated(","), encoding="utf-8")
     with clew.open(tmp_path / "x.clew") as index:
         index.add(tmp_path / "cap.csv")
-        answer = index.ask("How many shares does SH-077 have?")
+        answer = index.ask("How many shares does SH-077 have?", method="walk")
     assert answer.thread is not None
     named = [step.text for step in answer.thread.steps if step.layer == "entity"]
     assert named == ["SH-077"]

@@ -23,6 +23,7 @@ RUN = {
     "classify": "classify",
     "plan": "plan docs --llm openai:gpt-4o-mini",
     "themes": "themes",
+    "changes": "changes 0..",
     "show": "show",
     "list": "list",
     "export": "export graph.json",
@@ -35,6 +36,7 @@ RUN = {
     "import-triples": "import-triples triples.jsonl",
     "merge": "merge",
     "unmerge": "unmerge",
+    "edit": "edit --type ship",
     "remove": "remove docs/tea.md",
     "compact": "compact",
     "config": "config --all",
@@ -42,6 +44,7 @@ RUN = {
 GIVEN = {
     "ask-proof": "Who built the Fram?", "ask": "Who built the Fram?", "search": "Fram",
     "hop": "Fram", "classify": "A ship of Nansen", "merge": "Fram Nansen", "unmerge": "Fram",
+    "edit": "Fram",
 }  # fmt: skip
 
 

@@ -23,7 +23,20 @@ from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.pieces import OnPiece
-from clew.types import Answer, Citation, Context, DirectAnswer, Document, Evidence, Passage, Step
+from clew.types import (
+    Answer,
+    AnswerSpan,
+    Citation,
+    Context,
+    CountedItem,
+    CountResult,
+    DirectAnswer,
+    Document,
+    Evidence,
+    Passage,
+    ShortAnswer,
+    Step,
+)
 
 OnCitation = Callable[[Citation], None]
 
@@ -32,6 +45,7 @@ _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
+_RIGHT_OF_ROWS, _RIGHT_OF_SENTENCES = 0.9, 0.7  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 _READINGS = (_READING, "whole_answer")  # prompts with a context
 
@@ -54,7 +68,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     An answer that the evidence brings along is taken where the context holds its quote. Else, with
     an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
     has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
-    a short answer where one is likely enough; of a question about the whole, a line for each theme.
+    a short answer where one is likely enough; of a question about the whole, a line for each theme,
+    of one about all of something, the total with a line for each item.
     What the `snapshot` of the evidence stores is not embedded again for them.
     `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
     the evidence's support, which it is where `min_support` is above 0, may refuse; below
@@ -93,10 +108,8 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         instead = ": quoted sentences instead" if context.passages else ""
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
-    if answer is None and evidence.whole:
-        answer = _build_themes(question, context, evidence)
-    if answer is None and not _is_refused(evidence, min_support):
-        answer = _build_named(question, context, evidence)
+    if answer is None:
+        answer = _build_found(question, context, evidence, min_support)
     if answer is None:
         passages = context.passages
         sentences = find_sentences(passages, snapshot)
@@ -135,12 +148,29 @@ def _citation_listener(
 
 
 def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the answer that the evidence has, None where the context does not prove it."""
+    """Return the answer that the evidence has, None where the context does not prove it.
+
+    That is also what was computed of all rows of a table, which no LLM counts again.
+    """
+    if evidence.counted is not None and evidence.counted.is_exact:
+        return _build_counted(question, evidence.counted, context, evidence)
     given = evidence.answer
     if given is not None and (proof := _find_proof(given, context, evidence)):
         cited = replace(proof, at=(len(given.text),))
         return _build_generated(question, given.text, (cited,), context, evidence)
     return None
+
+
+def _build_found(
+    question: str, context: Context, evidence: Evidence, min_support: float
+) -> Answer | None:
+    """Return what a method found that is more than passages: items, themes, or names."""
+    if evidence.counted is not None:
+        return _build_counted(question, evidence.counted, context, evidence)
+    answer = _build_themes(question, context, evidence) if evidence.whole else None
+    if answer is None and not _is_refused(evidence, min_support):
+        answer = _build_named(question, context, evidence)
+    return answer
 
 
 def _build_quoted(
@@ -239,6 +269,65 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
         citations=citations,
         context=context,
         evidence=evidence,
+    )
+
+
+def _build_counted(
+    question: str, counted: CountResult, context: Context, evidence: Evidence
+) -> Answer:
+    """Return a total with a line for each item that the context has, and its quote.
+
+    The evidence has all items; a note says how many the context has no room for.
+    """
+    lines = [f"{counted.text} ({counted.note})"]
+    citations: list[Citation] = []
+    spans: list[AnswerSpan] = []
+    for item in counted.items:
+        passage = _find_around(context, item)
+        if passage is None:
+            continue
+        lines.append(item.label)
+        end = sum(map(len, lines)) + len(lines) - 1
+        cited = _build_citation(passage, item.start, item.end, evidence, (end,))
+        citations.append(cited)
+        span = AnswerSpan(
+            citation=len(spans),
+            document_id=item.document_id,
+            start=item.start,
+            end=item.end,
+            text=cited.quote,
+        )
+        spans.append(span)
+    if left := len(counted.items) - len(spans):
+        note = f"{left} of {len(counted.items)} items are not quoted: a larger context has room"
+        evidence = _add_note(evidence, note)
+    short = ShortAnswer(
+        text=counted.text,
+        kind=counted.kind,
+        probability=_RIGHT_OF_ROWS if counted.is_exact else _RIGHT_OF_SENTENCES,
+        spans=tuple(spans),
+        note=counted.note,
+    )
+    return Answer(
+        question=question,
+        text="\n".join(lines),
+        kind="counted",
+        citations=tuple(citations),
+        context=context,
+        evidence=evidence,
+        short=short,
+    )
+
+
+def _find_around(context: Context, item: CountedItem) -> Passage | None:
+    """Return the passage that has an item, None where the context had no room for it."""
+    return next(
+        (
+            p
+            for p in context.passages
+            if p.document_id == item.document_id and p.start <= item.start and item.end <= p.end
+        ),
+        None,
     )
 
 

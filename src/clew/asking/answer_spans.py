@@ -177,10 +177,6 @@ class SpanSigns:
         """The names and dates of each quote."""
         return self._mentions
 
-    def find_names(self) -> list[CandidateSpan]:
-        """Return the spans that are names, whatever the question asks for."""
-        return self.find_spans(_LABELS["place"])
-
     def find_spans(self, labels: frozenset[str]) -> list[CandidateSpan]:
         """Return the spans of some labels that say something beside the question.
 

@@ -32,6 +32,7 @@ from clew.filters import to_filter
 from clew.models.around import add_memory
 from clew.models.conversation import limit_models
 from clew.models.metered import Meter, add_meter
+from clew.text.counting import may_count
 
 if TYPE_CHECKING:
     from clew.asking.askable import Askable
@@ -91,7 +92,11 @@ def retrieve_evidence(
         alone = replace(question, text=text, history=())
         with meter.stage(source.opening):
             snapshot = source.snapshot_for(alone, method, models)
-    evidence = run_method(text, method, snapshot, models, meter)
+    evidence = None
+    if question.method is None and may_count(text):
+        evidence = count_evidence(text, snapshot, models, meter)
+    if evidence is None:
+        evidence = run_method(text, method, snapshot, models, meter)
     evidence = replace(
         evidence,
         where="" if where is None else str(where),
@@ -107,6 +112,14 @@ def retrieve_evidence(
     return Retrieved(evidence, snapshot, remembering, context_tokens)
 
 
+def count_evidence(text: str, snapshot: Snapshot, models: Models, meter: Meter) -> Evidence | None:
+    """Return evidence for a question about all of something, None where nothing is counted."""
+    from clew.methods.counts import find_counted
+
+    with meter.stage("search"):
+        return find_counted(text, snapshot, models)
+
+
 def run_method(
     text: str, method: Method, snapshot: Snapshot, models: Models, meter: Meter
 ) -> Evidence:
@@ -116,7 +129,7 @@ def run_method(
             raise InputError("this index is empty: add documents first")
     with meter.stage("search"):
         evidence = method.retrieve(text, snapshot, models)
-        if method.layers and not evidence.whole:  # else it retrieves nothing, or themes
+        if method.layers and not (evidence.whole or evidence.counted):  # else nothing is retrieved
             evidence = steps.apparatus_behind(snapshot, evidence)
             evidence = support.judge_evidence(evidence, snapshot, models)
     return evidence

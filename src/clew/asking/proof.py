@@ -173,7 +173,9 @@ def _find_unsupported(proof: Proof) -> Iterator[str]:
         return
     passages = tuple(map(_build_passage, proof.quotes))
     context = Context(passages=passages, text="", n_tokens=0, budget_tokens=0)
-    for text in (proof.short, proof.text):
+    # The first line of what was counted is computed, the others are the items.
+    counted = proof.text.splitlines()[1:] if proof.kind == "counted" else None
+    for text in (proof.short, proof.text) if counted is None else counted:
         if text.casefold() not in _UNQUOTED:
             yield from find_citations(proof.question, text, text, context).unsupported
 

@@ -1,8 +1,9 @@
-"""A short answer above the quotes: a span of them, yes or no, or the spans of a list.
+"""A short answer above the quotes: a span of them, or yes or no.
 
-Nothing is generated: what is given stands in a document, but for yes, no and a count. Which span it
-is, and how probably it is right, is estimated by `clew.asking.answer_spans`; which of two things is
-first, or has something in common, by `clew.asking.comparisons`.
+Nothing is generated: what is given stands in a document, but for yes and no. What all documents
+have of something `clew.methods.counts` gathers. Which span it is, and how probably it is right, is
+estimated by `clew.asking.answer_spans`; which of two things is first, or has something in common,
+by `clew.asking.comparisons`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from clew.asking.answer_spans import CandidateSpan, SpanSigns
 from clew.asking.comparisons import Compared, compare_sides
 from clew.asking.quotes import Quote
-from clew.asking.span_weights import FITTED, SpanModel, read_confidence, share_scores
+from clew.asking.span_weights import FITTED, SpanModel, read_confidence
 from clew.models import gives_tokens
 from clew.runtime.lazy import compile_re
 from clew.text.phrases import overlap, query_type
@@ -29,14 +28,10 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.types import Passage
 
-NOT_ALL = "of what was found, which need not be all"
 _LIST = compile_re(
     r"\W*(?:list|enumerate|name all|name the \w+s)\b|.*\b(?:which|what)\b.*\ball\b", re.IGNORECASE
 )
-_COUNT = compile_re(r"\W*how many\b", re.IGNORECASE)
-_LEAST_OF_LIST = 0.5  # support: the shares of its spans do not say whether quotes answer at all
 _LEAST_READ = 0.5  # of a model's own probability
-_CLEAR = 0.5  # of the shares of a quote's spans: the first one is what the quote says
 
 
 def find_short_answer(
@@ -57,12 +52,8 @@ def find_short_answer(
     compared = compare_sides(question, quotes, signs.mentions)
     if compared is not None:
         answer = name_compared(compared, quotes, model.compared)
-    elif not (asks_for_span(signs) and gives_tokens(models.embedder)):
-        return None  # the weights are of signs that need tokens
-    elif _LIST.match(question) or (_COUNT.match(question) and not signs.spans):
-        if support is not None and support < _LEAST_OF_LIST:
-            return None
-        return _list_spans(signs, model, is_count=bool(_COUNT.match(question)))
+    elif _LIST.match(question) or not (asks_for_span(signs) and gives_tokens(models.embedder)):
+        return None  # the weights are of signs that need tokens, and of one span
     elif has_question_word(question):
         answer = _find_span(signs, model, support)
     else:  # a keyword asks for nothing in particular
@@ -142,37 +133,6 @@ def _find_span(signs: SpanSigns, model: SpanModel, support: float | None) -> Sho
     span = _place_candidate(signs, signs.spans[best])
     return ShortAnswer(
         text=span.text, kind="span", probability=model.estimate(about), spans=(span,)
-    )
-
-
-def _list_spans(signs: SpanSigns, model: SpanModel, *, is_count: bool) -> ShortAnswer | None:
-    """Return the likeliest span of each quote where one is clear, none twice, or how many.
-
-    The probability is the mean of their shares of their quotes. None for fewer than two.
-    """
-    if is_count:
-        signs.spans = signs.find_names()
-    scores = model.score(signs.read())
-    by_text: dict[str, tuple[AnswerSpan, float]] = {}
-    for i in range(len(signs.quotes)):
-        rows = [row for row, span in enumerate(signs.spans) if span.quote == i]
-        if not rows:
-            continue
-        shares = share_scores(scores[rows])
-        best = int(np.argmax(shares))
-        span = signs.spans[rows[best]]
-        if shares[best] >= _CLEAR:
-            placed = _place_candidate(signs, span)
-            by_text.setdefault(span.text.casefold(), (placed, float(shares[best])))
-    if len(by_text) < 2:
-        return None
-    spans = tuple(span for span, _ in by_text.values())
-    return ShortAnswer(
-        text=str(len(spans)) if is_count else ", ".join(span.text for span in spans),
-        kind="count" if is_count else "list",
-        probability=float(np.mean([share for _, share in by_text.values()])),
-        spans=spans,
-        note=NOT_ALL,
     )
 
 

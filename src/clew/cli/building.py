@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
     from clew.shards import Shards
-    from clew.types import Skipped, Usage
+    from clew.types import Skipped, Usage, VocabularyEntry
 
 
 _MOST_WORDS = 3  # of a command to type next: paths, or a data set
@@ -386,24 +386,26 @@ def edit_entity(  # noqa: PLR0913 -- one argument for each option
     What is said so is kept over updates, and comes before what texts, lists and extractions say.
     'clew show --vocabulary' lists it.
     """
+    entry: VocabularyEntry | None = None
     says = rename is not None or type_ is not None or apart or together
     if says + parted + (target is not None) != 1 or (apart and together):
         raise click.UsageError("give --name, --type, --apart or --together, or --into, or --split")
     with opener(folder) as opened:
         if target is not None:
             opened.merge(name, target)
-            value: dict[str, object] = {"into": target}
             line = f"{one_line(name)} stands for {one_line(target)} now."
         elif parted:
             opened.unmerge(name)
-            value, line = {"into": None}, f"{one_line(name)} stands for itself again."
+            line = f"{one_line(name)} stands for itself again."
         else:
             is_apart = True if apart else False if together else None
             entry = opened.edit(name, rename=rename, type=type_, apart=is_apart)
             said = [entry.name, entry.type, "kept apart" if entry.apart else ""]
             what = ", ".join(filter(None, said)) or "nothing is said of it by hand any more"
-            value, line = asdict(entry), f"{one_line(name)}: {one_line(what)}"
-    print_result({"name": name, **value}, [line], as_json=as_json, is_news=True)
+            line = f"{one_line(name)}: {one_line(what)}"
+    written = None if entry is None else asdict(entry)
+    value = {"entity": name, "into": target, "entry": written}
+    print_result(value, [line], as_json=as_json, is_news=True)
 
 
 @click.command("merge")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +24,7 @@ _THEMES_HEAD = "Themes that answer, each with a sentence of it"
 _SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
+_MOST_ITEMS = 25  # of a count or list
 _MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
 _MOST_GROWN = 2  # triples that a candidate grew by
 _MOST_JOINED = 5  # nodes that joined a tree
@@ -59,7 +60,9 @@ def render_evidence(evidence: types.Evidence) -> str:
     """Return the graph and tables, the hits in order, their support, and what they cost."""
     weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
     hits = (render_hit(*each, weights) for each in enumerate(evidence.hits, 1))
-    blocks = [*render_graph(evidence.graph), *map(render_table, evidence.tables), *hits]
+    counted = [] if evidence.counted is None else [_render_counted(evidence.counted)]
+    tables = map(render_table, evidence.tables)
+    blocks = [*counted, *render_graph(evidence.graph), *tables, *hits]
     blocks = blocks or [f"Nothing in the index fits, as {evidence.method} sees it."]
     support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f} of 1")]
     return "\n\n".join([*blocks, *support, *_render_notes(evidence), *render_costs(evidence.usage)])
@@ -135,13 +138,19 @@ def _render_answers(graph: types.EvidenceGraph) -> Iterator[str]:
 
 def render_citations(answer: types.Answer) -> Iterator[str]:
     """Yield each citation: its number, file and line, pages and section, and its words."""
-    most = _QUOTE_LINES if answer.kind == "generated" else None
+    most = {"generated": _QUOTE_LINES, "counted": 1}.get(answer.kind)
     weights = weigh_terms(answer.evidence.query, [each.quote for each in answer.citations])
     last = {each.document_id: each for each in answer.citations}.values()  # of each document
+    labels = answer.text.splitlines()[1:] if answer.kind == "counted" else []
+    shown = answer.citations[: _MOST_ITEMS if labels else None]
     blocks = [
-        "\n".join([_render_citation(each, weights, most), *_render_unread(each) * (each in last)])
-        for each in answer.citations
+        "\n".join(
+            [_render_citation(each, weights, most, label), *_render_unread(each) * (each in last)]
+        )
+        for each, label in zip(shown, chain(labels, repeat("")), strict=False)
     ]
+    if left := len(answer.citations) - len(blocks):
+        blocks.append(f"  ... and {left} more, which --json has")
     if blocks:
         yield ("\n" if most else "\n\n").join(blocks)
 
@@ -188,6 +197,8 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         lines = [f"{' '.join(own)} {about}" for about, own in numbers.items()]
         wrapped = [wrap_text(line, first="  ", rest="      ") for line in lines]
         yield "\n".join([bold(head), *wrapped])
+    elif answer.kind == "counted" and answer.short is not None:
+        yield _render_counted(answer.short)
     elif answer.kind == "quoted":
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)
@@ -206,6 +217,10 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         yield "No answer: nothing was found that supports one."
 
 
+def _render_counted(counted: types.CountResult | types.ShortAnswer) -> str:
+    return f"{bold(one_line(counted.text))}  {dim(one_line(counted.note))}"
+
+
 def _render_short(short: types.ShortAnswer, citations: Sequence[types.Citation]) -> str:
     """Return a short answer with the numbers of its quotes, its probability and its note."""
     numbers = dict.fromkeys(f"[{citations[span.citation].number}]" for span in short.spans)
@@ -222,9 +237,9 @@ def _render_nearest(evidence: types.Evidence) -> Iterator[str]:
 
 
 def _render_citation(
-    cited: types.Citation, weights: Mapping[str, float], max_lines: int | None
+    cited: types.Citation, weights: Mapping[str, float], max_lines: int | None, label: str = ""
 ) -> str:
-    """Return a citation: its number, file and line, pages and section, and its words.
+    """Return a citation: its number, its label, file and line, pages and section, and its words.
 
     Those that weigh something are bold. Faint is what stands around a quote that is not cut.
     """
@@ -239,7 +254,9 @@ def _render_citation(
         before, after = (f"... {cited.before}", f"{cited.after} ...")
         near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
         lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
-    return "\n".join([f"{head}{'  '.join(filter(None, (place, pages, section)))}", *lines])
+    return "\n".join(
+        [f"{head}{'  '.join(filter(None, (one_line(label), place, pages, section)))}", *lines]
+    )
 
 
 def _render_unread(cited: types.Citation) -> list[str]:

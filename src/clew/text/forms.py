@@ -50,3 +50,23 @@ def find_base(term: str) -> str:
     if base.endswith(("ing", "ed")):
         cut = _DOUBLED.sub(r"\1", cut)
     return cut.removesuffix("e") if len(cut) > 3 else cut
+
+
+@lru_cache(maxsize=1 << 10)
+def list_forms(term: str) -> tuple[str, ...]:
+    """Return the forms that a term in lower case may have, some of which are no words.
+
+    >>> [form for form in list_forms("ferries") if form in {"ferry", "ferries"}]
+    ['ferries', 'ferry']
+    """
+    base = find_base(term)
+    if not (term.isascii() and term.isalpha()):
+        return (term,)
+    stems = (term, base, f"{base}e") if len(base) > 2 else (term, base)
+    ends = ("", "s", "es", "d", "ed", "ing")
+    forms = [stem + end for stem in stems for end in ends]
+    forms += [base + base[-1] + end for end in ("ed", "ing")]
+    if base.endswith("y"):
+        forms += [f"{base[:-1]}ies", f"{base[:-1]}ied"]
+    forms += [form for form in _VERBS if find_base(form) == base]
+    return tuple(dict.fromkeys(forms))

@@ -82,6 +82,24 @@ def find_tables(text: str) -> list[TextTable]:
     return tables
 
 
+def read_rows(text: str, table: TextTable) -> tuple[list[str], list[list[str]]]:
+    r"""Return the names of a table's columns, and the cells of each row behind the header.
+
+    >>> text = "Port | Summer\n\nBergen | 12\n\nOslo | "
+    >>> [table] = find_tables(text)
+    >>> read_rows(text, table)
+    (['Port', 'Summer'], [['Bergen', '12'], ['Oslo', '']])
+    """
+    lines = [text[a:b].strip(" \t\r") for a, b in table.rows]
+    is_framed = lines[0].startswith("|") and lines[0].endswith("|")
+    split = _cells if is_framed else lambda line: [collapse(c) for c in LONE_BAR.split(line)]
+    rows = [split(line) for line in lines]
+    head = rows[: table.n_head]
+    width = max(map(len, rows))
+    columns = [dict.fromkeys(r[i] for r in head if i < len(r) and r[i]) for i in range(width)]
+    return [" ".join(names) for names in columns], rows[table.n_head :]
+
+
 def columns_of(section: str) -> str:
     """Return the names of columns that end a section as models read it, or ""."""
     last = section.rpartition(SEPARATOR)[2]

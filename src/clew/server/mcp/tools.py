@@ -250,7 +250,7 @@ class AnsweredBy(_Reply):
     """What `ask` gives."""
 
     answer: str
-    kind: str = Field(description="generated, named, quoted, refused or none")
+    kind: str = Field(description="generated, named, themes, counted, quoted, refused or none")
     citations: list[QuotedRange] = Field(
         description="of a refused answer: what comes nearest to it"
     )

@@ -1,0 +1,123 @@
+"""Numbers and dates of a column of cells, so that they can be compared and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.runtime.lazy import compile_re
+
+if TYPE_CHECKING:
+    import re
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST = 0.8  # of the cells with something in them: so many say what a column is of
+_DIGITS = r"\d[\d.,'’\u00a0\u202f ]*"
+_CELL = compile_re(
+    r"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>[$€£¥]|[A-Z]{3}\s)?\s*(?P<sign2>[-+−]?)"
+    rf"(?P<digits>{_DIGITS})\s*(?P<unit>%|[$€£¥°]|[^\W\d]{{1,12}}[²³]?|°\s?[CF]|[a-z]+/[a-z]+)?\)?"
+)
+_GROUPED = compile_re(r"\d{1,3}(?:[,.'’\u00a0\u202f ]\d{3})+")
+_EMPTY = frozenset(("", "-", "–", "—", "n/a", "na", "none", "null", "nan", "?", "unknown"))
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_DATE = compile_re(
+    r"(?P<y>[12]\d{3})(?:-(?P<m>\d\d)(?:-(?P<d>\d\d))?)?(?:[T ]\d\d:\d\d\S*)?"
+    r"|(?:(?P<d2>\d{1,2})\.? )?(?P<m2>[A-Za-z]{3})[a-z]*\.?,? (?P<y2>[12]\d{3})"
+    r"|(?P<m3>[A-Za-z]{3})[a-z]*\.? (?P<d3>\d{1,2}),? (?P<y3>[12]\d{3})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """What a column's cells say in numbers: (n,), NaN where a cell says none.
+
+    Dates are 10,000 times the year, 100 times the month and the day, of which those that a cell
+    does not say are 0.
+    """
+
+    values: NDArray[np.float64]
+    unit: str = ""  # behind or before the numbers, where it is the same in all
+    are_dates: bool = False
+
+
+def is_empty(cell: str) -> bool:
+    """Say whether a cell says nothing, in one of the ways in which tables say so."""
+    return cell.strip().casefold() in _EMPTY
+
+
+def read_date(text: str) -> float | None:
+    """Return a date as a number (see `Amounts`), None for what is no date.
+
+    >>> read_date("12 May 1998"), read_date("1998"), read_date("40 m")
+    (19980512.0, 19980000.0, None)
+    """
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return None
+    year = match["y"] or match["y2"] or match["y3"]
+    month, day = match["m"] or match["m2"] or match["m3"], match["d"] or match["d2"] or match["d3"]
+    if month and not month.isdigit():
+        if month.casefold() not in _MONTHS:
+            return None
+        month = str(_MONTHS.index(month.casefold()) + 1)
+    return float(int(year) * 10_000 + int(month or 0) * 100 + int(day or 0))
+
+
+def read_amounts(cells: Sequence[str]) -> Amounts | None:
+    """Return the numbers or dates of a column, None where it is of something else.
+
+    Cells with different units have no numbers that can be compared.
+
+    >>> read_amounts(["1,200 m", "n/a", "950 m"]).values.tolist()
+    [1200.0, nan, 950.0]
+    """
+    import numpy as np
+
+    full = [i for i, cell in enumerate(cells) if not is_empty(cell)]
+    values = np.full(len(cells), np.nan)
+    dates = [read_date(cells[i]) for i in full]
+    if full and sum(each is not None for each in dates) >= _MOST * len(full):
+        values[full] = [np.nan if each is None else each for each in dates]
+        return Amounts(values, are_dates=True)
+    matches = {i: match for i in full if (match := _CELL.fullmatch(cells[i].strip()))}
+    if not full or len(matches) < _MOST * len(full):
+        return None
+    units = {_read_unit(match) for match in matches.values()} - {""}
+    if len(units) > 1:
+        return None
+    digits = [match["digits"].strip() for match in matches.values()]
+    is_decimal = {mark: _is_decimal(digits, mark) for mark in ",."}
+    for i, match in matches.items():
+        values[i] = _read_number(match["digits"].strip(), is_decimal)
+        if match["open"] or "-" in (signs := match["sign"] + match["sign2"]) or "−" in signs:
+            values[i] = -values[i]
+    return Amounts(values, next(iter(units), ""))
+
+
+def _read_unit(match: re.Match[str]) -> str:
+    return (match["before"] or match["unit"] or "").strip().casefold()
+
+
+def _is_decimal(digits: Sequence[str], mark: str) -> bool:
+    """Say whether a mark parts decimals in a column, not thousands.
+
+    Of two marks in a number the last does; a lone comma does not where it always parts thousands.
+    """
+    having = [each for each in digits if mark in each]
+    if not having or any(each.count(mark) > 1 for each in having):
+        return False
+    other = "." if mark == "," else ","
+    both = [each for each in having if other in each]
+    if both:
+        return all(each.rindex(mark) > each.rindex(other) for each in both)
+    return mark == "." or not all(_GROUPED.fullmatch(each) for each in having)
+
+
+def _read_number(digits: str, is_decimal: dict[str, bool]) -> float:
+    for mark in ",.":
+        digits = digits.replace(mark, "\0" if is_decimal[mark] else "")
+    plain = "".join(c for c in digits if c.isdigit() or c == "\0")
+    return float(plain.replace("\0", ".", 1).replace("\0", ""))

@@ -1,0 +1,249 @@
+"""Counts, lists and amounts over the whole index: right, and never without their items."""
+
+import csv
+import io
+from itertools import product
+from random import Random
+from statistics import mean
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.methods.counts import find_counted
+from clew.shards import Neighbourhood, open_shards, split
+from clew.testing import ScriptedLLM, models
+from clew.types import Document
+
+PORTS, FUELS = ("Bergen", "Oslo", "Tromsø"), ("diesel", "electric")
+RANDOM = Random(7)  # noqa: S311 -- test data
+FERRIES = [
+    {
+        "Ferry": f"{first}{last}",
+        "Home port": RANDOM.choice(PORTS),
+        "Fuel": RANDOM.choice(FUELS),
+        "Built": RANDOM.randint(1960, 2020),
+        "Length (m)": RANDOM.randint(300, 1200) / 10,
+        "Cars": RANDOM.choice([20, 50, 80, 1200]),
+    }
+    for first, last in product(("Sol", "Øst", "Nord", "Vest"), ("vær", "sund", "lys", "fjell"))
+]
+TEXTS = {
+    "yards": "Anders Holte built the ship Nordstjernen. Anders Holte also built the sealer Isbjørn."
+    " Peder Holte built the whaler Kobbe. Anders Holte never built the ship Tora.",
+    "havfruen": "Havfruen was a schooner. She was built by Anders Holte for the lighthouses.",
+    "crew": "The Isbjørn had a crew of nine men, and sailed with two ships to Svalbard.",
+}
+
+
+def table(rows, form):
+    """Return rows as CSV, or as a table of Markdown with thousands marked."""
+    columns = list(rows[0])
+    if form == "csv":
+        sink = io.StringIO()
+        writer = csv.DictWriter(sink, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+        return sink.getvalue()
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[f"{v:,}" if k == "Cars" else str(v) for k, v in row.items()] for row in rows]
+    return "# Ferries\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+@pytest.fixture(scope="module", params=["csv", "md", "both"])
+def folder(request, tmp_path_factory):
+    """An index of ferries and of texts."""
+    place = tmp_path_factory.mktemp("counts")
+    files = place / "files"
+    files.mkdir()
+    for form in ("csv", "md") if request.param == "both" else (request.param,):
+        (files / f"ferries.{form}").write_text(table(FERRIES, form), encoding="utf-8")
+    with clew.open(place / "my.clew", models=models()) as index:
+        index.add(files)
+        titles = {"havfruen": "Havfruen"}
+        index.add([Document(id=k, text=v, title=titles.get(k, "")) for k, v in TEXTS.items()])
+    return place / "my.clew"
+
+
+@pytest.fixture(scope="module")
+def index(folder):
+    with clew.open(folder, models=models()) as index:
+        yield index
+
+
+def of(**wanted):
+    names = {"port": "Home port", "fuel": "Fuel"}
+    return [row for row in FERRIES if all(row[names[k]] == v for k, v in wanted.items())]
+
+
+def counted(index, question):
+    return index.ask(question).evidence.counted
+
+
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [
+        ("How many ferries are there?", 16),
+        ("How many ferries have Oslo as home port?", len(of(port="Oslo"))),
+        ("How many electric ferries are in Bergen?", len(of(port="Bergen", fuel="electric"))),
+        ("How many ferries are not in Bergen?", 16 - len(of(port="Bergen"))),
+        ("How many ferries are in Oslo or Bergen?", len(of(port="Oslo") + of(port="Bergen"))),
+        ("How many ferries were built before 1990?", sum(r["Built"] < 1990 for r in FERRIES)),
+        ("How many ferries are longer than 80 m?", sum(r["Length (m)"] > 80 for r in FERRIES)),
+        ("How many home ports are there?", len({r["Home port"] for r in FERRIES})),
+        ("How many cars do the diesel ferries carry?", sum(r["Cars"] for r in of(fuel="diesel"))),
+        ("What is the total of cars?", sum(r["Cars"] for r in FERRIES)),
+        ("What is the average length of the ferries?", mean(r["Length (m)"] for r in FERRIES)),
+        ("What is the highest number of cars?", 1200),
+    ],
+)
+def test_numbers_of_a_table(index, question, number):
+    found = counted(index, question)
+    value = float(found.text.split()[0].replace(",", ""))
+    assert value == pytest.approx(number, abs=0.005)
+    assert found.is_exact
+    assert found.items
+
+
+def test_lists_groups_and_extremes(index):
+    found = counted(index, "Which ferries have more than 1,000 cars?")
+    assert found.text == ", ".join(r["Ferry"] for r in FERRIES if r["Cars"] > 1000)
+    groups = counted(index, "How many ferries are there per home port?").text
+    assert dict(each.split(": ") for each in groups.split("; ")) == {
+        port: str(len(of(port=port))) for port in PORTS if of(port=port)
+    }
+    longest = max(FERRIES, key=lambda row: row["Length (m)"])
+    found = counted(index, "Which ferry is the longest?")
+    assert found.text == f"{longest['Ferry']} ({longest['Length (m)']} m)"
+    oldest = min(row["Built"] for row in FERRIES)
+    found = counted(index, "Which ferry is the oldest?")
+    assert {i.label for i in found.items} == {
+        f"{r['Ferry']} ({oldest})" for r in FERRIES if r["Built"] == oldest
+    }
+
+
+def test_each_item_has_its_quote(index):
+    answer = index.ask("How many ferries have Oslo as home port?")
+    found = answer.evidence.counted
+    assert (answer.kind, answer.short.text, answer.short.kind) == ("counted", found.text, "count")
+    assert len(answer.citations) == len(answer.short.spans) == len(found.items) == int(found.text)
+    labels = answer.text.splitlines()[1:]
+    [snapshot] = index.list_snapshots()
+    for label, item, cited in zip(labels, found.items, answer.citations, strict=True):
+        assert item.label == label
+        assert answer.text[: cited.at[0]].endswith(label)
+        [row] = snapshot.layer("document").rows([cited.document_id])
+        text = snapshot.documents([row])[0].text
+        assert text[item.start : item.end] == cited.quote
+        assert "Oslo" in cited.quote
+        assert label.partition(" (")[0] in cited.quote
+    assert index.verify(index.prove(answer)).is_sound
+
+
+def test_items_that_no_context_holds_are_counted(index):
+    answer = index.ask("How many ferries are there?", context_tokens=150)
+    assert answer.short.text == "16"
+    assert len(answer.evidence.counted.items) == 16 > len(answer.citations) > 0
+    assert "of 16 items are not quoted" in answer.evidence.notes[-1]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many unicorns are there?",
+        "How many unicorns are in Oslo?",
+        "How many people live in Oslo?",
+        "How many ferries sank in Oslo?",
+        "How many ferries are in Atlantis?",
+        "How many ferries have more than 5,000 cars?",
+        "How many ferries were painted before 1990?",
+        "What is the average draught of the ferries?",
+        "Who is the oldest?",
+    ],
+)
+def test_what_a_table_does_not_say_is_not_counted(index, question):
+    """It is answered, or refused, as by the default method."""
+    answer = index.ask(question)
+    named = index.ask(question, method="walk")
+    assert answer.evidence.counted is None
+    assert (answer.kind, answer.text) == (named.kind, named.text)
+    assert answer.evidence.hits == named.evidence.hits
+
+
+def test_names_in_sentences(index):
+    """Of the kind that is asked for, by a word for a narrower one, or of the title."""
+    found = counted(index, "Which ships did Anders Holte build?")
+    assert [item.label for item in found.items] == ["Havfruen", "Nordstjernen", "Isbjørn"]
+    assert not found.is_exact
+    assert found.note.startswith("found in 2 documents")
+    found = counted(index, "How many ships did Anders Holte build?")
+    assert found.text == "at least 3"
+    assert counted(index, "How many ships sailed to Svalbard?") is None  # a sentence says it
+    assert counted(index, "How many ships did Colin Archer build?") is None
+
+
+def test_a_filter_and_a_method_that_is_named(index):
+    where = "id != 'havfruen'"
+    question = "Which ships did Anders Holte build?"
+    found = index.ask(question, where=where).evidence.counted
+    assert [item.label for item in found.items] == ["Nordstjernen", "Isbjørn"]
+    assert index.ask(question, method="walk").evidence.counted is None
+    assert index.search(question, method="counts").counted is not None
+    other = index.search("Who built the Kobbe?", method="counts", chunks=2)
+    assert (other.method, len(other.hits), other.counted) == ("walk", 2, None)
+
+
+def test_an_llm_is_asked_of_sentences_alone(folder):
+    llm = ScriptedLLM("ANSWER: Havfruen, Nordstjernen and Isbjørn [1][2].")
+    with clew.open(folder, models=models(llm=llm)) as index:
+        answer = index.ask("How many ferries are there?")
+        assert (answer.kind, answer.usage.llm_calls) == ("counted", 0)
+        assert index.plan_question("How many ferries are there?").calls == 0
+        answer = index.ask("Which ships did Anders Holte build?")
+        assert (answer.kind, answer.usage.llm_calls) == ("generated", 1)
+        assert len(answer.evidence.counted.items) == 3
+
+
+def test_shards_count_what_they_gather_whole(folder, tmp_path):
+    """A part of what there is has no total."""
+    parts = split(folder, tmp_path / "shards", 2)
+    question = "How many ferries are there?"
+    with open_shards(parts, models=models()) as shards:
+        assert counted(shards, question).text == "16"
+    size = Neighbourhood(chunks=1)
+    with open_shards(parts, models=models(), size=size) as shards:
+        assert counted(shards, question) is None
+
+
+def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
+    text = (
+        "# Piers\n\n| Pier | Open | Boats |\n|---|---|---|\n| A | yes | 1 |\n| B | no | 20 |\n"
+        "| C | yes | n/a |\n| Total | | 21 |\n"
+    )
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add([Document(id="piers", text=text)])
+        assert counted(index, "Which piers are open?").text == "A, C"
+        assert counted(index, "How many piers are not open?").text == "1"
+        found = counted(index, "How many boats are there?")
+        assert found.text == "21"
+        assert "1 of 3 rows have no number there" in found.note
+
+
+WORDS = (
+    "how many list all which what total average highest per ferries cars ports oslo Bergen 20 1990"
+    " before between and more than m longest built not in of the electric number ? , ( Norwegian"
+).split()
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join))
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_words_give_a_total_with_items_or_none(index, question):
+    [snapshot] = index.list_snapshots()
+    found = find_counted(question, snapshot, index.models)
+    if found is not None:
+        assert found.counted.text
+        assert found.counted.items
+        assert found.hits
