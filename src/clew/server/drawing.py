@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from clew import steps
 from clew.algo.layout import column_layout, force_layout
 from clew.derived import Derived
 from clew.display.shown import make_view
 from clew.server.snapshot_views import RANKED, count_texts
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
+from clew.steps.themes import themes
 from clew.types import ENTITY_TYPES, Evidence, EvidenceGraph, Step, Subgraph
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink, DrawnThread, ThreadEdge, ThreadNode
 
@@ -59,8 +61,12 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
     both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
     return DrawnIndex(
         nodes=tuple(
-            DrawnEntity(id=key, name=name, type=ENTITY_TYPES[kind], n_texts=n, x=x, y=y)
-            for key, name, kind, n, (x, y) in zip(keys, names, types, n_texts, places, strict=True)
+            DrawnEntity(
+                id=key, name=name, type=ENTITY_TYPES[kind], n_texts=n, theme=theme, x=x, y=y
+            )
+            for key, name, kind, n, theme, (x, y) in zip(
+                keys, names, types, n_texts, _find_themes(snapshot, rows), places, strict=True
+            )
         ),
         edges=tuple(
             DrawnLink(
@@ -76,6 +82,17 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
 
 
 _DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
+
+
+def _find_themes(snapshot: Snapshot, rows: NDArray[np.int64]) -> list[str]:
+    """Return the id of the widest theme with most of each entity's chunks, "" for none."""
+    found = themes(snapshot)
+    widest = found.of_level(0)
+    chunks = steps.entity_chunks(snapshot).rows(rows)
+    counts = ((chunks != 0).astype(np.int64) @ found.members[widest].T).toarray()
+    ids = np.array(["", *(found.ids[row] for row in widest)])
+    best = counts.argmax(axis=1) + 1 if widest else np.zeros(len(rows), dtype=np.int64)
+    return ids[np.where(counts.any(axis=1), best, 0)].tolist()
 
 
 def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
