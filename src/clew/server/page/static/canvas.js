@@ -249,7 +249,7 @@ export class GraphCanvas {
     let written = 0;
     for (const [tried, at] of this.order.entries()) {
       if (written >= MOST_LABELS) break;
-      if (tried % 60 === 59) yield;
+      if (tried % 20 === 19) yield;
       const [x, y] = place(at);
       if (!this.kinds[at] || outside(x, y)) continue;
       if (this.name(pen, at, [x, y], seen, names, discs, written < first)) written += 1;

@@ -106,6 +106,7 @@ async function showGraph(body, index, signal, wanted) {
     graph = await get(indexPath(index, "/graph"), { limit }, signal);
     make();
     if (chosen) drawing.look(chosen);
+    else rest();
     announce(`${count(graph.nodes.length, "entity", "entities")} shown`);
   }
 

@@ -63,13 +63,22 @@ export function quotesInMarkdown(text, inserts) {
   let from = 0;
   for (const stop of [...new Set(inserts.map(([at]) => at)), text.length]) {
     if (stop <= from) continue;
-    const lead = LEAD.exec(text.slice(from, stop))[0].length;
     if (from) node.append(" ");
-    inline(text, put, node, [[from + lead, stop]]);
+    quote(text, put, node, from, stop);
     put.flush(node, stop);
     from = stop;
   }
   return node;
+}
+
+/** What is quoted of a line: without the sign of an item or a heading, and the cells of a row set apart. */
+function quote(text, put, node, a, b) {
+  const from = a + LEAD.exec(text.slice(a, b))[0].length;
+  const row = text[from] === "|" && cells(text, from, b);
+  (row || [[from, b]]).forEach((range, at) => {
+    if (at) node.append(" · ");
+    inline(text, put, node, [range]);
+  });
 }
 
 /** A text as it is read: nodes for its paragraphs, lists and tables. */
@@ -81,7 +90,7 @@ export function readText(text, { markdown, marked = null, inserts = [] }) {
 /** The words of a text in Markdown, without its marks. */
 export function words(text) {
   const node = h("span");
-  inline(text, writer(text), node, [[LEAD.exec(text)?.[0].length || 0, text.length]]);
+  quote(text, writer(text), node, 0, text.length);
   return node.textContent;
 }
 

@@ -42,7 +42,7 @@ export async function show(main, { signal, index }) {
 
   function tile(theme, place, { x, y, width, height }) {
     const about = `${theme.name}: ${covers(theme)}`;
-    const style = { "--hue": `var(${hue(place)})`, "font-size": `clamp(.72rem, ${(11 * width).toFixed(2)}cqi, 1.15rem)`, "inset-inline-start": `${100 * x}%`, "inset-block-start": `${100 * y}%`, "inline-size": `${100 * width}%`, "block-size": `${100 * height}%` };
+    const style = { "--hue": `var(${hue(place)})`, "font-size": `clamp(.72rem, ${Math.min(11 * width, 14 * height).toFixed(2)}cqi, 1.15rem)`, "inset-inline-start": `${100 * x}%`, "inset-block-start": `${100 * y}%`, "inline-size": `${100 * width}%`, "block-size": `${100 * height}%` };
     return h("button.tile", { type: "button", title: about, "aria-label": about, style, onclick: () => choose(theme) },
       width * height < SMALL ? null : [h("span", { dir: "auto" }, theme.name), width * height < 2.5 * SMALL ? null : h("span.n", {}, count(theme.n_chunks, "passage"))]);
   }
