@@ -251,8 +251,9 @@ def test_the_graph_of_an_index_has_places(client):
     assert few["nodes"] == whole["nodes"][:4]
     themes = {each["id"]: each for each in client.get(f"{AT}/themes?limit=100").json()["items"]}
     for node in whole["nodes"]:
-        texts = client.get(f"{AT}/entities/{node['id']}?limit=1000").json()["texts"]["items"]
-        assert {text["document_id"] for text in texts} & {*themes[node["theme"]]["documents"]}
+        entity = client.get(f"{AT}/entities/{node['id']}?limit=1000").json()
+        documents = {text["document_id"] for text in entity["texts"]["items"]}
+        assert {*documents, *entity["title_of"]} & {*themes[node["theme"]]["documents"]}
     first = set(keys[:4])
     assert few["edges"] == [e for e in whole["edges"] if {e["source"], e["target"]} <= first]
     assert client.get(f"{AT}/graph?limit=4").json() == few

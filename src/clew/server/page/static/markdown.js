@@ -172,7 +172,7 @@ export function tableNode(put, text, rows, head = null, write = (node, range) =>
     put.flush(node, range[1]);
     return node;
   };
-  return h("div.wide", { tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {},
+  return h("div.wide", { tabindex: 0, role: "group", "aria-label": "Table" }, h("table", {},
     head ? h("thead", {}, h("tr", {}, head.map(cell("th")))) : null,
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell("td")))))));
 }
