@@ -9,6 +9,7 @@ from scipy.sparse import coo_array, csr_array
 
 from clew import steps
 from clew.algo.layout import column_layout, force_layout
+from clew.algo.links import Link
 from clew.derived import Derived
 from clew.display.shown import make_view
 from clew.server.snapshot_views import RANKED, count_texts
@@ -88,22 +89,29 @@ def _find_themes(snapshot: Snapshot, rows: NDArray[np.int64]) -> list[str]:
     """Return the id of the widest theme with most of each entity's chunks, "" for none."""
     found = themes(snapshot)
     widest = found.of_level(0)
-    chunks = steps.entity_chunks(snapshot).rows(rows)
-    counts = ((chunks != 0).astype(np.int64) @ found.members[widest].T).toarray()
-    ids = np.array(["", *(found.ids[row] for row in widest)])
-    best = counts.argmax(axis=1) + 1 if widest else np.zeros(len(rows), dtype=np.int64)
-    return ids[np.where(counts.any(axis=1), best, 0)].tolist()
+    chunks = _read_ones(steps.entity_chunks(snapshot), rows)
+    counts = (chunks @ found.members[widest].T).toarray()
+    best = counts.argmax(axis=1) if widest else np.zeros(len(rows), dtype=np.int64)
+    some = counts.any(axis=1)
+    return [
+        found.ids[widest[place]] if has else ""
+        for place, has in zip(best.tolist(), some.tolist(), strict=True)
+    ]
 
 
 def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
-    mentions = snapshot.linked("entity", "unit").rows(rows)
-    ones = csr_array(
-        (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
-    )
+    ones = _read_ones(snapshot.linked("entity", "unit"), rows)
     counts = csr_array(ones @ ones.T)
     counts.setdiag(0)
     counts.eliminate_zeros()
     return counts
+
+
+def _read_ones(link: Link, rows: NDArray[np.int64]) -> csr_array:
+    """Return some rows of a link as a matrix of ones."""
+    found = link.rows(rows)
+    ones = np.ones(len(found.indices))
+    return csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
 
 def _find_relations(
