@@ -105,7 +105,7 @@ def test_a_text_from_right_to_left(reading, opened):
     page = opened(reading, "/ask?method=bm25")
     turn = ask(page, "\u05de\u05d9 \u05d1\u05e0\u05d4 \u05d0\u05ea \u05d4\u05e4\u05e8\u05d0\u05dd")
     turn.get_by_text("Passages").click()
-    text = turn.locator(".passages .text", has_text="\u05d0\u05e8\u05e6'\u05e8").first
+    text = turn.locator(".passages .text p", has_text="\u05d0\u05e8\u05e6'\u05e8").first
     assert text.evaluate("node => getComputedStyle(node).direction") == "rtl"
     turn.get_by_role("button", name="hebrew").first.click()
     page.locator("#reader mark").first.wait_for()
@@ -142,7 +142,7 @@ def test_hostile_documents_are_texts(reading, opened):
     turn = ask(page, "Who scuttled the good ship Wretched?")
     turn.get_by_text("Passages").click()
     turn.get_by_role("button", name=EVIL).first.click()
-    page.locator("#reader mark").wait_for()
+    page.locator("#reader mark").first.wait_for()
     assert page.locator("#reader h2").inner_text() == EVIL
     assert "<script>window.pwned = 2</script>" in page.locator("#reader .text").inner_text()
     assert not page.locator(

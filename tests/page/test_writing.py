@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.page.conftest import EXAMPLES, ask, job_ends, shown_json, sign_in, until
+from tests.page.conftest import EXAMPLES, ask, job_ends, served, shown_json, sign_in, until
 from tests.readers.writers import pdf
 
 NODES = 5_000
@@ -63,6 +63,26 @@ def test_an_index_from_nothing_to_an_answer(writing, opened, files):
     page.get_by_role("button", name="Delete May").click()
     page.get_by_role("button", name="Delete", exact=True).last.click()
     until(lambda: page.locator("tbody tr").count() == 1)
+
+
+def test_the_first_files_make_their_index(tmp_path, opened, files):
+    """A folder is dropped before there is an index: its size is said, and any name is a name."""
+    with served(tmp_path / "home") as server:
+        page = opened(server)
+        page.get_by_role("heading", name="Ask your own documents").wait_for()
+        page.locator("input[webkitdirectory]").set_input_files(files)
+        page.get_by_role("heading", name="3 files, less than 0.1 MB").wait_for()
+        name = page.get_by_label("Name", exact=True).first
+        assert name.input_value() == files.name
+        name.fill("My Notés")
+        page.get_by_role("button", name="Upload less than 0.1 MB").click()
+        job_ends(page)
+        chosen = page.get_by_label("Index", exact=True)
+        assert chosen.input_value() == "my-notes"
+        assert chosen.locator("option:checked").inner_text() == "My Notés"
+        page.get_by_role("link", name="Ask about them").click()
+        turn = ask(page, "Who built the schooner Zephyrine?")
+        assert "Olga Brandt" in turn.locator(".answer").inner_text()
 
 
 def test_files_are_dropped_and_a_text_is_pasted(writing, opened):
@@ -131,7 +151,7 @@ def test_a_document_with_pages_and_sections(writing, opened, tmp_path):
     page.get_by_role("button", name="Guide", exact=True).click()
     page.locator("#reader").get_by_text(re.compile("sections?$")).click()
     page.locator("#reader .outline").get_by_role("button", name="Ropes").click()
-    line = page.locator("#reader .line", has_text="Ropes at last.")
+    line = page.locator("#reader").get_by_text("Ropes at last.")
     until(lambda: 0 < line.bounding_box()["y"] < 860)
     page.goto(f"{writing}/documents?doc=polar/scan.pdf")
     page.locator("#reader").get_by_label("Page").select_option(label="4")
@@ -210,7 +230,8 @@ def test_an_entity_is_found_in_the_graph(reading, opened):
 def test_five_thousand_nodes_do_not_stutter(reading, opened):
     """A frame while the graph is moved costs far less than a sixtieth of a second."""
     nodes = [
-        {"id": f"n{i}", "name": f"Name {i}", "type": "other", "n_texts": 1 + NODES // (i + 1),
+        {"id": f"n{i}", "name": f"Name {i}", "type": ("person", "place", "other")[i % 3],
+         "theme": f"theme:{i % 15}", "n_texts": 1 + NODES // (i + 1),
          "x": (i * 0.618034) % 2 - 1, "y": (i * 0.414214) % 2 - 1}
         for i in range(NODES)
     ]  # fmt: skip
@@ -219,8 +240,13 @@ def test_five_thousand_nodes_do_not_stutter(reading, opened):
         {"source": f"n{a}", "target": f"n{b}", "n_texts": 1, "relations": []} for a, b in pairs
     ]
     graph = {"nodes": nodes, "edges": edges, "n_entities": NODES}
+    themes = [{"id": f"theme:{i}", "name": f"Theme {i}"} for i in range(12)]
     page = opened(reading, "/ask")
     page.route("**/api/**/graph?*", lambda route: route.fulfill(**shown_json(graph)))
+    page.route(
+        "**/api/**/themes?*",
+        lambda route: route.fulfill(**shown_json({"items": themes, "total": len(themes)})),
+    )
     page.get_by_role("link", name="Graph").click()
     page.locator("canvas").wait_for()
     until(lambda: drawing(page, "nodes.length") == NODES)
@@ -241,6 +267,28 @@ def test_five_thousand_nodes_do_not_stutter(reading, opened):
     assert len(frames) > 20
     assert frames[len(frames) // 2] < 8
     assert max(slices) < 50
+    page.get_by_label("Coloured by").select_option("type")
+    page.locator(".legend").get_by_text("place", exact=True).wait_for()
+    labels = drawing(page, "labels")
+    print(f"{len(labels)} labels")
+    assert len(labels) > 20
+    for number, (left, above, right, below) in enumerate(labels):
+        for box in labels[:number]:
+            assert box[2] <= left or right <= box[0] or box[3] <= above or below <= box[1]
+
+
+def test_the_graph_is_coloured_and_filtered(reading, opened):
+    page = opened(reading, "/graph")
+    legend = page.locator(".legend label")
+    legend.first.wait_for()
+    page.locator(".legend").get_by_role("checkbox").first.uncheck()
+    shown = "kinds.filter((each) => each).length"
+    count = drawing(page, "nodes.length")
+    first = drawing(page, "nodes.filter((each) => each.theme === 'theme:1').length")
+    until(lambda: 0 < drawing(page, shown) < count)
+    assert first > 0
+    page.get_by_label("Coloured by").select_option("type")
+    until(lambda: drawing(page, shown) == count)
 
 
 def test_names_are_merged_and_parted(writing, opened):

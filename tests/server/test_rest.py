@@ -134,7 +134,7 @@ def test_while_a_job_writes_others_wait(home):
 def test_an_index_is_made_on_disk_and_deleted(home):
     """With its settings, before anything is in it, and for a server that starts later."""
     with home.client() as client:
-        body = {"name": "made", "chunk_size": 64, "chunk_overlap": 8}
+        body = {"name": "made", "chunk_size": 64, "chunk_overlap": 8, "title": " My\u202e Notés"}
         made = client.post(f"{PREFIX}/indexes", json=body)
         assert made.status_code == 201
         assert made.json()["recipe"]["chunk_size"] == 64
@@ -145,6 +145,8 @@ def test_an_index_is_made_on_disk_and_deleted(home):
     with home.client() as client:
         lines = client.get(f"{PREFIX}/indexes").json()["items"]
         assert {line["name"]: line["is_own"] for line in lines} == {"made": True, "small": False}
+        titles = {line["name"]: line["title"] for line in lines}
+        assert titles == {"made": "My<U+202E> Notés", "small": ""}
         folder = home.folder / "indexes" / "made.clew"
         with open_small(folder) as index:
             index.add(small_documents())
@@ -157,6 +159,8 @@ def test_an_index_is_made_on_disk_and_deleted(home):
         assert not folder.exists()
         assert client.get(f"{PREFIX}/indexes/made").status_code == 404
         assert client.post(f"{PREFIX}/indexes", json={"name": "made"}).json()["n_documents"] == 0
+        lines = client.get(f"{PREFIX}/indexes").json()["items"]
+        assert [line["title"] for line in lines] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -245,6 +249,11 @@ def test_the_graph_of_an_index_has_places(client):
     counts = [node["n_texts"] for node in whole["nodes"]]
     assert counts == sorted(counts, reverse=True)
     assert few["nodes"] == whole["nodes"][:4]
+    themes = {each["id"]: each for each in client.get(f"{AT}/themes?limit=100").json()["items"]}
+    for node in whole["nodes"]:
+        entity = client.get(f"{AT}/entities/{node['id']}?limit=1000").json()
+        documents = {text["document_id"] for text in entity["texts"]["items"]}
+        assert {*documents, *entity["title_of"]} & {*themes[node["theme"]]["documents"]}
     first = set(keys[:4])
     assert few["edges"] == [e for e in whole["edges"] if {e["source"], e["target"]} <= first]
     assert client.get(f"{AT}/graph?limit=4").json() == few

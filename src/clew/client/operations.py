@@ -99,9 +99,11 @@ def make_index(
     chunk_size: int | None = None,
     chunk_overlap: int | None = None,
     embedder: str | None = None,
+    title: str | None = None,
 ) -> Operation[IndexView]:
-    """Make an empty index in the server's home."""
+    """Make an empty index in the server's home; `title` is what people call it."""
     options = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap, "embedder": embedder}
+    options["title"] = title
     body = {"name": name, **_leave_out_none(options)}
     return _send("POST", "/indexes", IndexView, body=body)
 

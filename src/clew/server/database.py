@@ -36,6 +36,7 @@ _TABLES = (
     "rate (key TEXT PRIMARY KEY, remaining REAL NOT NULL, at REAL NOT NULL)",
     "session (digest BLOB PRIMARY KEY, key TEXT NOT NULL, ends REAL NOT NULL)",
     "own_index (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
+    "title (name TEXT PRIMARY KEY, title TEXT NOT NULL)",  # of own indexes, for people
     # `number` is the order in which jobs of one folder run. `attempt` counts the processes that
     # were started for a job, `deaths` those that ended without a word; `entered` is 1 once the
     # process of the attempt runs. `tokens` and `usd` hold what is set aside, too.

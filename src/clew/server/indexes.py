@@ -106,8 +106,17 @@ class Indexes:
             prices=self._settings.prices,
         )
 
+    def read_titles(self) -> dict[str, str]:
+        """Return the titles of the indexes that were made here with one, by name."""
+        return dict(self._database.read_rows("SELECT name, title FROM title"))
+
     def make(
-        self, name: str, settings: Settings | None = None, *, embedder: str | None = None
+        self,
+        name: str,
+        settings: Settings | None = None,
+        *,
+        embedder: str | None = None,
+        title: str = "",
     ) -> None:
         """Make an empty index in the server's home. Raises AlreadyExists where there is one.
 
@@ -124,6 +133,8 @@ class Indexes:
                 raise AlreadyExists(f"there is an index {name!r} already: take another name")
             with self._database.writing() as connection:
                 connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, written))
+                if title:
+                    connection.execute("INSERT INTO title VALUES (?, ?)", (name, title))
         place = self._find_folder(written)
         try:
             with self._open_index(place, specs=specs, settings=settings) as index:
@@ -136,6 +147,7 @@ class Indexes:
     def _forget(self, name: str) -> None:
         with self._database.writing() as connection:
             connection.execute("DELETE FROM own_index WHERE name = ?", (name,))
+            connection.execute("DELETE FROM title WHERE name = ?", (name,))
 
     def is_own(self, name: str) -> bool:
         """Say whether an index was made here, and not named when the server was started."""

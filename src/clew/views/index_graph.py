@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from clew import steps
 from clew.algo.layout import force_layout
+from clew.algo.links import Link
 from clew.derived import Derived
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import TripleLayer
 from clew.steps.entity_types import find_types
+from clew.steps.themes import themes
 from clew.views.browse import RANKED, count_texts
 from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink
 
@@ -52,8 +55,10 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
     both = np.asarray(together[a, b]).ravel().tolist() if len(a) else []
     return DrawnIndex(
         nodes=tuple(
-            DrawnEntity(id=key, name=name, type=kind, n_texts=n, x=x, y=y)
-            for key, name, kind, n, (x, y) in zip(keys, names, types, n_texts, places, strict=True)
+            DrawnEntity(id=key, name=name, type=kind, n_texts=n, theme=theme, x=x, y=y)
+            for key, name, kind, n, theme, (x, y) in zip(
+                keys, names, types, n_texts, _find_themes(snapshot, rows), places, strict=True
+            )
         ),
         edges=tuple(
             DrawnLink(
@@ -71,15 +76,33 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
 _DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
+def _find_themes(snapshot: Snapshot, rows: NDArray[np.int64]) -> list[str]:
+    """Return the id of the widest theme with most of each entity's chunks, "" for none."""
+    found = themes(snapshot)
+    widest = found.of_level(0)
+    chunks = _read_ones(steps.entity_chunks(snapshot), rows)
+    counts = (chunks @ found.members[widest].T).toarray()
+    best = counts.argmax(axis=1) if widest else np.zeros(len(rows), dtype=np.int64)
+    some = counts.any(axis=1)
+    return [
+        found.ids[widest[place]] if has else ""
+        for place, has in zip(best.tolist(), some.tolist(), strict=True)
+    ]
+
+
 def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_array:
-    mentions = snapshot.linked("entity", "unit").rows(rows)
-    ones = csr_array(
-        (np.ones(len(mentions.indices)), mentions.indices, mentions.indptr), shape=mentions.shape
-    )
+    ones = _read_ones(snapshot.linked("entity", "unit"), rows)
     counts = csr_array(ones @ ones.T)
     counts.setdiag(0)
     counts.eliminate_zeros()
     return counts
+
+
+def _read_ones(link: Link, rows: NDArray[np.int64]) -> csr_array:
+    """Return some rows of a link as a matrix of ones."""
+    found = link.rows(rows)
+    ones = np.ones(len(found.indices))
+    return csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
 
 def _find_relations(

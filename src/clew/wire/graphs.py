@@ -11,6 +11,7 @@ class DrawnEntity:
     name: str
     type: str
     n_texts: int
+    theme: str  # the id of the widest theme with most of its chunks, "" for none
     x: float  # -1 to 1
     y: float
 

@@ -25,6 +25,7 @@ class IndexLine:
     """An index in a list."""
 
     name: str
+    title: str  # what people call it, "" where that is its name
     n_documents: int
     n_chunks: int
     is_own: bool  # made here, so that it may be deleted here

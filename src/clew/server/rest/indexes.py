@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, Response
 
 from clew import Chunking, Settings
 from clew.display.shown import make_view
+from clew.display.visible import visible
 from clew.errors import StoreError
 from clew.runtime.private import make_folder
 from clew.server.bodies import INTEGRAL, Body, Part
@@ -45,6 +46,7 @@ class IndexBody(Body):
     """A new index: its name, and how it is built."""
 
     name: IndexName
+    title: str = Field("", max_length=100, description="what people call it, such as 'My Notes'")
     chunk_size: Annotated[int, Field(ge=16, le=8_192), INTEGRAL] | None = Field(
         None, description="tokens of a chunk"
     )
@@ -69,13 +71,18 @@ class IndexBody(Body):
 async def list_indexes(call: Call) -> Listed[IndexLine]:
     """List the indexes."""
     part = call.list_part(call.list_names())
-    lines = [await call.run(_view_line, call, call.open_any(name)) for name in part.items]
+    titles = await call.run(call.server.indexes.read_titles)
+    lines = [
+        await call.run(_view_line, call, call.open_any(name), titles.get(name, ""))
+        for name in part.items
+    ]
     return Listed(items=tuple(lines), total=part.total)
 
 
-def _view_line(call: Call, index: Scoped) -> IndexLine:
+def _view_line(call: Call, index: Scoped, title: str) -> IndexLine:
     line = IndexLine(
         name=index.name,
+        title=title,
         n_documents=0,
         n_chunks=0,
         is_own=call.server.indexes.is_own(index.name),
@@ -96,7 +103,13 @@ async def make(call: Call) -> IndexView:
         raise forbidden("your key is for some indexes, and this is none of them")
     if body.embedder not in (None, *_OWN_EMBEDDERS):
         call.caller.check("admin")  # it may name an address, or a folder of the server
-    await call.run(call.server.indexes.make, body.name, body.settings(), embedder=body.embedder)
+    await call.run(
+        call.server.indexes.make,
+        body.name,
+        body.settings(),
+        embedder=body.embedder,
+        title=visible(body.title.strip()),
+    )
     return await call.run(call.open_any(body.name).describe)
 
 

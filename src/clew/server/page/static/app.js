@@ -2,7 +2,8 @@
 
 import { announce, empty, field, fill, h, problem, sentence, spinner } from "./dom.js";
 import { ROOT, post, remove } from "./api.js";
-import { go, may, refresh, setFrame, state, to } from "./state.js";
+import { icon } from "./icons.js";
+import { go, may, refresh, setFrame, state, titleOf, to } from "./state.js";
 
 const VIEWS = {
   ask: ["Ask", () => import("./ask.js")],
@@ -17,11 +18,12 @@ const VIEWS = {
 };
 const main = document.getElementById("main");
 const bar = document.getElementById("bar");
+const BEHIND_MS = 1000; // after the first view, what the others need is loaded
 let shown = null; // what ends the view that is shown
 
 // -- the bar ----------------------------------------------------------------------------------
 
-const THEMES = { "": "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+const THEMES = { "": ["Theme: as the system", "system"], light: ["Theme: light", "light"], dark: ["Theme: dark", "dark"] };
 
 function themeButton() {
   const root = document.documentElement;
@@ -39,26 +41,29 @@ function themeButton() {
     tell();
     document.dispatchEvent(new CustomEvent("clew:theme"));
   }
-  const tell = () => { button.textContent = THEMES[root.dataset.theme || ""]; };
+  const tell = () => {
+    const [words, name] = THEMES[root.dataset.theme || ""];
+    fill(button, icon(name), words);
+  };
   tell();
   return button;
 }
 
 function chooser() {
   const select = h("select", { id: "index", onchange: () => go(to(here().view, { index: select.value })) },
-    state.indexes.map((each) => h("option", { value: each.name, selected: each.name === state.index }, each.name)));
+    state.indexes.map((each) => h("option", { value: each.name, selected: each.name === state.index }, titleOf(each.name))));
   return h("div.chooser", {}, h("label", { for: "index" }, "Index"), select);
 }
 
 function drawBar(view = here().view) {
   const links = Object.entries(VIEWS)
     .filter(([name]) => name !== "keys" || may("admin"))
-    .map(([name, [title]]) => h("li", {}, h("a", { href: to(name), "aria-current": name === view ? "page" : undefined }, title)));
+    .map(([name, [title]]) => h("li", {}, h("a", { href: to(name), "aria-current": name === view ? "page" : undefined }, icon(name), title)));
   const nav = h("nav", { id: "menu", "aria-label": "Views" }, h("ul", {}, links), h("div.foot", {}, themeButton(), account()));
   const button = h("button.menu", { type: "button", "aria-expanded": "false", "aria-controls": "menu", onclick: () => {
     const open = bar.classList.toggle("open");
     button.setAttribute("aria-expanded", String(open));
-  } }, "Menu");
+  } }, icon("menu"), "Menu");
   bar.classList.remove("open");
   fill(bar,
     h("a.brand", { href: to("ask") }, h("img", { src: `${ROOT}page/icon.svg`, alt: "", width: 26, height: 26 }), "Clew"),
@@ -74,7 +79,7 @@ function account() {
       await remove("/session");
       document.body.replaceChildren();
       location.replace(ROOT);
-    } }, "Sign out"));
+    } }, icon("leave"), "Sign out"));
 }
 
 // -- views ------------------------------------------------------------------------------------
@@ -120,7 +125,7 @@ async function draw() {
     }
     if (!state.index && view !== "keys") {
       const { first } = await import("./documents.js");
-      fill(main, first());
+      first(main, signal);
       return;
     }
     const { problem: unread } = state.indexes.find((each) => each.name === state.index) || {};
@@ -133,11 +138,20 @@ async function draw() {
     window.scrollTo(0, 0);
     await module.show(main, { parameters, signal, index: state.index });
     announce(title);
+    loadOthers();
   } catch (error) {
     if (error.name === "AbortError" || signal.aborted) return;
     if (error.status === 401) signIn();
     else fill(main, h("h1", {}, VIEWS[here().view][0]), problem(error), h("button", { type: "button", onclick: draw }, "Try again"));
   }
+}
+
+/** Load what the other views need, once: the server may be gone when they are wanted. */
+function loadOthers() {
+  if (loadOthers.begun) return;
+  loadOthers.begun = true;
+  const others = [...Object.values(VIEWS).map(([, load]) => load), () => import("./reader.js"), () => import("./thread.js")];
+  setTimeout(() => Promise.allSettled(others.map((load) => load())), BEHIND_MS);
 }
 
 function closeReader() {

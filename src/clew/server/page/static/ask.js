@@ -2,7 +2,7 @@
 
 import { announce, cost, count, fill, growing, h, percent, problem, seconds, sentence, spinner, total } from "./dom.js";
 import { get, indexPath, stream } from "./api.js";
-import { state, to } from "./state.js";
+import { state, titleOf, to } from "./state.js";
 import { askingOptions } from "./options.js";
 import { saveProof, verifier } from "./proof.js";
 import { answerText, openDocument, passageList, shortAnswer, sourceList } from "./evidence.js";
@@ -101,7 +101,7 @@ const calm = () => (window.matchMedia("(prefers-reduced-motion: reduce)").matche
 function about(index) {
   const found = state.indexes.find((each) => each.name === index);
   const how = state.about.llm ? "Answers are written by an LLM, each sentence held against its sources." : "Answers are quotes, with the place of each.";
-  return `${count(found.n_documents, "document")} in ${index}. ${how}`;
+  return `${count(found.n_documents, "document")} in ${titleOf(index)}. ${how}`;
 }
 
 /** One question, and its answer as it comes. */
@@ -110,7 +110,7 @@ function newTurn(index, question, body, address) {
   const status = h("div.state", {}, spinner("Looking for passages…"));
   const text = h("div.answer");
   const notes = h("div");
-  const sources = h("div");
+  const sources = h("div.aside");
   const folds = h("div.folds");
   const meta = h("p.meta");
   const node = h("li.turn", {}, h("h2", { dir: "auto" }, question), status, text, notes, sources, meta, folds);

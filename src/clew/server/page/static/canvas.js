@@ -5,31 +5,43 @@ const MARGIN = 0.5; // of the picture beyond each side, in widths
 const REST_MS = 110;
 const SLICE_MS = 7; // of one frame, for drawing anew
 const BATCH = 300; // lines of one stroke
-const MOST_LABELS = 160; // in the picture, of which a quarter is seen
-const COLOURS = { person: "--violet", place: "--blue", organization: "--warm", work: "--leaf", event: "--rose" };
+const MOST_LABELS = 240; // in the picture, of which a quarter is seen
+const CELL = 64; // pixels of a cell of the grid in which labels look for room
+const LARGE = 5; // radius of a node that labels do not cover
+const FIRST = 12_000; // pixels for each name that covers such nodes where there is no other room
 
-export const coloursOf = Object.entries(COLOURS);
-
-/** Where names stand already, in cells of a grid. */
+/** Boxes that are taken, found by cells of a grid. */
 class Room {
   constructor() {
-    this.taken = new Set();
+    this.boxes = [];
+    this.cells = new Map();
   }
 
-  take(x, y, wide) {
-    const row = Math.round(y / 9);
-    const [first, last] = [Math.floor((x - wide / 2 - 4) / 12), Math.floor((x + wide / 2 + 4) / 12)];
-    const cells = [];
-    for (let column = first; column <= last; column += 1) cells.push(`${column},${row}`, `${column},${row - 1}`);
-    if (cells.some((each) => this.taken.has(each))) return false;
-    for (const each of cells) this.taken.add(each);
+  *around([left, above, right, below]) {
+    for (let x = Math.floor(left / CELL); x <= Math.floor(right / CELL); x += 1) {
+      for (let y = Math.floor(above / CELL); y <= Math.floor(below / CELL); y += 1) yield 65536 * x + y;
+    }
+  }
+
+  isFree(box) {
+    for (const key of this.around(box)) {
+      for (const other of this.cells.get(key) || []) if (box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3]) return false;
+    }
     return true;
+  }
+
+  take(box) {
+    this.boxes.push(box);
+    for (const key of this.around(box)) {
+      if (!this.cells.has(key)) this.cells.set(key, []);
+      this.cells.get(key).push(box);
+    }
   }
 }
 
 export class GraphCanvas {
-  /** `onChoose` is called with a node, or null. */
-  constructor(canvas, graph, { onChoose, signal }) {
+  /** `colourOf` gives the name of a node's colour, "" for one that is not shown; `onChoose` is called with a node, or null. */
+  constructor(canvas, graph, { colourOf, onChoose, signal }) {
     this.canvas = canvas;
     this.pen = canvas.getContext("2d");
     this.picture = null;
@@ -46,7 +58,9 @@ export class GraphCanvas {
       this.near[b].push(a);
     });
     this.radii = graph.nodes.map((each) => 1.4 + Math.min(11, 1.15 * Math.sqrt(each.n_texts - 0.6)));
+    this.order = graph.nodes.map((_, at) => at).sort((a, b) => this.radii[b] - this.radii[a] || a - b);
     this.onChoose = onChoose;
+    this.kinds = graph.nodes.map(colourOf);
     this.chosen = -1;
     this.over = -1;
     this.frames = []; // how long the last ones took to draw, in ms
@@ -54,11 +68,18 @@ export class GraphCanvas {
     this.watch(signal);
   }
 
+  /** Colour the nodes anew, and hide those without a colour. */
+  recolour(colourOf) {
+    this.kinds = this.nodes.map(colourOf);
+    this.colours();
+    this.redraw();
+  }
+
   // -- where is looked ------------------------------------------------------------------------
 
   fit() {
     this.measure();
-    this.view = { x: 0, y: 0, scale: 0.47 * Math.min(this.wide, this.high) };
+    this.view = { x: 0, y: 0, scale: 0.45 * Math.min(this.wide, this.high) };
     this.redraw();
   }
 
@@ -78,7 +99,7 @@ export class GraphCanvas {
       probe.style.setProperty("color", `var(${name})`);
       return getComputedStyle(probe).color;
     };
-    const names = ["--ink", "--soft", "--line", "--accent", "--sheet", "--edge", ...Object.values(COLOURS)];
+    const names = ["--ink", "--soft", "--line", "--accent", "--sheet", "--edge", ...new Set(this.kinds.filter(Boolean))];
     const found = Object.fromEntries(names.map((name) => [name, this.colour(name)]));
     probe.remove();
     this.colour = (name) => found[name];
@@ -123,7 +144,7 @@ export class GraphCanvas {
 
   /** How much larger nodes are than where all are seen. */
   get growth() {
-    return Math.max(0.55, Math.min(2.2, (this.view.scale / (0.47 * Math.min(this.wide, this.high))) ** 0.4));
+    return Math.max(0.55, Math.min(2.2, (this.view.scale / (0.45 * Math.min(this.wide, this.high))) ** 0.4));
   }
 
   // -- drawing --------------------------------------------------------------------------------
@@ -171,33 +192,45 @@ export class GraphCanvas {
     pen.setTransform(dense, 0, 0, dense, 0, 0);
     const place = (at) => [(nodes[at].x - view.x) * view.scale + this.wide / 2 + left, (nodes[at].y - view.y) * view.scale + this.high / 2 + above];
     const outside = (x, y) => x < 0 || y < 0 || x > right || y > below;
-    pen.strokeStyle = this.colour("--edge");
     pen.globalAlpha = Math.max(0.16, Math.min(0.55, 1600 / (edges.length + 1)));
     pen.lineWidth = 0.8;
-    let drawn = 0;
-    pen.beginPath();
+    const lines = new Map(); // those within one kind have its colour
     for (let at = 0; at < edges.length; at += 2) {
-      const [x1, y1] = place(edges[at]);
-      const [x2, y2] = place(edges[at + 1]);
-      if (outside(x1, y1) && outside(x2, y2)) continue;
-      pen.moveTo(x1, y1);
-      pen.lineTo(x2, y2);
-      if ((drawn += 1) % BATCH === 0) {
+      const [one, other] = [this.kinds[edges[at]], this.kinds[edges[at + 1]]];
+      if (!one || !other) continue;
+      const name = one === other ? one : "--edge";
+      if (!lines.has(name)) lines.set(name, []);
+      lines.get(name).push(at);
+    }
+    for (const [name, found] of [...lines].sort(([a]) => (a === "--edge" ? -1 : 1))) {
+      pen.strokeStyle = this.colour(name);
+      for (let from = 0; from < found.length; from += BATCH) {
+        pen.beginPath();
+        for (const at of found.slice(from, from + BATCH)) {
+          const [x1, y1] = place(edges[at]);
+          const [x2, y2] = place(edges[at + 1]);
+          if (outside(x1, y1) && outside(x2, y2)) continue;
+          pen.moveTo(x1, y1);
+          pen.lineTo(x2, y2);
+        }
         pen.stroke();
         yield;
-        pen.beginPath();
       }
     }
-    pen.stroke();
     pen.globalAlpha = 1;
+    const [discs, names] = [new Room(), new Room()];
     const kinds = new Map();
-    nodes.forEach((each, at) => {
+    nodes.forEach((_, at) => {
       const [x, y] = place(at);
-      if (outside(x, y)) return;
-      const name = COLOURS[each.type] || "--accent";
+      const name = this.kinds[at];
+      if (!name || outside(x, y)) return;
       if (!kinds.has(name)) kinds.set(name, []);
-      kinds.get(name).push([x, y, this.radii[at] * this.growth]);
+      const radius = this.radii[at] * this.growth;
+      kinds.get(name).push([x, y, radius]);
+      if (radius >= LARGE) discs.take([x - 0.8 * radius, y - 0.8 * radius, x + 0.8 * radius, y + 0.8 * radius]);
     });
+    pen.lineWidth = 1;
+    pen.strokeStyle = this.colour("--sheet");
     for (const [name, found] of kinds) {
       pen.fillStyle = this.colour(name);
       for (let from = 0; from < found.length; from += BATCH) {
@@ -207,40 +240,47 @@ export class GraphCanvas {
           pen.arc(x, y, radius, 0, 7);
         }
         pen.fill();
+        pen.stroke();
         yield;
       }
     }
-    this.label(pen, place, outside);
-    [this.picture, this.painted] = [picture, view];
-  }
-
-  /** Write the names of the largest nodes, where there is room. */
-  label(pen, place, outside) {
-    const room = new Room();
-    this.write(pen);
+    const seen = [left, above, left + this.wide, above + this.high];
+    const first = (this.wide * this.high) / FIRST;
     let written = 0;
-    for (let at = 0; at < this.nodes.length && written < MOST_LABELS; at += 1) {
+    for (const [tried, at] of this.order.entries()) {
+      if (written >= MOST_LABELS) break;
+      if (tried % 20 === 19) yield;
       const [x, y] = place(at);
-      if (!outside(x, y) && this.name(pen, at, x, y, room)) written += 1;
+      if (!this.kinds[at] || outside(x, y)) continue;
+      if (this.name(pen, at, [x, y], seen, names, discs, written < first)) written += 1;
     }
+    [this.picture, this.painted, this.labels] = [picture, view, names.boxes];
   }
 
-  write(pen) {
-    pen.font = "12px system-ui, sans-serif";
-    pen.textAlign = "center";
+  /** Write a node's name beside it, above or below; say whether there was room. One that is wanted covers discs. */
+  name(pen, at, [x, y], seen, names, discs, wanted = false) {
+    const { name } = this.nodes[at];
+    const text = name.length > 32 ? `${name.slice(0, 31)}…` : name;
+    const radius = this.radii[at] * this.growth;
+    const size = Math.round(Math.max(11, Math.min(17, 9.5 + 0.55 * radius)));
+    pen.font = `${radius > 8 ? 600 : 400} ${size}px system-ui, sans-serif`;
+    const wide = pen.measureText(text).width;
+    const [away, half] = [radius + 3, size / 2 + 1];
+    const starts = [[x + away, y - half], [x - away - wide, y - half], [x - wide / 2, y - away - 2 * half], [x - wide / 2, y + away]];
+    const boxes = starts.map(([left, above]) => [left - 1, above, left + wide + 1, above + 2 * half]);
+    const whole = boxes.filter((box) => box[0] >= seen[0] && box[1] >= seen[1] && box[2] <= seen[2] && box[3] <= seen[3]);
+    const order = x >= seen[0] && y >= seen[1] && x <= seen[2] && y <= seen[3] ? whole : boxes; // none is cut by the edge
+    const free = order.filter((box) => names.isFree(box));
+    const box = free.find((each) => discs.isFree(each)) || (wanted ? free[0] : null);
+    if (!box) return false;
+    names.take(box);
+    pen.textBaseline = "middle";
     pen.lineWidth = 3;
     pen.lineJoin = "round";
     pen.strokeStyle = this.colour("--sheet");
     pen.fillStyle = this.colour("--ink");
-  }
-
-  /** Write a node's name above it; say whether there was room. */
-  name(pen, at, x, y, room) {
-    const text = this.nodes[at].name.length > 32 ? `${this.nodes[at].name.slice(0, 31)}…` : this.nodes[at].name;
-    const above = y - this.radii[at] * this.growth - 4;
-    if (!room.take(x, above, pen.measureText(text).width)) return false;
-    pen.strokeText(text, x, above);
-    pen.fillText(text, x, above);
+    pen.strokeText(text, box[0] + 1, box[1] + half);
+    pen.fillText(text, box[0] + 1, box[1] + half);
     return true;
   }
 
@@ -256,7 +296,7 @@ export class GraphCanvas {
     const x = this.wide / 2 + (painted.x - view.x) * view.scale - wide / 2;
     const y = this.high / 2 + (painted.y - view.y) * view.scale - high / 2;
     pen.setTransform(dense, 0, 0, dense, 0, 0);
-    pen.globalAlpha = this.chosen >= 0 ? 0.3 : 1;
+    pen.globalAlpha = this.chosen >= 0 ? 0.2 : 1;
     pen.drawImage(this.picture, x, y, wide, high);
     pen.globalAlpha = 1;
     for (const at of [this.over, this.chosen]) if (at >= 0) this.emphasize(at);
@@ -265,26 +305,35 @@ export class GraphCanvas {
   emphasize(at) {
     const { pen } = this;
     const [x, y] = this.screen(at);
-    pen.strokeStyle = this.colour("--accent");
-    pen.lineWidth = 1.4;
+    const near = this.near[at].filter((each) => this.kinds[each]);
+    pen.strokeStyle = this.colour(this.kinds[at] || "--accent");
+    pen.lineWidth = 1.2;
+    pen.globalAlpha = 0.55;
     pen.beginPath();
-    for (const other of this.near[at]) {
+    for (const other of near) {
       const [x2, y2] = this.screen(other);
       pen.moveTo(x, y);
       pen.lineTo(x2, y2);
     }
     pen.stroke();
-    const near = at === this.chosen ? this.near[at] : [];
-    pen.fillStyle = this.colour("--accent");
-    for (const each of [...near, at]) {
+    pen.globalAlpha = 1;
+    const shown = at === this.chosen ? [...near.sort((a, b) => a - b), at] : [at];
+    const [discs, names] = [new Room(), new Room()];
+    for (const each of shown) {
       const [px, py] = this.screen(each);
+      const radius = this.radii[each] * this.growth + (each === at ? 3 : 0);
+      pen.fillStyle = this.colour(this.kinds[each] || "--accent");
       pen.beginPath();
-      pen.arc(px, py, this.radii[each] * this.growth + (each === at ? 3 : 0), 0, 7);
+      pen.arc(px, py, radius, 0, 7);
       pen.fill();
+      if (each === at) {
+        pen.strokeStyle = this.colour("--ink");
+        pen.lineWidth = 1.5;
+        pen.stroke();
+      }
+      discs.take([px - radius, py - radius, px + radius, py + radius]);
     }
-    const room = new Room();
-    this.write(pen);
-    for (const each of [at, ...[...near].sort((a, b) => a - b)]) this.name(pen, each, ...this.screen(each), room);
+    for (const each of shown.reverse()) this.name(pen, each, this.screen(each), [0, 0, this.wide, this.high], names, discs, each === at);
   }
 
   // -- hands ----------------------------------------------------------------------------------
@@ -293,6 +342,7 @@ export class GraphCanvas {
     let found = -1;
     let best = 14;
     for (let each = 0; each < this.nodes.length; each += 1) {
+      if (!this.kinds[each]) continue;
       const [px, py] = this.screen(each);
       const away = Math.hypot(px - x, py - y) - this.radii[each] * this.growth;
       if (away < best) [found, best] = [each, away];

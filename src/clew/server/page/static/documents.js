@@ -1,8 +1,9 @@
 // Documents: found, filtered, brought, read, taken away.
 
-import { announce, bytes, confirmed, count, empty, field, fill, h, number, problem } from "./dom.js";
+import { announce, confirmed, count, empty, field, fill, h, megabytes, number, problem } from "./dom.js";
 import { address, get, indexPath, part, post, remove, upload } from "./api.js";
-import { go, may, refresh, state, to } from "./state.js";
+import { icon } from "./icons.js";
+import { go, may, refresh, state, titleOf, to } from "./state.js";
 import { filterField } from "./options.js";
 import { openDocument } from "./evidence.js";
 import { shortened } from "./text.js";
@@ -12,27 +13,80 @@ const PAGE = 50;
 const [FILES, BYTES] = [500, 2e8]; // of one request; more files come in several
 const READS = "Markdown, text, PDF, Word, spreadsheets, HTML, mail, tables, code";
 
-/** What is shown where there is no index yet. */
-export function first() {
-  return h("div.column", {}, empty("There is no index here yet",
-    h("p", {}, "An index holds documents, and what was found in them. Make one, then bring documents."),
-    may("write") ? makeForm() : h("p", {}, "Ask whoever runs this server for one: your key can only read.")));
+const ASKED = 2e7; // bytes that are not sent before they are wanted
+let brought = null; // files that were there before their index
+
+/** What is shown where there is no index yet: bring files, and one is made for them. */
+export function first(main, signal) {
+  const below = h("div");
+  const form = (files) => makeForm({ files, title: files.length ? folderOf(files) || "My documents" : "" });
+  fill(main, h("div.column", {},
+    h("div.start", {}, h("h1", {}, "Ask your own documents"),
+      h("p.lead", {}, may("write") ? "Bring some, and ask. They stay on this server." : "There is no index here yet. Ask whoever runs this server for one: your key can only read.")),
+    may("write") ? [dropZone({ signal, onFiles: (files) => fill(below, files.length ? form(files) : problem("There was no file in it")) }), below,
+      h("details.small", {}, h("summary", {}, "Begin with an empty index"), form([]))] : null));
 }
 
-function makeForm() {
-  const name = h("input", { name: "name", required: true, maxlength: 64, pattern: "[a-z0-9][a-z0-9_\\-]*", autocomplete: "off", placeholder: "notes" });
-  const told = h("div");
-  return h("form.make", { onsubmit: async (event) => {
-    event.preventDefault();
-    try {
-      await post("/indexes", { name: name.value });
-      await refresh();
-      await go(to("documents", { index: name.value }));
-    } catch (error) {
-      fill(told, problem(error));
-    }
-  } }, field("Name", name, "Small letters, digits, - and _"), told, h("button.main", {}, "Make the index"));
+/** The folder that all files are in, "" where there is none. */
+function folderOf(files) {
+  const folders = new Set(files.map(([, name]) => (name.includes("/") ? name.split("/")[0] : "")));
+  return folders.size === 1 ? [...folders][0] : "";
 }
+
+/** A name that addresses and folders take, for a title such as "My Notes". */
+function nameFor(title) {
+  const plain = title.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[^a-z0-9_-]+/g, "-").replace(/^[-_]+/, "").slice(0, 60).replace(/[-_]+$/, "") || "index";
+  const taken = new Set(state.indexes.map((each) => each.name));
+  let name = plain;
+  for (let number_ = 2; taken.has(name); number_ += 1) name = `${plain}-${number_}`;
+  return name;
+}
+
+function makeForm({ files = [], title = "" } = {}) {
+  const input = h("input", { name: "name", required: true, maxlength: 100, autocomplete: "off", placeholder: "My Notes", value: title });
+  const told = h("div");
+  const size = files.reduce((sum, [file]) => sum + file.size, 0);
+  const shown = files.slice(0, 3).map(([, name]) => name).join(", ");
+  return h("form.make.panel", { onsubmit: async (event) => {
+    event.preventDefault();
+    const given = input.value.trim();
+    if (!given) return fill(told, problem("Write a name first"));
+    const name = nameFor(given);
+    try {
+      await post("/indexes", { name, title: given === name ? "" : given });
+      await refresh();
+      brought = { index: name, files };
+      return await go(to("documents", { index: name }));
+    } catch (error) {
+      return fill(told, problem(error));
+    }
+  } }, files.length ? [h("h2", {}, `${count(files.length, "file")}, ${megabytes(size)}`), h("p.hint", { dir: "auto" }, files.length > 3 ? `${shown} …` : shown)] : null,
+  field("Name", input, files.length ? "What you call these documents" : ""), told,
+  h("button.main", {}, files.length ? `Upload ${megabytes(size)}` : "Make the index"));
+}
+
+/** A place to drop files on, or to choose them; `onFiles` is called with files and their paths. */
+function dropZone({ signal, onFiles }, ...more) {
+  const take = (input) => () => onFiles(seen([...input.files].map((file) => [file, file.webkitRelativePath || file.name])));
+  const files = h("input.unseen", { type: "file", multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => take(files)() });
+  const folder = h("input.unseen", { type: "file", webkitdirectory: true, multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => take(folder)() });
+  const zone = h("div.drop", {}, icon("upload"), h("div", {}, h("p", {}, h("b", {}, "Drop files or folders here"), h("span.hint", {}, ` ${READS}`)),
+    h("div.buttons", {}, h("button", { type: "button", onclick: () => files.click() }, icon("documents"), "Choose files"), h("button", { type: "button", onclick: () => folder.click() }, icon("folder"), "Choose a folder"), more[0]), more.slice(1), files, folder));
+  const over = (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); zone.classList.add("over"); } };
+  const leave = (event) => { if (!event.relatedTarget) zone.classList.remove("over"); };
+  const dropped = async (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    onFiles(seen(await filesOf(event.dataTransfer)));
+  };
+  document.addEventListener("dragover", over, { signal });
+  document.addEventListener("dragleave", leave, { signal });
+  document.addEventListener("drop", dropped, { signal });
+  return zone;
+}
+
+/** Files without those that are hidden. */
+const seen = (files) => files.filter(([, name]) => !name.split("/").some((each) => each.startsWith(".")));
 
 export async function show(main, { parameters, signal, index }) {
   const view = { offset: 0, pattern: "", where: parameters.get("where") || "", sort: "id" };
@@ -50,8 +104,8 @@ export async function show(main, { parameters, signal, index }) {
   const bring = may("write") ? bringing() : null;
   fill(main, h("div.column.broad", {},
     h("div.top-line", {}, h("h1", {}, "Documents"), size,
-      may("write") ? h("button.quiet", { type: "button", onclick: another }, "New index") : null,
-      may("admin") && line().is_own ? h("button.quiet", { type: "button", onclick: drop }, "Delete this index") : null),
+      may("write") ? h("button.quiet", { type: "button", onclick: another }, icon("plus"), "New index") : null,
+      may("admin") && line().is_own ? h("button.quiet", { type: "button", onclick: drop }, icon("trash"), "Delete this index") : null),
     bring, uploads,
     h("div.finding", {}, field("Find", search), where.node, field("Sort by", order)), told, list));
   get(indexPath(index), {}, signal).then(({ fields }) => {
@@ -60,6 +114,8 @@ export async function show(main, { parameters, signal, index }) {
   sized();
   const wanted = parameters.get("doc");
   if (wanted) openDocument({ index, id: wanted, ...rangeIn(parameters) });
+  if (brought?.index === index) send(brought.files);
+  brought = null;
   await draw();
 
   function line() {
@@ -95,6 +151,7 @@ export async function show(main, { parameters, signal, index }) {
 
   function nothing() {
     if (view.pattern || view.where) return empty("No document fits", h("p", {}, "Take away a part of the name or of the filter."));
+    if (uploads.querySelector(".job")) return h("p.hint", {}, "The documents stand here as soon as they are read.");
     return empty("There are no documents yet", h("p", {}, may("write") ? "Drop files or folders anywhere on this page." : "Whoever runs this server can bring some."));
   }
 
@@ -106,8 +163,8 @@ export async function show(main, { parameters, signal, index }) {
         each.metadata.partly ? h("div.hint", { dir: "auto" }, `Read in part: ${shortened([each.metadata.partly].flat().join("; "), 300)}`) : null),
       names.map((name) => h("td.extra", { dir: "auto" }, shortened(shown(each.metadata[name]), 80))),
       h("td.n.extra", {}, number(each.n_tokens)),
-      h("td.n", {}, h("a", { href: address(indexPath(index, `/files/${part(each.id)}`)), download: "", "aria-label": `Download ${shortened(each.title || each.id, 80)}` }, "Download"),
-        may("write") ? [" ", h("button.quiet", { type: "button", "aria-label": `Delete ${shortened(each.title || each.id, 80)}`, onclick: (event) => away(each, event.target.closest("tr")) }, "Delete")] : null)));
+      h("td.n", {}, h("a.glyph", { href: address(indexPath(index, `/files/${part(each.id)}`)), download: "", title: "Download", "aria-label": `Download ${shortened(each.title || each.id, 80)}` }, icon("download")),
+        may("write") ? h("button.glyph", { type: "button", title: "Delete", "aria-label": `Delete ${shortened(each.title || each.id, 80)}`, onclick: (event) => away(each, event.target.closest("tr")) }, icon("trash")) : null)));
     const to_ = Math.min(view.offset + PAGE, total);
     return [
       h("div.wide", { tabindex: 0, role: "region", "aria-label": "Documents" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Document"), names.map((name) => h("th.extra", {}, name)), h("th.n.extra", {}, "Tokens"), h("th", {}, h("span.unseen", {}, "Actions")))), h("tbody", {}, rows))),
@@ -118,7 +175,7 @@ export async function show(main, { parameters, signal, index }) {
   }
 
   async function away(document_, row) {
-    if (!await confirmed(`Delete “${shortened(document_.title || document_.id, 100)}” from ${index}, with its uploaded file?`, "Delete")) return;
+    if (!await confirmed(`Delete “${shortened(document_.title || document_.id, 100)}” from ${titleOf(index)}, with its uploaded file?`, "Delete")) return;
     try {
       await remove(indexPath(index, `/documents/${part(document_.id)}`));
       (await import("./reader.js")).forget();
@@ -132,7 +189,7 @@ export async function show(main, { parameters, signal, index }) {
   }
 
   async function drop() {
-    if (!await confirmed(`Delete the index ${index} and all that was brought into it?`, "Delete")) return;
+    if (!await confirmed(`Delete the index ${titleOf(index)} and all that was brought into it?`, "Delete")) return;
     try {
       await remove(indexPath(index));
       await refresh();
@@ -154,31 +211,18 @@ export async function show(main, { parameters, signal, index }) {
   // -- bringing -------------------------------------------------------------------------------
 
   function bringing() {
-    const files = h("input.unseen", { type: "file", multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => send([...files.files].map((file) => [file, file.name])) });
-    const folder = h("input.unseen", { type: "file", webkitdirectory: true, multiple: true, tabindex: -1, "aria-hidden": "true", onchange: () => send([...folder.files].map((file) => [file, file.webkitRelativePath || file.name])) });
     const label = h("label", { title: "Takes some seconds a page" }, ocr, "Read pictures and scanned pages (OCR)");
-    const zone = h("div.drop", {}, h("p", {}, h("b", {}, "Drop files or folders here"), h("span.hint", {}, ` ${READS}`)),
-      h("div.buttons", {}, h("button", { type: "button", onclick: () => files.click() }, "Choose files"), h("button", { type: "button", onclick: () => folder.click() }, "Choose a folder"), h("button", { type: "button", onclick: paste }, "Paste a text")), label, files, folder);
-    const over = (event) => { if ([...event.dataTransfer.types].includes("Files")) { event.preventDefault(); zone.classList.add("over"); } };
-    const leave = (event) => { if (!event.relatedTarget) zone.classList.remove("over"); };
-    const dropped = async (event) => {
-      event.preventDefault();
-      zone.classList.remove("over");
-      send(await filesOf(event.dataTransfer));
-    };
-    document.addEventListener("dragover", over, { signal });
-    document.addEventListener("dragleave", leave, { signal });
-    document.addEventListener("drop", dropped, { signal });
-    return zone;
+    return dropZone({ signal, onFiles: send }, h("button", { type: "button", onclick: paste }, icon("paste"), "Paste a text"), label);
   }
 
-  async function send(found) {
-    const kept = found.filter(([, name]) => !name.split("/").some((each) => each.startsWith(".")));
-    if (!kept.length) {
-      uploads.prepend(problem(found.length ? "All of these are hidden files, which are left out" : "There was no file in it"));
+  async function send(files) {
+    if (!files.length) {
+      uploads.prepend(problem("There was no file in it; hidden ones are left out"));
       return;
     }
-    for (const some of batches(kept)) if (!await sendSome(some)) return;
+    const size = files.reduce((sum, [file]) => sum + file.size, 0);
+    if (size > ASKED && !await confirmed(`Upload ${count(files.length, "file")}, ${megabytes(size)}?`, "Upload", "main")) return;
+    for (const some of batches(files)) if (!await sendSome(some)) return;
   }
 
   /** Send some files; say whether they were taken. */
@@ -186,8 +230,8 @@ export async function show(main, { parameters, signal, index }) {
     const size = kept.reduce((sum, [file]) => sum + file.size, 0);
     const stop = new AbortController();
     const bar = h("progress", { max: 1, value: 0, "aria-label": "Upload" });
-    const line_ = h("p.hint", {}, `${bytes(0)} of ${bytes(size)}`);
-    const card = h("section.panel.job", { "aria-label": "Upload" }, h("div.head", {}, h("h2", {}, `Uploading ${count(kept.length, "file")}`), h("button", { type: "button", onclick: () => stop.abort() }, "Cancel")), bar, line_);
+    const line_ = h("p.hint", {}, megabytes(size));
+    const card = h("section.panel.job", { "aria-label": "Upload" }, h("div.head", {}, h("h2", {}, `Uploading ${count(kept.length, "file")}, ${megabytes(size)}`), h("button", { type: "button", onclick: () => stop.abort() }, "Cancel")), bar, line_);
     uploads.prepend(card);
     const form = new FormData();
     if (ocr.checked) form.append("options", JSON.stringify({ ocr: true }));
@@ -195,7 +239,7 @@ export async function show(main, { parameters, signal, index }) {
     try {
       const job = await upload(indexPath(index, "/documents"), form, (done, all) => {
         bar.value = all ? done / all : 0;
-        line_.textContent = done < all ? `${bytes(done)} of ${bytes(all)}` : "Taking them in…";
+        line_.textContent = done < all ? `${megabytes(done)} of ${megabytes(all)}` : "Taking them in…";
       }, stop.signal);
       card.replaceWith(followed(job));
       return true;

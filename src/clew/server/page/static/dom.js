@@ -65,14 +65,14 @@ export function empty(title, ...children) {
 export const spinner = (text) => h("p.busy", {}, h("span.spin", { "aria-hidden": "true" }), text);
 
 /** Ask before something is done that cannot be undone; resolves to whether it is wanted. */
-export function confirmed(question, yes) {
+export function confirmed(question, yes, kind = "danger") {
   return new Promise((resolve) => {
     const dialog = h("dialog", { "aria-label": question },
       h("form", { method: "dialog" },
         h("p", {}, question),
         h("div.buttons", {},
           h("button.plain", { value: "" }, "Cancel"),
-          h("button.danger", { value: "yes" }, yes))));
+          h(`button.${kind}`, { value: "yes" }, yes))));
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(dialog.returnValue === "yes");
@@ -117,6 +117,9 @@ export function bytes(value) {
   while (value >= 1000 && at < units.length - 1) { value /= 1000; at += 1; }
   return `${at && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
 }
+
+/** A size of files, in MB. */
+export const megabytes = (value) => (value > 0 && value < 5e4 ? "less than 0.1 MB" : `${number(Math.round(value / 1e5) / 10)} MB`);
 
 export function dollars(value) {
   if (value === null || value === undefined) return "price not known";

@@ -1,6 +1,7 @@
 // Answers and the passages that they stand on.
 
 import { h, percent } from "./dom.js";
+import { isMarkdown, quotesInMarkdown, readText, words } from "./markdown.js";
 import { inUnits, placeOf, range, shortened } from "./text.js";
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
@@ -17,31 +18,13 @@ function marker(citation, open) {
 
 /** The text of an answer, with the numbers of its sources as buttons, behind what they support. */
 export function answerText(answer, open) {
-  const { text, citations } = answer;
+  const { text, citations, kind } = answer;
   const places = citations.flatMap((each) => (each.at.length ? each.at : [Infinity]).map((at) => [at, each]));
   const units = inUnits(text, places.map(([at]) => at));
-  const order = places.map((_, number) => number).sort((a, b) => units[a] - units[b] || a - b);
-  const pieces = [];
-  let last = 0;
-  for (const number of order) {
-    const node = marker(places[number][1], open);
-    if (units[number] > last) pieces.push(...followed(text.slice(last, units[number]), node));
-    else pieces.push(node);
-    last = units[number];
-  }
-  pieces.push(text.slice(last));
-  const paragraphs = [h("p", { dir: "auto" })];
-  for (const piece of pieces) {
-    if (typeof piece !== "string") {
-      paragraphs.at(-1).append(piece);
-      continue;
-    }
-    piece.split(/\n\s*\n/).forEach((part, at) => {
-      if (at) paragraphs.push(h("p", { dir: "auto" }));
-      paragraphs.at(-1).append(part);
-    });
-  }
-  return paragraphs.filter((each) => each.childNodes.length);
+  const inserts = places.map(([, each], number) => [units[number], marker(each, open)]).sort(([a], [b]) => a - b);
+  const quoted = citations.length && citations.every((each) => isMarkdown(each.document_id));
+  if (kind === "quoted" && quoted) return quotesInMarkdown(text, inserts);
+  return readText(text, { markdown: kind === "generated", inserts });
 }
 
 /** A short answer, with the numbers of the quotes that it is taken from. */
@@ -52,12 +35,6 @@ export function shortAnswer({ short, citations }, open) {
     h("b", {}, short.text), quotes.map((each) => marker(each, open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
 }
 
-/** A text and a number behind it, which is not parted from the last word. */
-function followed(text, node) {
-  const at = text.lastIndexOf(" ") + 1;
-  return text.length - at > 24 || at === text.length ? [text, node] : [text.slice(0, at), h("span.together", {}, text.slice(at), node)];
-}
-
 /** The quotes that an answer cites, each with its document. */
 export function sourceList(answer, open) {
   return h("ol.sources", {}, answer.citations.map((each) => h("li", {},
@@ -66,7 +43,7 @@ export function sourceList(answer, open) {
       h("span.words", {},
         h("span.title", { dir: "auto" }, shortened(each.title || each.document_id, 120)),
         placeOf(each) ? h("span.place", { dir: "auto" }, shortened(placeOf(each), 160)) : null,
-        h("q", { dir: "auto" }, shortened(each.quote, 400)),
+        h("q", { dir: "auto" }, shortened(isMarkdown(each.document_id) ? words(each.quote) : each.quote, 400)),
         each.partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(each.partly.join("; "), 300)}`) : null)))));
 }
 
@@ -87,9 +64,11 @@ export function passageList(evidence, open, { numbers = null, badge = null } = {
     if (chunk && !ends.has(chunk.id)) ends.set(chunk.id, path);
   }
   return h("ol.passages", {}, evidence.hits.map((hit, at) => {
-    const text = h("p.text.cut", { dir: "auto" }, hit.text);
+    const long = hit.text.length > 240 || hit.text.split("\n").length > 4;
+    const text = h(`div.text.prose.cut${long ? ".long" : ""}`, {}, readText(hit.text, { markdown: isMarkdown(hit.document_id) }));
     const more = h("button.quiet", { type: "button", "aria-expanded": "false", onclick: () => {
       const open = text.classList.toggle("cut");
+      text.classList.toggle("long", open);
       more.textContent = open ? "Show all" : "Show less";
       more.setAttribute("aria-expanded", String(!open));
     } }, "Show all");
@@ -100,7 +79,7 @@ export function passageList(evidence, open, { numbers = null, badge = null } = {
         h("button.link", { type: "button", dir: "auto", onclick: () => open(hit) }, shortened(hit.title || hit.document_id, 120)),
         hit.relevance === null ? null : relevance(hit.relevance)),
       placeOf(hit) ? h("p.place", { dir: "auto" }, shortened(placeOf(hit), 200)) : null,
-      text, hit.text.length > 240 ? more : null,
+      text, long ? more : null,
       reason ? h("p.why", {}, h("b", {}, "Adds "), h("span", { dir: "auto" }, reason)) : null,
       badge ? badge(hit) : null);
   }));

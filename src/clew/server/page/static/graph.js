@@ -5,11 +5,14 @@ import { get, indexPath, part, post, remove } from "./api.js";
 import { may, to } from "./state.js";
 import { openDocument } from "./evidence.js";
 import { shortened } from "./text.js";
-import { coloursOf, GraphCanvas } from "./canvas.js";
+import { GraphCanvas } from "./canvas.js";
+import { icon } from "./icons.js";
+import { HUES, hue } from "./hues.js";
 
 const STEP = 60; // pixels that an arrow key moves
 const TEXTS = 8;
 const TYPES = ["person", "place", "organization", "work", "event", "product", "date", "number", "code", "concept"];
+const GROUPINGS = { theme: ["Theme", (node) => node.theme], type: ["Type", (node) => node.type] }; // what colours mean
 
 export async function show(main, { parameters, signal, index }) {
   const aliases = parameters.get("tab") === "aliases";
@@ -22,7 +25,8 @@ export async function show(main, { parameters, signal, index }) {
 }
 
 async function showGraph(body, index, signal, wanted) {
-  let graph = await get(indexPath(index, "/graph"), { limit: 1000 }, signal);
+  const [first, { items: themes }] = await Promise.all([get(indexPath(index, "/graph"), { limit: 1000 }, signal), get(indexPath(index, "/themes"), { limit: HUES }, signal)]);
+  let graph = first;
   if (!graph.nodes.length) {
     fill(body, empty("There are no entities yet", h("p", {}, "They come from documents: names, titles, terms."), h("p", {}, h("a", { href: to("documents") }, "Bring documents"))));
     return;
@@ -33,12 +37,17 @@ async function showGraph(body, index, signal, wanted) {
   const search = h("input", { type: "search", autocomplete: "off", placeholder: "a name", oninput: later, onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); found.querySelector("button")?.click(); } } });
   const found = h("ul.found");
   const size = h("select", { onchange: () => load(Number(size.value)) }, sizes().map(([value, text]) => h("option", { value, selected: value === 1000 }, text)));
+  const by = h("select", { onchange: () => { hidden.clear(); draw(); } }, Object.entries(GROUPINGS).map(([value, [text]]) => h("option", { value }, text)));
+  const legend = h("fieldset.legend", {});
+  const key = h("details", { open: true }, h("summary", {}, "Colours"), legend);
+  const hidden = new Set(); // groups that are not shown
   let drawing = null;
   let parts = null;
   fill(body,
-    h("div.finding.two", {}, h("div.search", {}, field("Find an entity", search), found), field("Shown", size),
-      h("div.buttons.zoom", {}, h("button", { type: "button", "aria-label": "Zoom in", onclick: () => drawing.zoom(1.5) }, "+"), h("button", { type: "button", "aria-label": "Zoom out", onclick: () => drawing.zoom(1 / 1.5) }, "−"), h("button", { type: "button", onclick: () => drawing.fit() }, "All"))),
-    h("div.split", {}, box, side));
+    h("div.finding.two", {}, h("div.search", {}, field("Find an entity", search), found), field("Shown", size), field("Coloured by", by)),
+    h("div.split", {}, h("div.stage", {}, box,
+      h("div.zoom", {}, h("button", { type: "button", "aria-label": "Zoom in", title: "Zoom in", onclick: () => drawing.zoom(1.5) }, icon("plus")), h("button", { type: "button", "aria-label": "Zoom out", title: "Zoom out", onclick: () => drawing.zoom(1 / 1.5) }, icon("minus")), h("button", { type: "button", "aria-label": "Show all", title: "Show all", onclick: () => drawing.fit() }, icon("fit")))), h("div", {}, key, side)));
+  const names = new Map(themes.map((each) => [each.id, each.name]));
   make();
   rest();
   if (wanted) await choose(wanted);
@@ -52,8 +61,45 @@ async function showGraph(body, index, signal, wanted) {
     parts?.abort();
     parts = new AbortController();
     signal.addEventListener("abort", () => parts.abort());
-    drawing = new GraphCanvas(canvas, graph, { onChoose: (node) => (node ? choose(node.id, false) : rest()), signal: parts.signal });
+    drawing = new GraphCanvas(canvas, graph, { colourOf, onChoose: (node) => (node ? choose(node.id, false) : rest()), signal: parts.signal });
     canvas.drawing = drawing; // for measurements
+    drawLegend();
+  }
+
+  function colourOf(node) {
+    const group = GROUPINGS[by.value][1](node);
+    return hidden.has(group) ? "" : hue(groups().indexOf(group));
+  }
+
+  /** The groups that have a colour, the largest first; the others are one. */
+  function groups() {
+    const of = GROUPINGS[by.value][1];
+    if (groups.of !== of || groups.graph !== graph) {
+      const counts = new Map();
+      for (const each of graph.nodes) counts.set(of(each), (counts.get(of(each)) || 0) + 1);
+      const order = by.value === "theme" ? themes.map((each) => each.id).filter((id) => counts.has(id)) : [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+      Object.assign(groups, { of, graph, counts, order: order.filter((each) => each !== "" && each !== "other") });
+    }
+    return groups.order;
+  }
+
+  function draw() {
+    drawing.recolour(colourOf);
+    drawLegend();
+  }
+
+  /** What each colour means; each group can be taken away. */
+  function drawLegend() {
+    const order = groups();
+    const others = [...groups.counts.keys()].filter((each) => !order.includes(each));
+    const line = (group, colour, words, n) => h("label", {}, h("input", { type: "checkbox", checked: !hidden.has(group), style: { "accent-color": `var(${colour})` }, onchange: (event) => {
+      for (const each of group === null ? others : [group]) hidden[event.target.checked ? "delete" : "add"](each);
+      drawing.recolour(colourOf);
+    } }), h("span", { dir: "auto" }, words), h("span.hint", {}, number(n)));
+    fill(legend, h("legend.unseen", {}, "Shown in the drawing"),
+      order.map((each, at) => line(each, hue(at), names.get(each) || each, groups.counts.get(each))),
+      others.length && order.length ? line(null, hue(-1), "other", others.reduce((sum, each) => sum + groups.counts.get(each), 0)) : null);
+    key.hidden = !order.length;
   }
 
   async function load(limit) {
@@ -61,13 +107,13 @@ async function showGraph(body, index, signal, wanted) {
     graph = await get(indexPath(index, "/graph"), { limit }, signal);
     make();
     if (chosen) drawing.look(chosen);
+    else rest();
     announce(`${count(graph.nodes.length, "entity", "entities")} shown`);
   }
 
   function rest() {
-    const kinds = coloursOf.filter(([kind]) => graph.nodes.some((each) => each.type === kind));
+    key.open = true;
     fill(side, h("p.hint", {}, `${number(graph.nodes.length)} of ${count(graph.n_entities, "entity", "entities")}, ${count(graph.edges.length, "link")}: two are linked where texts mention both. Choose one to read its texts.`),
-      kinds.length ? h("ul.legend", {}, kinds.map(([kind, colour]) => h("li", {}, h("span.dot", { style: { background: `var(${colour})` } }), kind))) : null,
       h("h2", {}, "Of most texts"), h("p", {}, graph.nodes.slice(0, 24).map((each) => chip(each))));
   }
 
@@ -77,6 +123,7 @@ async function showGraph(body, index, signal, wanted) {
 
   async function choose(id, look = true) {
     fill(found);
+    key.open = false;
     const shown = look ? drawing.look(id) : true;
     fill(side, spinner("Reading…"));
     try {

@@ -2,7 +2,7 @@
 
 import { announce, bytes, confirmed, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
 import { address, get, indexPath, post, remove } from "./api.js";
-import { may, to } from "./state.js";
+import { may, titleOf, to } from "./state.js";
 import { shortened } from "./text.js";
 
 const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact", evaluate: "Evaluate" };
@@ -53,7 +53,7 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
   const result = h("div");
   const tables = h("div");
   const node = h("section.panel.job", { "aria-label": `${NAMES[job.kind] || job.kind}, ${job.index}` },
-    h("div.head", {}, h("h2", {}, NAMES[job.kind] || job.kind, " ", h("span.hint", {}, job.index)), state, stop),
+    h("div.head", {}, h("h2", {}, NAMES[job.kind] || job.kind, " ", h("span.hint", {}, titleOf(job.index))), state, stop),
     bar, line, told, result, files, tables);
   let source = null;
   draw();
@@ -189,6 +189,7 @@ function outcome(job) {
   return [
     parts.length ? h("p", {}, parts.join(", ")) : null,
     result.error ? problem(result.error.message) : null,
+    job.kind === "index" && result.added?.n ? h("p", {}, h("a", { href: to("ask", { index: job.index }) }, "Ask about them")) : null,
     job.kind === "evaluate" && job.state === "done" ? h("p", {}, h("a", { href: to("evaluations", { index: job.index, id: job.id }) }, "Look at the report")) : null,
   ];
 }

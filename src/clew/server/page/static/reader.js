@@ -1,7 +1,9 @@
 // A document beside what led to it, at the words that are meant.
 
 import { announce, count, fill, h, problem, spinner } from "./dom.js";
+import { icon } from "./icons.js";
 import { address, get, indexPath, part } from "./api.js";
+import { blocks, isMarkdown, linesOf, tableNode, tables, writer } from "./markdown.js";
 import { inUnits, placeOf, range, shortened } from "./text.js";
 
 const LONGEST = 3000; // characters of a line that are drawn in one piece
@@ -17,7 +19,7 @@ export async function openReader({ index, id, start = null, end = null, label = 
   if (!box.contains(document.activeElement)) opener = document.activeElement;
   const heading = h("h2", { tabindex: -1, dir: "auto" }, shortened(id, 200));
   const body = h("div.body", {}, spinner("Opening…"));
-  const close = h("button", { type: "button", onclick: closeReader, "aria-label": "Close the document" }, "Close");
+  const close = h("button", { type: "button", onclick: closeReader, "aria-label": "Close the document" }, icon("close"), "Close");
   fill(box, h("div.top", {}, h("div.names", {}, heading, h("p.place", { dir: "auto" }, label)), close), body);
   box.hidden = false;
   document.body.classList.add("reading");
@@ -60,11 +62,12 @@ function draw(found, { index, heading, body, start, end, label }) {
   const pages = inUnits(text, found.pages);
   const heads = inUnits(text, found.headings.map((each) => each.start));
   const levels = new Map(heads.map((at, number) => [at, found.headings[number]]));
-  const content = h("div.text", { tabindex: 0, role: "region", "aria-label": "Text" });
+  const content = h("div.text.prose", { tabindex: 0, role: "region", "aria-label": "Text" });
   const place = h("p.place", { dir: "auto" });
+  const raw = h("input", { type: "checkbox", onchange: () => mark(start, end, label) });
   const mark = (from, to, words, scroll = true) => {
     const marked = from === null ? null : range(text, from, to);
-    fill(content, slabs(text, pages, levels, marked));
+    fill(content, slabs(found, pages, levels, marked, raw.checked));
     const chunk = from === null ? null : found.chunks.find((each) => each.start <= from && from < each.end);
     place.textContent = [words, chunk ? placeOf({ section: chunk.section, page: pageAt(pages, marked[0]) }) : ""].filter(Boolean).join(": ");
     const target = content.querySelector("mark");
@@ -93,7 +96,8 @@ function draw(found, { index, heading, body, start, end, label }) {
     h("dl", {}, [["Id", found.id], ...(found.source && found.source !== found.id ? [["Source", found.source]] : []), ...data].map(([name, value]) => [
       h("dt", { dir: "auto" }, shortened(name, 60)), h("dd", { dir: "auto" }, shortened(Array.isArray(value) ? value.join(", ") : String(value ?? "–"), 500))])));
   const save = h("a.small", { href: address(indexPath(index, `/files/${part(found.id)}`)), download: "" }, "Download");
-  fill(body, h("div.tools", {}, outline, leaves, chunks, about, save), content);
+  const written = isMarkdown(found.id) ? h("label.small", {}, raw, "As written") : null;
+  fill(body, h("div.tools", {}, outline, leaves, chunks, about, written, save), content);
   box.querySelector(".names .place").replaceWith(place);
   mark(start, end, label);
 }
@@ -105,23 +109,27 @@ function pageAt(pages, at) {
   return page + 1;
 }
 
-/** The lines of a text, those of many laid out only when they are looked at. */
-function slabs(text, pages, levels, marked) {
-  const breaks = new Map(pages.map((at, number) => [at, number + 1]));
-  const lines = [];
-  let from = 0;
-  while (from < text.length) {
-    const found = text.indexOf("\n", from);
-    const end = found < 0 ? text.length : found;
-    for (const [a, b] of pieces(text, from, end, pages)) {
-      if (pages.length > 1 && breaks.has(a)) lines.push(h("div.leaf", { "data-at": a }, `Page ${breaks.get(a)}`));
-      lines.push(line(text, a, b, levels.get(a), marked));
-    }
-    from = end + 1;
-  }
+/** A text in pieces, those of which are laid out that are looked at; Markdown and tables as they are read, unless `raw`. */
+function slabs({ text, id }, pages, levels, marked, raw) {
+  const put = writer(text, marked);
+  const nodes = isMarkdown(id) && !raw ? blocks(text, put) : [...pagesOf(text, pages, levels, put, raw)];
+  const most = isMarkdown(id) && !raw ? SLAB / 4 : SLAB;
   const found = [];
-  for (let at = 0; at < lines.length; at += SLAB) found.push(h("div.slab", {}, lines.slice(at, at + SLAB)));
+  for (let at = 0; at < nodes.length; at += most) found.push(h("div.slab", {}, nodes.slice(at, at + most)));
   return found.length ? found : h("p.hint", {}, "This document has no text.");
+}
+
+function* pagesOf(text, pages, levels, put, raw) {
+  const starts = pages.length ? pages : [0];
+  const lines = [...linesOf(text)].flatMap(([from, end]) => [...pieces(text, from, end, pages)]);
+  let at = 0;
+  for (const [number, start] of starts.entries()) {
+    const own = [];
+    for (; at < lines.length && !(lines[at][0] >= starts[number + 1]); at += 1) own.push(lines[at]);
+    if (starts.length > 1 && own.length) yield h("div.leaf", { "data-at": start }, `Page ${number + 1}`);
+    if (raw) yield* own.map(([a, b]) => line(a, b, levels.get(a), put));
+    else for (const { rows, a, b } of tables(text, own)) yield rows ? tableNode(put, text, rows) : line(a, b, levels.get(a), put);
+  }
 }
 
 function* pieces(text, from, end, pages) {
@@ -139,13 +147,8 @@ function* pieces(text, from, end, pages) {
   }
 }
 
-function line(text, a, b, heading, marked) {
-  const given = { dir: "auto", "data-at": heading ? a : undefined };
-  const node = h(heading ? `div.line.head.h${Math.min(heading.level, 4)}` : "div.line", given);
-  const [from, to] = marked || [0, 0];
-  const first = Math.max(a, Math.min(b, from));
-  const last = Math.max(first, Math.min(b, to));
-  if (!marked || from >= b || to <= a || first === last) node.append(text.slice(a, b));
-  else node.append(text.slice(a, first), h("mark", {}, text.slice(first, last)), text.slice(last, b));
+function line(a, b, heading, put) {
+  const node = h(heading ? `div.line.head.h${Math.min(heading.level, 4)}` : "div.line", { dir: "auto", "data-at": heading ? a : undefined });
+  if (a < b) put(node, a, b);
   return node;
 }

@@ -12,6 +12,9 @@ export async function refresh() {
   [state.about, { items: state.indexes }] = await Promise.all([get(""), get("/indexes", { limit: 1000 })]);
 }
 
+/** What people call an index. */
+export const titleOf = (name) => state.indexes.find((each) => each.name === name)?.title || name;
+
 const methods = new Map();
 
 /** The methods of retrieval, asked for once. */

@@ -4,6 +4,7 @@ import { announce, count, empty, fill, h, number, spinner } from "./dom.js";
 import { get, indexPath } from "./api.js";
 import { to } from "./state.js";
 import { openDocument } from "./evidence.js";
+import { HUES, hue } from "./hues.js";
 import { shortened } from "./text.js";
 
 const MOST = 60; // themes on a map
@@ -32,18 +33,18 @@ export async function show(main, { signal, index }) {
 
   function draw({ items: shown, total }) {
     const tiles = squarify(shown.map((each) => each.n_chunks));
-    fill(map, shown.map((theme, at) => tile(theme, tiles[at])));
+    fill(map, shown.map((theme, at) => tile(theme, above.length ? whole.items.indexOf(above[0]) : at, tiles[at])));
     fill(path, [null, ...above].map((theme, at) => [at ? " › " : "", at === above.length
       ? h("b", { dir: "auto" }, theme ? theme.name : "All themes")
       : h("button.link", { type: "button", dir: "auto", onclick: () => rise(at) }, theme ? theme.name : "All themes")]),
     total > shown.length ? h("span.hint", {}, ` ${number(shown.length)} of ${number(total)}`) : null);
   }
 
-  function tile(theme, { x, y, width, height }) {
+  function tile(theme, place, { x, y, width, height }) {
     const about = `${theme.name}: ${covers(theme)}`;
-    const style = { "inset-inline-start": `${100 * x}%`, "inset-block-start": `${100 * y}%`, "inline-size": `${100 * width}%`, "block-size": `${100 * height}%` };
+    const style = { "--hue": `var(${hue(place)})`, "font-size": `clamp(.72rem, ${Math.min(11 * width, 14 * height).toFixed(2)}cqi, 1.15rem)`, "inset-inline-start": `${100 * x}%`, "inset-block-start": `${100 * y}%`, "inline-size": `${100 * width}%`, "block-size": `${100 * height}%` };
     return h("button.tile", { type: "button", title: about, "aria-label": about, style, onclick: () => choose(theme) },
-      width * height < SMALL ? null : h("span", { dir: "auto" }, theme.name));
+      width * height < SMALL ? null : [h("span", { dir: "auto" }, theme.name), width * height < 2.5 * SMALL ? null : h("span.n", {}, count(theme.n_chunks, "passage"))]);
   }
 
   async function choose(theme) {
@@ -66,7 +67,8 @@ export async function show(main, { signal, index }) {
   }
 
   function rest() {
-    fill(side, h("p.hint", {}, `${count(whole.total, "theme")}. Choose one to see its parts and to read its sentences; Escape goes back.`));
+    fill(side, h("p.hint", {}, `${count(whole.total, "theme")}. Choose one to see its parts and to read its sentences; Escape goes back.`),
+      h("ul.plain.list", {}, whole.items.slice(0, HUES).map((each, at) => h("li", {}, h("span.dot", { style: { background: `var(${hue(at)})` } }), h("button.link", { type: "button", dir: "auto", onclick: () => choose(each) }, each.name), h("span.hint", {}, number(each.n_chunks))))));
   }
 
   function describe(theme) {
