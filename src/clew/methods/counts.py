@@ -1,4 +1,4 @@
-"""CountSearch, lists and amounts over the whole index, from rows of tables and from sentences.
+"""Counts, lists and amounts over the whole index, from rows of tables and from sentences.
 
 Each total has its items, and each item its place. What it does not know how to count is retrieved
 as by default. How questions are read: docs/guides/answers.md.
@@ -43,8 +43,8 @@ class CountSearch:
         if evidence is None:
             kind = methods.load(methods.DEFAULT)
             bound = methods.get_limits(kind).chunks
-            return kind(**{bound: self.chunks}).retrieve(query, snapshot, models)
-        return evidence
+            evidence = kind(**{bound: self.chunks}).retrieve(query, snapshot, models)
+        return replace(evidence, method="counts")
 
 
 def find_counted(query: str, snapshot: Snapshot, models: Models) -> Evidence | None:

@@ -27,12 +27,15 @@ def lazy(
             name, _, other = each.partition("=")
             places[name] = (f"{package}.{module}", other or name)
 
+    values: dict[str, object] = {}  # each is looked up once
+
     def find(name: str) -> object:
+        if name in values:
+            return values[name]
         if name in places:
             module, own = places[name]
-            value = getattr(import_module(module), own)
-            setattr(sys.modules[package], name, value)  # it is looked up once
-            return value
+            values[name] = getattr(import_module(module), own)
+            return values[name]
         return _find_renamed(package, renamed or {}, name)
 
     return find

@@ -15,7 +15,7 @@ from clew.steps.scores import term_rows
 from clew.text.counting import read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
-from clew.text.tables import find_tables, read_rows
+from clew.text.tables import find_tables, read_table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -170,7 +170,7 @@ _THOUSANDS = re.compile(r"(?<=\d)[,\s](?=\d{3}(?!\d))")
 def _read_tables(row: int, document: Document) -> Iterator[DataTable]:
     """Yield the tables of a text whose columns have names."""
     for table in find_tables(document.text):
-        columns, rows = read_rows(document.text, table)
+        columns, rows = read_table_rows(document.text, table)
         if not table.n_head or sum(map(bool, columns)) < 2:
             continue
         places = table.rows[table.n_head :]

@@ -7,6 +7,8 @@ is the only commit point of an index.
 from __future__ import annotations
 
 import json
+import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -192,8 +194,10 @@ class Catalogue(ABC):
         self._run_many(new, [(generation, row, change) for row, change in changes])
 
     def record_time(self) -> None:
-        """Note when the next generation is written: now."""
-        self._record([(_ELSE, datetime.now(UTC).isoformat(timespec="seconds"))])
+        """Note when the next generation is written: now, or at SOURCE_DATE_EPOCH."""
+        seconds = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+        when = datetime.fromtimestamp(int(seconds), UTC)
+        self._record([(_ELSE, when.isoformat(timespec="seconds"))])
 
     def list_times(self) -> dict[int, str]:
         """Return when each generation was written, as far as that is known."""

@@ -82,12 +82,12 @@ def find_tables(text: str) -> list[TextTable]:
     return tables
 
 
-def read_rows(text: str, table: TextTable) -> tuple[list[str], list[list[str]]]:
+def read_table_rows(text: str, table: TextTable) -> tuple[list[str], list[list[str]]]:
     r"""Return the names of a table's columns, and the cells of each row behind the header.
 
     >>> text = "Port | Summer\n\nBergen | 12\n\nOslo | "
     >>> [table] = find_tables(text)
-    >>> read_rows(text, table)
+    >>> read_table_rows(text, table)
     (['Port', 'Summer'], [['Bergen', '12'], ['Oslo', '']])
     """
     lines = [text[a:b].strip(" \t\r") for a, b in table.rows]
