@@ -191,7 +191,7 @@ def test_a_filter_and_a_method_that_is_named(index):
     assert index.ask(question, method="walk").evidence.counted is None
     assert index.search(question, method="counts").counted is not None
     other = index.search("Who built the Kobbe?", method="counts", chunks=2)
-    assert (other.method, len(other.hits), other.counted) == ("walk", 2, None)
+    assert (other.method, len(other.hits), other.counted) == ("counts", 2, None)
 
 
 def test_an_llm_is_asked_of_sentences_alone(folder):
