@@ -85,8 +85,8 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
     matches = {i: match for i in full if (match := _CELL.fullmatch(cells[i].strip()))}
     if not full or len(matches) < _MOST * len(full):
         return None
-    units = {_read_unit(match) for match in matches.values()} - {""}
-    if len(units) > 1:
+    units = {_read_unit(match) for match in matches.values()}
+    if len(units - {""}) > 1:
         return None
     digits = [match["digits"].strip() for match in matches.values()]
     is_decimal = {mark: _is_decimal(digits, mark) for mark in ",."}
@@ -94,7 +94,7 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
         values[i] = _read_number(match["digits"].strip(), is_decimal)
         if match["open"] or "-" in (signs := match["sign"] + match["sign2"]) or "−" in signs:
             values[i] = -values[i]
-    return Amounts(values, next(iter(units), ""))
+    return Amounts(values, units.pop() if len(units) == 1 else "")
 
 
 def _read_unit(match: re.Match[str]) -> str:
