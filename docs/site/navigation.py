@@ -3,7 +3,7 @@
 FIRST = "README"
 METHODS = (
     "walk paths clue ket bubble agrag auto pagerank hipporag2 linearrag e2graphrag raptor themes"
-    " lightrag ircot dense bm25 hybrid zero_shot chain_of_thought"
+    " counts lightrag ircot dense bm25 hybrid zero_shot chain_of_thought"
 )
 NAVIGATION = {  # below which page, under which caption, which pages
     FIRST: {
