@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST = 0.8  # of the cells with something in them: so many say what a column is of
-_DIGITS = r"\d[\d.,'’\u00a0\u202f ]*"
+_DIGITS = (  # in groups, or without: "12, 15" and "12.05.2024" are several numbers
+    r"(?:\d{1,3}(?P<mark>[,.'’\u00a0\u202f ])(?:\d{2,3}(?P=mark))*\d{3}(?!\d)|\d+)(?:[.,]\d+)?[.,]?"
+)
 _CELL = compile_re(
     r"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>[$€£¥]|[A-Z]{3}\s)?\s*(?P<sign2>[-+−]?)"
     rf"(?P<digits>{_DIGITS})\s*(?P<unit>%|[$€£¥°]|[^\W\d]{{1,12}}[²³]?|°\s?[CF]|[a-z]+/[a-z]+)?\)?"
