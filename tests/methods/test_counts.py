@@ -230,6 +230,20 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         assert "1 of 3 rows have no number there" in found.note
 
 
+def test_all_files_of_the_same_columns_are_read(tmp_path):
+    """Also those of which none is among the chunks that are looked at."""
+    files = tmp_path / "files"
+    files.mkdir()
+    for n in range(15):
+        rows = "".join(f"K{n}x{i},{i}\n" for i in range(20))
+        (files / f"f{n}.csv").write_text(f"Crate,Weight\n{rows}", encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(files)
+        found = counted(index, "What is the total weight of the crates?")
+        assert found.text == f"{15 * 190:,}"
+        assert "300 rows in 15 files" in found.note
+
+
 WORDS = (
     "how many list all which what total average highest per ferries cars ports oslo Bergen 20 1990"
     " before between and more than m longest built not in of the electric number ? , ( Norwegian"

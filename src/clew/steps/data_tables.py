@@ -7,18 +7,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from clew.derived import Derived
 from clew.steps.rankings import lexical_ranking
-from clew.steps.scores import term_rows
 from clew.text.counting import read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
 from clew.text.tables import find_tables, read_table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.snapshot import Snapshot
     from clew.types import Document
@@ -30,10 +27,10 @@ _SUMMED = frozenset(
 
 
 class DataRow(NamedTuple):
-    """A row: its cells, and where it stands. A document's row counts in the snapshot."""
+    """A row: its cells, and where it stands."""
 
     cells: tuple[str, ...]
-    document: int
+    document_id: str
     start: int
     end: int
 
@@ -60,40 +57,52 @@ def gather_tables(snapshot: Snapshot, question: str) -> list[DataTable]:
     """
     best = lexical_ranking(snapshot, _add_forms(question), _CHUNKS).best(_CHUNKS, positive=True)
     owners = snapshot.layer("chunk").columns["document"][best]
-    named = [
-        row for token in read_tokens(question) for row in snapshot.get(_FILES).get(token.base, ())
-    ]
+    files = snapshot.get(_FILES)
+    bases = dict.fromkeys(token.base for token in read_tokens(question))
+    named = [files.rows[place][0] for base in bases for place in files.named.get(base, ())]
     rows = list(dict.fromkeys([*named, *owners.tolist()]))
     parts: dict[tuple[str, ...], list[DataTable]] = {}
-    files: set[str] = set()
-    for row, document in zip(rows, snapshot.documents(rows), strict=True):
+    done: set[str] = set()
+    for document in snapshot.documents(rows):
         if is_record(document):
-            place = document.source.rpartition(":")[0]
-            if place not in files:
-                files.add(place)
-                _add(parts, _read_records(snapshot, place, document))
+            for place in files.alike[document.source.rpartition(":")[0]]:
+                if place not in done:
+                    done.add(place)
+                    _add(parts, _read_records(snapshot, place, files.rows[place]))
         else:
-            for table in _read_tables(row, document):
+            for table in _read_tables(document):
                 _add(parts, table)
     return [_join(tables) for tables in parts.values()]
 
 
-def _name_files(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return one document of each file of records by the words of the file's name."""
-    layer = snapshot.layer("document")
-    files: dict[str, int] = {}
-    for row, id_ in enumerate(layer.ids(range(len(layer)))):
-        name, _, line = id_.rpartition(":")
-        if line.isdigit():
-            files.setdefault(name, row)
-    named: dict[str, list[int]] = {}
-    for name, row in files.items():
-        for token in read_tokens(split_name(_file_name(name))):
-            named.setdefault(token.base, []).append(row)
-    return named
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files of records, by their places."""
+
+    rows: Mapping[str, list[int]]  # of their documents
+    named: Mapping[str, list[str]]  # by the words of their names
+    alike: Mapping[str, list[str]]  # those with the same columns
 
 
-_FILES = Derived("files of records by the words of their names", _name_files)
+def _find_files(snapshot: Snapshot) -> _Files:
+    rows: dict[str, list[int]] = {}
+    columns: dict[str, set[str]] = {}
+    for row, header in enumerate(snapshot.document_layer.headers()):
+        place, _, line = header.source.rpartition(":")
+        if line.isdecimal() and header.metadata:
+            rows.setdefault(place, []).append(row)
+            columns.setdefault(place, set()).update(header.metadata)
+    named: dict[str, list[str]] = {}
+    with_columns: dict[frozenset[str], list[str]] = {}
+    for place, own in columns.items():
+        with_columns.setdefault(frozenset(own), []).append(place)
+        for base in dict.fromkeys(t.base for t in read_tokens(split_name(_file_name(place)))):
+            named.setdefault(base, []).append(place)
+    alike = {place: places for places in with_columns.values() for place in places}
+    return _Files(rows, named, alike)
+
+
+_FILES = Derived("files of records", _find_files)
 
 
 def split_name(name: str) -> str:
@@ -109,7 +118,7 @@ def is_record(document: Document) -> bool:
     first = next(iter(document.metadata), None)
     return (
         first is not None
-        and document.source.rpartition(":")[2].isdigit()
+        and document.source.rpartition(":")[2].isdecimal()
         and (": " in document.text and "\n" not in document.text and bool(_record_names(document)))
     )
 
@@ -167,7 +176,7 @@ def _plain(cell: str) -> str:
 _THOUSANDS = re.compile(r"(?<=\d)[,\s](?=\d{3}(?!\d))")
 
 
-def _read_tables(row: int, document: Document) -> Iterator[DataTable]:
+def _read_tables(document: Document) -> Iterator[DataTable]:
     """Yield the tables of a text whose columns have names."""
     for table in find_tables(document.text):
         columns, rows = read_table_rows(document.text, table)
@@ -176,7 +185,9 @@ def _read_tables(row: int, document: Document) -> Iterator[DataTable]:
         places = table.rows[table.n_head :]
         width = len(columns)
         read = (
-            DataRow((*cells, *[""] * (width - len(cells))), row, *_trim(document.text, *place))
+            DataRow(
+                (*cells, *[""] * (width - len(cells))), document.id, *_trim(document.text, *place)
+            )
             for cells, place in zip(rows, places, strict=True)
         )
         caption = " ".join([document.title, document.section_at(table.start), document.id])
@@ -194,31 +205,24 @@ def _is_sum(cells: Sequence[str]) -> bool:
     return first.casefold().partition(" ")[0] in _SUMMED and not first.casefold().startswith("all ")
 
 
-def _read_records(snapshot: Snapshot, place: str, one: Document) -> DataTable | None:
-    """Return the rows of a file of which one row is given, by the postings of its columns."""
-    names = _record_names(one)
-    terms = np.array([r for r in term_rows(snapshot, " ".join(names)) if r >= 0], dtype=np.intp)
-    posted = snapshot.linked("term", "chunk").entries_of(terms).indices
-    owners = snapshot.layer("chunk").columns["document"][posted]
-    counts = np.bincount(owners, minlength=len(snapshot.layer("document")))
-    candidates = np.flatnonzero(2 * counts >= len(terms)).tolist() if len(terms) else []
-    kept: list[tuple[int, int, Document]] = []
+def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> DataTable | None:
+    """Return the rows of a file, in its order. None where none of its documents is a record."""
+    documents = snapshot.documents(rows)
+    names = next(filter(None, map(_record_names, documents)), None)
+    if names is None:
+        return None
     columns = dict.fromkeys(names)
-    for row, document in zip(candidates, snapshot.documents(candidates), strict=True):
-        above, _, line = document.source.rpartition(":")
-        if above == place and line.isdigit():
-            kept.append((int(line), row, document))
-            columns |= dict.fromkeys(collapse(name) for name in document.metadata)
-    kept.sort(key=lambda each: each[:2])
+    for document in documents:
+        columns |= dict.fromkeys(collapse(name) for name in document.metadata)
     pattern = re.compile(
         rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): "
     )
-    rows = (
-        DataRow(tuple(_split_record(document.text, pattern, columns)), row, 0, len(document.text))
-        for _, row, document in kept
+    read = (
+        DataRow(tuple(_split_record(each.text, pattern, columns)), each.id, 0, len(each.text))
+        for each in sorted(documents, key=lambda each: int(each.source.rpartition(":")[2]))
     )
     file = _file_name(place)
-    return DataTable(tuple(columns), file, tuple(r for r in rows if not _is_sum(r.cells)), (file,))
+    return DataTable(tuple(columns), file, tuple(r for r in read if not _is_sum(r.cells)), (file,))
 
 
 def _file_name(place: str) -> str:
