@@ -219,7 +219,8 @@ def test_shards_count_what_they_gather_whole(folder, tmp_path):
 def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
     text = (
         "# Piers\n\n| Pier | Open | Boats |\n|---|---|---|\n| A | yes | 1 |\n| B | no | 20 |\n"
-        "| C | yes | n/a |\n| Total | | 21 |\n"
+        "| C | yes | n/a |\n| Total | | 21 |\n| Total boats | | 21 |\n"
+        "\n# Films\n\n| Film | Director |\n|---|---|\n| Total Recall | Verhoeven |\n| M | Lang |\n"
     )
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add([Document(id="piers", text=text)])
@@ -227,6 +228,7 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         assert counted(index, "How many piers are not open?").text == "1"
         found = counted(index, "How many boats are there?")
         assert found.text == "21"
+        assert counted(index, "How many films are there?").text == "2"
         assert "1 of 3 rows have no number there" in found.note
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clew.derived import Derived
 from clew.steps.rankings import lexical_ranking
+from clew.text.amounts import is_empty
 from clew.text.counting import read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
@@ -201,8 +202,12 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_sum(cells: Sequence[str]) -> bool:
-    first = next(filter(None, cells), "")
-    return first.casefold().partition(" ")[0] in _SUMMED and not first.casefold().startswith("all ")
+    """Say whether a row sums others up: "Total", or "Total cars" with numbers alone behind it."""
+    first, *others = [cell.casefold() for cell in cells if not is_empty(cell)] or [""]
+    word, _, more = first.partition(" ")
+    if word not in _SUMMED or (more and word == "all"):
+        return False
+    return not more or all(any(map(str.isdigit, cell)) for cell in others)
 
 
 def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> DataTable | None:
