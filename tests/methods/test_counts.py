@@ -160,6 +160,8 @@ def test_items_that_no_context_holds_are_counted(index):
         "How many ferries were painted before 1990?",
         "What is the average draught of the ferries?",
         "Who is the oldest?",
+        "How many ferries have more cars than Solvær?",
+        "How many more ferries are in Oslo than in Bergen?",
     ],
 )
 def test_what_a_table_does_not_say_is_not_counted(index, question):
@@ -229,6 +231,18 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         found = counted(index, "How many boats are there?")
         assert found.text == "21"
         assert counted(index, "How many films are there?").text == "2"
+        assert "1 of 3 rows have no number there" in found.note
+
+
+def test_values_that_look_like_columns_are_values(tmp_path):
+    place = tmp_path / "stock.csv"
+    place.write_text(
+        'Item,Note,Price\nRope,"x; Price: 900",5\nOil,a; Price: 70,\nSail,,9\n', encoding="utf-8"
+    )
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(place)
+        found = counted(index, "What is the total price of all items?")
+        assert found.text == "14"
         assert "1 of 3 rows have no number there" in found.note
 
 

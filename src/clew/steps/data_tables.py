@@ -16,7 +16,7 @@ from clew.text.normalize import collapse
 from clew.text.tables import find_tables, read_table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.snapshot import Snapshot
     from clew.types import Document
@@ -216,14 +216,14 @@ def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> DataTa
     names = next(filter(None, map(_record_names, documents)), None)
     if names is None:
         return None
-    columns = dict.fromkeys(names)
-    for document in documents:
-        columns |= dict.fromkeys(collapse(name) for name in document.metadata)
+    columns = dict.fromkeys(names, "")
+    for name in dict.fromkeys(name for each in documents for name in each.metadata):
+        columns[collapse(name)] = name
     pattern = re.compile(
         rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): "
     )
     read = (
-        DataRow(tuple(_split_record(each.text, pattern, columns)), each.id, 0, len(each.text))
+        DataRow(tuple(_split_record(each, pattern, columns)), each.id, 0, len(each.text))
         for each in sorted(documents, key=lambda each: int(each.source.rpartition(":")[2]))
     )
     file = _file_name(place)
@@ -234,10 +234,29 @@ def _file_name(place: str) -> str:
     return re.split(r"[/\\]", place)[-1]
 
 
-def _split_record(text: str, pattern: re.Pattern[str], columns: Iterable[str]) -> list[str]:
-    matches = list(pattern.finditer(text))
-    ends = [m.start() for m in matches[1:]] + [len(text)]
-    values = {
-        m[1]: text[m.end() : end] for m, end in zip(reversed(matches), reversed(ends), strict=True)
-    }
+def _split_record(
+    document: Document, pattern: re.Pattern[str], columns: Mapping[str, str]
+) -> list[str]:
+    """Return a record's values by columns, of which it is given what the metadata call them.
+
+    Where a name is there twice, a value has words like one: then it is the one with the value that
+    the metadata have, and none of a column that is empty.
+    """
+    text, metadata = document.text, document.metadata
+    found: dict[str, re.Match[str]] = {}
+    for match in pattern.finditer(text):
+        value = metadata.get(columns[match[1]], _TITLED)
+        if value in {None, ""}:
+            continue
+        first = found.setdefault(match[1], match)
+        if first is not match and value is not _TITLED:
+            said = collapse(str(value))
+            if not text.startswith(said, first.end()) and text.startswith(said, match.end()):
+                found[match[1]] = match
+    matches = sorted(found.values(), key=re.Match.start)
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    values = {m[1]: text[m.end() : end] for m, end in zip(matches, ends, strict=True)}
     return [values.get(name, "") for name in columns]
+
+
+_TITLED = object()  # the value of a column of titles, which is not among the metadata

@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import DataTable, split_name
-from clew.text.amounts import Amounts, read_amounts
+from clew.text.amounts import Amounts, format_date, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import (
     FILLERS,
@@ -130,7 +130,7 @@ def read_question(
     _explain_caption(reading)
     _explain_synonyms(reading, near)
     left = [t for i, t in enumerate(tokens) if i not in reading.explained]
-    is_clear = all(
+    is_clear = not _compares(reading) and all(
         (t.key in STOP_WORDS or t.base in FILLERS) and t.key not in _NEGATING for t in left
     )
     if not is_clear or not any(reading.explained.values()) or not _knows_noun(reading):
@@ -145,6 +145,14 @@ def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
         if _JOINING.search(name):
             text = re.sub(re.escape(name), _JOINING.sub(" ", name), text, flags=re.IGNORECASE)
     return question if text == question.text else read_count_question(text) or question
+
+
+def _compares(reading: TableReading) -> bool:
+    """Say whether a question compares with something else than a number: "longer than the Fram"."""
+    places = (i for i, t in enumerate(reading.question.tokens) if t.key == "than")
+    return any(
+        i not in reading.explained and reading.explained.get(i - 1) != OPERATION for i in places
+    )
 
 
 def _knows_noun(reading: TableReading) -> bool:
@@ -183,7 +191,7 @@ def column_unit(name: str) -> str:
     ('m', 'lbs', '')
     """
     match = _UNIT.search(split_name(name))
-    return fold(next(filter(None, match.groups()))).strip() if match else ""
+    return next(filter(None, match.groups())).strip() if match else ""
 
 
 def _plain_name(name: str) -> str:
@@ -376,7 +384,7 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
         return None
     unit = column_unit(reading.table.columns[column]) or amounts.unit
     for k in range(first, min(last + 2, len(tokens))):
-        if k < last or tokens[k].base == find_token_base(unit):
+        if k < last or tokens[k].base == find_token_base(fold(unit)):
             reading.explain(k, k + 1, CAPTION)
     holds = np.ones(len(reading.table.rows), dtype=bool)
     said = []
@@ -387,7 +395,8 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
         elif is_date:  # a number like a year
             bound = number // 10_000
         holds &= _COMPARE[sign](values, bound)
-        said.append(f"{sign} {bound:,.12g}" if not amounts.are_dates else f"{sign} {bound:.0f}")
+        shown = format_date(number) if amounts.are_dates else f"{bound:,.12g}"
+        said.append(f"{sign} {shown}")
     words = f"{reading.table.columns[column]} {' and '.join(said)}"
     return RowCondition(column, words, holds)
 
@@ -410,7 +419,7 @@ def _score_bound(
     scores = [3.0 - 0.5 * min(abs(gap), _FAR) for gap in gaps]
     name = reading.table.columns[column]
     behind = [t.base for t in reading.question.tokens[last : last + 2]]
-    unit = find_token_base(column_unit(name) or amounts.unit)
+    unit = find_token_base(fold(column_unit(name) or amounts.unit))
     scores += [2.5] * bool(unit and unit in {*behind, "".join(behind)})
     scores += [2.2] * bool(set(map(find_token_base, each.hints)) & set(column_words(name)))
     return max(scores, default=0.0) + 1.2 * (amounts.are_dates and is_date)

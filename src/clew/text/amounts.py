@@ -68,6 +68,16 @@ def read_date(text: str) -> float | None:
     return float(int(year) * 10_000 + int(month or 0) * 100 + int(day or 0))
 
 
+def format_date(number: float) -> str:
+    """Return a date that is a number as ISO 8601 writes it.
+
+    >>> format_date(19980512.0), format_date(19980500.0), format_date(19980000.0)
+    ('1998-05-12', '1998-05', '1998')
+    """
+    year, rest = divmod(int(number), 10_000)
+    return "-".join([str(year), *(f"{part:02}" for part in divmod(rest, 100) if part)])
+
+
 def read_amounts(cells: Sequence[str]) -> Amounts | None:
     """Return the numbers or dates of a column, None where it is of something else.
 
@@ -87,8 +97,8 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
     matches = {i: match for i in full if (match := _CELL.fullmatch(cells[i].strip()))}
     if not full or len(matches) < _MOST * len(full):
         return None
-    units = {_read_unit(match) for match in matches.values()}
-    if len(units - {""}) > 1:
+    units = {_read_unit(match).casefold(): _read_unit(match) for match in matches.values()}
+    if len(units.keys() - {""}) > 1:
         return None
     digits = [match["digits"].strip() for match in matches.values()]
     is_decimal = {mark: _is_decimal(digits, mark) for mark in ",."}
@@ -96,11 +106,11 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
         values[i] = _read_number(match["digits"].strip(), is_decimal)
         if match["open"] or "-" in (signs := match["sign"] + match["sign2"]) or "−" in signs:
             values[i] = -values[i]
-    return Amounts(values, units.pop() if len(units) == 1 else "")
+    return Amounts(values, next(iter(units.values())) if len(units) == 1 else "")
 
 
 def _read_unit(match: re.Match[str]) -> str:
-    return (match["before"] or match["unit"] or "").strip().casefold()
+    return (match["before"] or match["unit"] or "").strip()
 
 
 def _is_decimal(digits: Sequence[str], mark: str) -> bool:
