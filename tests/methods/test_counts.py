@@ -246,6 +246,21 @@ def test_values_that_look_like_columns_are_values(tmp_path):
         assert "1 of 3 rows have no number there" in found.note
 
 
+def test_a_section_that_is_named_counts_alone(tmp_path):
+    """Also a row that another section has, too; what is counted may be named in one of them."""
+    head = "| Name | Cars |\n|---|---|\n"
+    text = (
+        f"# Ships\n\n## Ferries of Bergen\n\n{head}| Sol | 5 |\n| Lys | 6 |\n\n"
+        f"## Fleet of Oslo\n\n{head}| Sol | 5 |\n| Nord | 7 |\n| Vest | 8 |\n"
+    )
+    (tmp_path / "ships.md").write_text(text, encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(tmp_path / "ships.md")
+        assert counted(index, "How many ferries of Bergen are there?").text == "2"
+        assert counted(index, "How many cars are there in the Oslo fleet?").text == "20"
+        assert counted(index, "How many ferries are there?").text == "4"
+
+
 def test_all_files_of_the_same_columns_are_read(tmp_path):
     """Also those of which none is among the chunks that are looked at."""
     files = tmp_path / "files"

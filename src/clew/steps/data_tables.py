@@ -44,6 +44,7 @@ class DataTable:
     caption: str  # titles, sections and names of files above it
     rows: tuple[DataRow, ...]
     files: tuple[str, ...]  # that have it
+    parts: tuple[DataTable, ...] = ()  # the tables that it was made of, where these are several
 
     def column(self, i: int) -> list[str]:
         """Return the cells of a column."""
@@ -73,7 +74,7 @@ def gather_tables(snapshot: Snapshot, question: str) -> list[DataTable]:
         else:
             for table in _read_tables(document):
                 _add(parts, table)
-    return [_join(tables) for tables in parts.values()]
+    return [join_tables(tables) for tables in parts.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _add(parts: dict[tuple[str, ...], list[DataTable]], table: DataTable | None)
         parts.setdefault(tuple(name.casefold() for name in table.columns), []).append(table)
 
 
-def _join(tables: Sequence[DataTable]) -> DataTable:
+def join_tables(tables: Sequence[DataTable]) -> DataTable:
     """Return tables of the same columns as one: of equal rows, as many as one of them has."""
     rows: list[DataRow] = []
     seen: Counter[tuple[str, ...]] = Counter()
@@ -166,7 +167,8 @@ def _join(tables: Sequence[DataTable]) -> DataTable:
         seen |= own
     captions = dict.fromkeys(table.caption for table in tables)
     files = dict.fromkeys(name for table in tables for name in table.files)
-    return DataTable(tables[0].columns, " ".join(captions), tuple(rows), tuple(files))
+    parts = tuple(tables) if len(tables) > 1 else ()
+    return DataTable(tables[0].columns, " ".join(captions), tuple(rows), tuple(files), parts)
 
 
 def _plain(cell: str) -> str:

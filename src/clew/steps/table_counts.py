@@ -91,7 +91,7 @@ def read_table(question: CountQuestion, table: DataTable, near: Nearness) -> Tab
     if read is None:
         return None
     reading, conditions = read
-    places = np.flatnonzero(_join_conditions(conditions, len(table.rows)))
+    places = np.flatnonzero(_join_conditions(conditions, len(reading.table.rows)))
     if not len(places):
         return None
     chosen = _Chosen(

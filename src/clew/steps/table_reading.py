@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.data_tables import DataTable, split_name
+from clew.steps.data_tables import DataTable, join_tables, split_name
 from clew.text.amounts import Amounts, format_date, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import (
@@ -127,7 +127,9 @@ def read_question(
             return None
         conditions.append(bound)
     conditions += _find_words(reading)
-    _explain_caption(reading)
+    named = _choose_parts(reading, _explain_caption(reading))
+    if named:
+        return read_question(question, join_tables(named), near)
     _explain_synonyms(reading, near)
     left = [t for i, t in enumerate(tokens) if i not in reading.explained]
     is_clear = not _compares(reading) and all(
@@ -164,12 +166,17 @@ def _knows_noun(reading: TableReading) -> bool:
         return False
     if question.operation not in {"count", "list"} or question.noun < 0:
         return True
-    behind = (i for i, t in enumerate(question.tokens) if t.start >= question.noun)
-    first = next((i for i in behind if question.tokens[i].key not in STOP_WORDS), None)
+    first = _find_word(question, question.noun)
     if first is None or reading.explained.get(first):
         return True
     base = question.tokens[first].base
     return base in ROWS and (base != "person" or is_of_people)
+
+
+def _find_word(question: CountQuestion, place: int) -> int | None:
+    """Return the first token from a place of a question on that says something, if any."""
+    behind = (i for i, t in enumerate(question.tokens) if 0 <= place <= t.start)
+    return next((i for i in behind if question.tokens[i].key not in STOP_WORDS), None)
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -434,11 +441,27 @@ def _cut_dates(values: NDArray[np.float64], bound: float) -> tuple[NDArray[np.fl
 # -- other words ----------------------------------------------------------------------------------
 
 
-def _explain_caption(reading: TableReading) -> None:
-    words = _caption_words(reading.table)
-    for i, token in enumerate(reading.question.tokens):
-        if i not in reading.explained and token.base in words:
-            reading.explain(i, i + 1, CAPTION)
+def _explain_caption(reading: TableReading) -> list[int]:
+    """Explain words of the caption, and return which tokens these are."""
+    words, tokens = _caption_words(reading.table), reading.question.tokens
+    found = [i for i, t in enumerate(tokens) if i not in reading.explained and t.base in words]
+    for i in found:
+        reading.explain(i, i + 1, CAPTION)
+    return found
+
+
+def _choose_parts(reading: TableReading, found: Sequence[int]) -> list[DataTable]:
+    """Return the parts of a table that most tokens of its caption are about, none if all are.
+
+    What is counted may have another name in each: "How many ships are in the Oslo fleet?"
+    """
+    question, parts = reading.question, reading.table.parts
+    noun = _find_word(question, question.noun)
+    asked = {question.tokens[i].base for i in found if i != noun} - FILLERS
+    counts = [len(asked & _caption_words(part)) for part in parts]
+    if not counts or min(counts) == max(counts):
+        return []
+    return [part for part, n in zip(parts, counts, strict=True) if n == max(counts)]
 
 
 def _explain_synonyms(reading: TableReading, near: Nearness) -> None:
@@ -449,8 +472,7 @@ def _explain_synonyms(reading: TableReading, near: Nearness) -> None:
     tokens, question = reading.question.tokens, reading.question
     left: list[int] = []
     for place in (question.noun, question.measure, *question.groups):
-        behind = (i for i, t in enumerate(tokens) if 0 <= place <= t.start)
-        first = next((i for i in behind if tokens[i].key not in STOP_WORDS), None)
+        first = _find_word(question, place)
         if first is not None and first not in reading.explained:
             is_word = tokens[first].text.isalpha() and tokens[first].text.islower()
             left += [first] * (is_word and tokens[first].base not in ROWS)
