@@ -222,7 +222,8 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
     text = (
         "# Piers\n\n| Pier | Open | Boats |\n|---|---|---|\n| A | yes | 1 |\n| B | no | 20 |\n"
         "| C | yes | n/a |\n| Total | | 21 |\n| Total boats | | 21 |\n"
-        "\n# Films\n\n| Film | Director |\n|---|---|\n| Total Recall | Verhoeven |\n| M | Lang |\n"
+        "\n# Films\n\n| Film | Director | Producer |\n|---|---|---|\n"
+        "| Total Recall | Verhoeven | |\n| M | Lang | n/a |\n"
     )
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add([Document(id="piers", text=text)])
@@ -232,6 +233,8 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         assert found.text == "21"
         assert counted(index, "How many films are there?").text == "2"
         assert "1 of 3 rows have no number there" in found.note
+        assert counted(index, "How many directors are there?").text == "2"
+        assert counted(index, "How many producers are there?") is None
 
 
 def test_values_that_look_like_columns_are_values(tmp_path):
