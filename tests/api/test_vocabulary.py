@@ -153,6 +153,8 @@ def test_extracted_types_come_before_texts(index, tmp_path):
 
 def test_an_export_has_the_types_that_are_asked_for(index, tmp_path):
     everything = index.export(tmp_path / "all.json")
+    with pytest.raises(InputError, match="leave the query out"):
+        index.export(tmp_path / "some.json", query="Bo", types=["place"])
     places = index.export(tmp_path / "some.json", types=["place", "person"])
     assert 0 < places.n_nodes < everything.n_nodes
     assert '"type": "place"' in (tmp_path / "some.json").read_text(encoding="utf-8")

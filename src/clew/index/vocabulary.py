@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 from clew.errors import InputError
@@ -30,7 +31,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         wanted = ", ".join(_COLUMNS)
         raise InputError(f"{path} is no vocabulary: its first line names the columns {wanted}")
     entries: dict[str, VocabularyEntry] = {}
-    for row in rows:
+    for row in _read_rows(path, rows):
         line = f"{path}, line {rows.line_num}"
         name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
         key = name_key(name)
@@ -50,3 +51,10 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
             raise InputError(f"{line}: {twice!r:.200} stands in an earlier line, too: name it once")
         entries |= said
     return entries
+
+
+def _read_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: {error}") from error
