@@ -27,7 +27,11 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path} cannot be read: {why}") from error
     rows = csv.DictReader(text.splitlines())
-    if "name" not in (rows.fieldnames or ()) or set(rows.fieldnames or ()) - set(_COLUMNS):
+    try:
+        columns = set(rows.fieldnames or ())
+    except csv.Error:
+        columns = set()
+    if "name" not in columns or columns - set(_COLUMNS):
         wanted = ", ".join(_COLUMNS)
         raise InputError(f"{path} is no vocabulary: its first line names the columns {wanted}")
     entries: dict[str, VocabularyEntry] = {}
@@ -57,4 +61,4 @@ def _read_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, str]
     try:
         yield from rows
     except csv.Error as error:
-        raise InputError(f"{path}, line {rows.line_num}: {error}") from error
+        raise InputError(f"{path}, line {rows.line_num + 1}: {error}") from error
