@@ -127,6 +127,8 @@ def test_a_list_is_taken_and_replaces_the_one_before(index, tmp_path):
         ("name,apart\nFram,perhaps\n", "line 2"),
         ("name,aliases\nFram,\nMaud,Fram\n", "line 3: 'fram' stands in an earlier line"),
         (None, "cannot be read"),
+        pytest.param("x" * 200_000, "is no vocabulary", id="header"),
+        pytest.param(f"name\n{'x' * 200_000}\n", "line 2: field larger", id="long"),
     ],
 )
 def test_a_list_that_is_none(index, tmp_path, text, why):
@@ -153,6 +155,8 @@ def test_extracted_types_come_before_texts(index, tmp_path):
 
 def test_an_export_has_the_types_that_are_asked_for(index, tmp_path):
     everything = index.export(tmp_path / "all.json")
+    with pytest.raises(InputError, match="leave the query out"):
+        index.export(tmp_path / "some.json", query="Bo", types=["place"])
     places = index.export(tmp_path / "some.json", types=["place", "person"])
     assert 0 < places.n_nodes < everything.n_nodes
     assert '"type": "place"' in (tmp_path / "some.json").read_text(encoding="utf-8")

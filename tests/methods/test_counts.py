@@ -160,6 +160,8 @@ def test_items_that_no_context_holds_are_counted(index):
         "How many ferries were painted before 1990?",
         "What is the average draught of the ferries?",
         "Who is the oldest?",
+        "How many ferries have more cars than Solvær?",
+        "How many more ferries are in Oslo than in Bergen?",
     ],
 )
 def test_what_a_table_does_not_say_is_not_counted(index, question):
@@ -219,7 +221,9 @@ def test_shards_count_what_they_gather_whole(folder, tmp_path):
 def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
     text = (
         "# Piers\n\n| Pier | Open | Boats |\n|---|---|---|\n| A | yes | 1 |\n| B | no | 20 |\n"
-        "| C | yes | n/a |\n| Total | | 21 |\n"
+        "| C | yes | n/a |\n| Total | | 21 |\n| Total boats | | 21 |\n"
+        "\n# Films\n\n| Film | Director | Producer |\n|---|---|---|\n"
+        "| Total Recall | Verhoeven | |\n| M | Lang | n/a |\n"
     )
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add([Document(id="piers", text=text)])
@@ -227,7 +231,51 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         assert counted(index, "How many piers are not open?").text == "1"
         found = counted(index, "How many boats are there?")
         assert found.text == "21"
+        assert counted(index, "How many films are there?").text == "2"
         assert "1 of 3 rows have no number there" in found.note
+        assert counted(index, "How many directors are there?").text == "2"
+        assert counted(index, "How many producers are there?") is None
+
+
+def test_values_that_look_like_columns_are_values(tmp_path):
+    place = tmp_path / "stock.csv"
+    place.write_text(
+        'Item,Note,Price\nRope,"x; Price: 900",5\nOil,a; Price: 70,\nSail,,9\n', encoding="utf-8"
+    )
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(place)
+        found = counted(index, "What is the total price of all items?")
+        assert found.text == "14"
+        assert "1 of 3 rows have no number there" in found.note
+
+
+def test_a_section_that_is_named_counts_alone(tmp_path):
+    """Also a row that another section has, too; what is counted may be named in one of them."""
+    head = "| Name | Cars |\n|---|---|\n"
+    text = (
+        f"# Ships\n\n## Ferries of Bergen\n\n{head}| Sol | 5 |\n| Lys | 6 |\n\n"
+        f"## Fleet of Oslo\n\n{head}| Sol | 5 |\n| Nord | 7 |\n| Vest | 8 |\n"
+    )
+    (tmp_path / "ships.md").write_text(text, encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(tmp_path / "ships.md")
+        assert counted(index, "How many ferries of Bergen are there?").text == "2"
+        assert counted(index, "How many cars are there in the Oslo fleet?").text == "20"
+        assert counted(index, "How many ferries are there?").text == "4"
+
+
+def test_all_files_of_the_same_columns_are_read(tmp_path):
+    """Also those of which none is among the chunks that are looked at."""
+    files = tmp_path / "files"
+    files.mkdir()
+    for n in range(15):
+        rows = "".join(f"K{n}x{i},{i}\n" for i in range(20))
+        (files / f"f{n}.csv").write_text(f"Crate,Weight\n{rows}", encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(files)
+        found = counted(index, "What is the total weight of the crates?")
+        assert found.text == f"{15 * 190:,}"
+        assert "300 rows in 15 files" in found.note
 
 
 WORDS = (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from clew import index
-from clew.errors import IndexLocked
+from clew.errors import IndexLocked, InputError
 from clew.generation import compact, open_former, open_snapshot, wasted_share
 from clew.index import building, choose
 from clew.layers.extractions import ChunkExtraction, build_graph_batch
@@ -359,6 +359,10 @@ class StoreContract:
                 assert view.remembered == 0
                 assert [i for i, _ in view.documents_at(generation)] == sorted(wanted)
                 assert [*view.list_times()] == [*range(1, len(ids))]
+        store.rename({b.id: replace(b, id="zzz")})  # which came back under its former id
+        with closing(store.view()) as view:
+            assert [i for i, _ in view.documents_at(5)] == [a.id, b.id, "zz"]
+        store.rename({"zzz": b})
         with closing(open_former(store, 2)) as snapshot:
             assert snapshot.generation == 2
             assert snapshot.documents([0, 1]) == [a, b]
@@ -366,6 +370,16 @@ class StoreContract:
         with closing(store.view()) as view:
             assert view.remembered == 4  # which replaced the text that is erased now
             assert [i for i, _ in view.documents_at(6)] == [a.id, "zz"]
+
+    def test_a_clock_that_is_none_is_said(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+        with pytest.raises(InputError, match="SOURCE_DATE_EPOCH is 'today'"):
+            self._commit(store, *small_documents()[:1])
+        with closing(store.view()) as view:
+            assert view.documents_at(0) == []
+            assert view.generation == 0
 
     @staticmethod
     def _extract(store: Store, relation: str) -> None:

@@ -78,6 +78,7 @@ def test_bounds(words, bounds):
         (["12,5", "3,25"], [12.5, 3.25], ""),
         (["1.234,50", "7,00"], [1234.5, 7], ""),
         (["(40)", "-3", "5"], [-40, -3, 5], ""),
+        (["1 200 km", "12,00,000 km"], [1200, 1_200_000], "km"),
         (["7.5%", ""], [7.5, None], "%"),
         (["24.10", "26.04 LTS"], [24.1, 26.04], ""),
     ],
@@ -88,7 +89,20 @@ def test_numbers_of_cells(cells, values, unit):
     assert (read.unit, read.are_dates) == (unit, False)
 
 
-@pytest.mark.parametrize("cells", [["20 kg", "500 g"], ["SH-1", "SH-2"], ["a", "b"], ["", "n/a"]])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["20 kg", "500 g"],
+        ["SH-1", "SH-2"],
+        ["a", "b"],
+        ["", "n/a"],
+        ["12, 15", "3, 4"],
+        ["12.05.2024", "01.02.2021"],
+        ["5'11", "6'02"],
+        ["1.2.3", "1.2.10"],
+        ["555 123 4567", "555 123 9999"],
+    ],
+)
 def test_other_cells_have_none(cells):
     assert read_amounts(cells) is None
 

@@ -78,6 +78,9 @@ def test_there_and_back_mirror_each_other(index):
     assert listed(index.changes(1)) == {}
     with pytest.raises(InputError, match="is later than 1: turn them round"):
         index.changes(generation, 1)
+    for since, until in (("9" * 200, None), (1, "9" * 5000)):
+        with pytest.raises(InputError, match="generation"):
+            index.changes(since, until)
 
 
 def test_renamed_documents_are_no_news(index, tmp_path):
@@ -91,6 +94,8 @@ def test_renamed_documents_are_no_news(index, tmp_path):
     [change] = index.changes().documents
     assert (change.change, change.former_id, change.id) == ("renamed", "docs/a.md", "docs/b.md")
     assert index.changes().entities == ()
+    assert listed(index.changes(where="id = 'docs/b.md'")) == {"docs/b.md": "renamed"}
+    assert listed(index.changes(where="id = 'norge'")) == {}
 
 
 def test_dates_of_writes_and_of_documents(index):

@@ -342,6 +342,8 @@ class Index(Adding, Upkeep, Askable):
         from clew.views import export
 
         target = export.target(path, whole=query is None, raw=raw)
+        if query is not None and types:
+            raise InputError("types are of the whole graph: leave the query out")
         if query is None:
             snapshot = self.snapshot(where)
             export.check_triples(snapshot, target, whole=True)

@@ -60,12 +60,18 @@ def find_changes(
         ids = [view.documents_at(number) for number in (first, last)]
     names = {row: name for name, row in ids[0]}
     both = {row for _, row in ids[1]} & names.keys()
-    renamed = {name: names[row] for name, row in ids[1] if row in both and names[row] != name}
+    kept = set(_select_known(sides[1].snapshot, where))
+    renamed = {
+        name: names[row]
+        for place, (name, row) in enumerate(ids[1])
+        if row in both and names[row] != name and place in kept
+    }
     looked = [{i for i, (_, row) in enumerate(some) if row not in both} for some in ids]
     return _compare(sides, looked, [where, where], renamed, most)
 
 
 _MOST_EDITS = 20  # generations that are looked at for the last write
+_LONGEST = 100  # digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,7 @@ class _State:
 def _is_place(since: Path | str) -> bool:
     """Say whether the former state is another index; raise InputError where it is nothing."""
     text = str(since)
-    if text.isdecimal() or parse_period(text) is not None:
+    if _is_generation(text) or parse_period(text) is not None:
         return False
     if not opening.exists(Path(since)):
         raise InputError(
@@ -91,13 +97,17 @@ def _is_place(since: Path | str) -> bool:
     return True
 
 
+def _is_generation(text: str) -> bool:
+    return text.isdecimal() and len(text) < _LONGEST
+
+
 def _find_generation(view: View, named: int | str | Path, *, is_end: bool) -> int:
     """Return the generation of a number, or the last one that was written before a date.
 
     Of the end of a comparison the date itself counts, too.
     """
     text = str(named)
-    if text.isdecimal():
+    if _is_generation(text):
         return int(text)
     period = parse_period(text)
     if period is None:
@@ -186,12 +196,7 @@ def _compare(
 def _restrict(side: _State, looked: set[int], where: Filter | None) -> ComparedState:
     """Return one side of a comparison: of `looked` those documents that fulfil a filter."""
     snapshot: Snapshot | None = side.snapshot
-    rows = list(range(len(side.snapshot.document_layer)))
-    if where is not None:
-        try:
-            rows = _select_rows(side.snapshot, where)
-        except InputError:  # a field that no document has; the other side may have it
-            rows = []
+    rows = _select_known(side.snapshot, where)
     if not rows:
         snapshot = None
     elif len(rows) < len(side.snapshot.document_layer) and side.snapshot.among is not None:
@@ -214,3 +219,11 @@ def _select_rows(snapshot: Snapshot, where: Filter | None) -> list[int]:
         return list(range(len(snapshot.document_layer)))
     rows: list[int] = match.find_rows(snapshot, where).tolist()
     return rows
+
+
+def _select_known(snapshot: Snapshot, where: Filter | None) -> list[int]:
+    """Return the rows that fulfil a filter, none where no document has its fields."""
+    try:
+        return _select_rows(snapshot, where)
+    except InputError:  # the other side of a comparison may have them
+        return []

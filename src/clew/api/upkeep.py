@@ -82,6 +82,7 @@ class Upkeep(OpenIndex):
         """
         store, layer = self._open_store(), self.snapshot().layer("entity")
         key, row = self._find_entity(name)
+        store.lock()  # so that nobody says more of it meanwhile, which would be lost
         entries = store.vocabulary()
         entry = replace(entries.get(key, VocabularyEntry()), listed=False)
         changed: dict[str, VocabularyEntry] = {}
@@ -126,6 +127,7 @@ class Upkeep(OpenIndex):
         from clew.index.vocabulary import read_vocabulary
 
         store, listed = self._open_store(), read_vocabulary(Path(path))
+        store.lock()
         before = store.vocabulary()
         changed = {key: VocabularyEntry() for key, entry in before.items() if entry.listed}
         changed |= {

@@ -282,12 +282,16 @@ def _build_counted(
     lines = [f"{counted.text} ({counted.note})"]
     citations: list[Citation] = []
     spans: list[AnswerSpan] = []
+    end = len(lines[0])
+    of_document: dict[str, list[Passage]] = {}
+    for each in context.passages:
+        of_document.setdefault(each.document_id, []).append(each)
     for item in counted.items:
-        passage = _find_around(context, item)
+        passage = _find_around(of_document.get(item.document_id, ()), item)
         if passage is None:
             continue
         lines.append(item.label)
-        end = sum(map(len, lines)) + len(lines) - 1
+        end += 1 + len(item.label)
         cited = _build_citation(passage, item.start, item.end, evidence, (end,))
         citations.append(cited)
         span = AnswerSpan(
@@ -319,16 +323,9 @@ def _build_counted(
     )
 
 
-def _find_around(context: Context, item: CountedItem) -> Passage | None:
-    """Return the passage that has an item, None where the context had no room for it."""
-    return next(
-        (
-            p
-            for p in context.passages
-            if p.document_id == item.document_id and p.start <= item.start and item.end <= p.end
-        ),
-        None,
-    )
+def _find_around(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
+    """Return the passage of an item's document that has it, None where there was no room for it."""
+    return next((p for p in passages if p.start <= item.start and item.end <= p.end), None)
 
 
 def _build_generated(

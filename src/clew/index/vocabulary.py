@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 from clew.errors import InputError
@@ -26,11 +27,15 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path} cannot be read: {why}") from error
     rows = csv.DictReader(text.splitlines())
-    if "name" not in (rows.fieldnames or ()) or set(rows.fieldnames or ()) - set(_COLUMNS):
+    try:
+        columns = set(rows.fieldnames or ())
+    except csv.Error:
+        columns = set()
+    if "name" not in columns or columns - set(_COLUMNS):
         wanted = ", ".join(_COLUMNS)
         raise InputError(f"{path} is no vocabulary: its first line names the columns {wanted}")
     entries: dict[str, VocabularyEntry] = {}
-    for row in rows:
+    for row in _read_rows(path, rows):
         line = f"{path}, line {rows.line_num}"
         name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
         key = name_key(name)
@@ -50,3 +55,10 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
             raise InputError(f"{line}: {twice!r:.200} stands in an earlier line, too: name it once")
         entries |= said
     return entries
+
+
+def _read_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+    try:
+        yield from rows
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num + 1}: {error}") from error

@@ -77,15 +77,16 @@ def count_all(query: str, snapshot: Snapshot, models: Models) -> CountResult | N
     best = max(results, key=lambda each: each.score, default=None)
     texts = () if best is not None and best.is_sure else read_texts(question, snapshot)
     if best is not None and len(best.rows) >= len(texts):
-        return _of_table(snapshot, best)
+        return _of_table(best)
     return _of_texts(snapshot, texts, question) if texts else None
 
 
-def _of_table(snapshot: Snapshot, result: TableResult) -> CountResult:
-    ids = snapshot.layer("document").ids([row.document for row in result.rows])
+def _of_table(result: TableResult) -> CountResult:
     items = tuple(
-        CountedItem(label=collapse(label), document_id=id_, start=row.start, end=row.end)
-        for label, id_, row in zip(result.labels, ids, result.rows, strict=True)
+        CountedItem(
+            label=collapse(label), document_id=row.document_id, start=row.start, end=row.end
+        )
+        for label, row in zip(result.labels, result.rows, strict=True)
     )
     files = result.table.files
     where = files[0] if len(files) == 1 else format_count(len(files), "file")

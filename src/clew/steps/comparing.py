@@ -13,9 +13,9 @@ _AROUND = "\"'“”‘’«»()[],.;:?!"  # a word
 
 
 def find_compared(snapshot: Snapshot, query: str) -> list[int]:
-    """Return the documents that a question asks to compare, as it names them.
+    """Return the rows of the documents that a question asks to compare, in its order.
 
-    None where it asks for something else, or names less than two.
+    There are none where it asks for something else, or names fewer than two.
     """
     if not asks_to_compare(query) or not len(snapshot.layer("chunk")):
         return []

@@ -7,18 +7,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from clew.derived import Derived
 from clew.steps.rankings import lexical_ranking
-from clew.steps.scores import term_rows
+from clew.text.amounts import is_empty
 from clew.text.counting import read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
 from clew.text.tables import find_tables, read_table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.snapshot import Snapshot
     from clew.types import Document
@@ -30,10 +28,10 @@ _SUMMED = frozenset(
 
 
 class DataRow(NamedTuple):
-    """A row: its cells, and where it stands. A document's row counts in the snapshot."""
+    """A row: its cells, and where it stands."""
 
     cells: tuple[str, ...]
-    document: int
+    document_id: str
     start: int
     end: int
 
@@ -46,6 +44,7 @@ class DataTable:
     caption: str  # titles, sections and names of files above it
     rows: tuple[DataRow, ...]
     files: tuple[str, ...]  # that have it
+    parts: tuple[DataTable, ...] = ()  # the tables that it was made of, where these are several
 
     def column(self, i: int) -> list[str]:
         """Return the cells of a column."""
@@ -60,40 +59,52 @@ def gather_tables(snapshot: Snapshot, question: str) -> list[DataTable]:
     """
     best = lexical_ranking(snapshot, _add_forms(question), _CHUNKS).best(_CHUNKS, positive=True)
     owners = snapshot.layer("chunk").columns["document"][best]
-    named = [
-        row for token in read_tokens(question) for row in snapshot.get(_FILES).get(token.base, ())
-    ]
+    files = snapshot.get(_FILES)
+    bases = dict.fromkeys(token.base for token in read_tokens(question))
+    named = [files.rows[place][0] for base in bases for place in files.named.get(base, ())]
     rows = list(dict.fromkeys([*named, *owners.tolist()]))
     parts: dict[tuple[str, ...], list[DataTable]] = {}
-    files: set[str] = set()
-    for row, document in zip(rows, snapshot.documents(rows), strict=True):
+    done: set[str] = set()
+    for document in snapshot.documents(rows):
         if is_record(document):
-            place = document.source.rpartition(":")[0]
-            if place not in files:
-                files.add(place)
-                _add(parts, _read_records(snapshot, place, document))
+            for place in files.alike[document.source.rpartition(":")[0]]:
+                if place not in done:
+                    done.add(place)
+                    _add(parts, _read_records(snapshot, place, files.rows[place]))
         else:
-            for table in _read_tables(row, document):
+            for table in _read_tables(document):
                 _add(parts, table)
-    return [_join(tables) for tables in parts.values()]
+    return [join_tables(tables) for tables in parts.values()]
 
 
-def _name_files(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return one document of each file of records by the words of the file's name."""
-    layer = snapshot.layer("document")
-    files: dict[str, int] = {}
-    for row, id_ in enumerate(layer.ids(range(len(layer)))):
-        name, _, line = id_.rpartition(":")
-        if line.isdigit():
-            files.setdefault(name, row)
-    named: dict[str, list[int]] = {}
-    for name, row in files.items():
-        for token in read_tokens(split_name(_file_name(name))):
-            named.setdefault(token.base, []).append(row)
-    return named
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files of records, by their places."""
+
+    rows: Mapping[str, list[int]]  # of their documents
+    named: Mapping[str, list[str]]  # by the words of their names
+    alike: Mapping[str, list[str]]  # those with the same columns
 
 
-_FILES = Derived("files of records by the words of their names", _name_files)
+def _find_files(snapshot: Snapshot) -> _Files:
+    rows: dict[str, list[int]] = {}
+    columns: dict[str, set[str]] = {}
+    for row, header in enumerate(snapshot.document_layer.headers()):
+        place, _, line = header.source.rpartition(":")
+        if line.isdecimal() and header.metadata:
+            rows.setdefault(place, []).append(row)
+            columns.setdefault(place, set()).update(header.metadata)
+    named: dict[str, list[str]] = {}
+    with_columns: dict[frozenset[str], list[str]] = {}
+    for place, own in columns.items():
+        with_columns.setdefault(frozenset(own), []).append(place)
+        for base in dict.fromkeys(t.base for t in read_tokens(split_name(_file_name(place)))):
+            named.setdefault(base, []).append(place)
+    alike = {place: places for places in with_columns.values() for place in places}
+    return _Files(rows, named, alike)
+
+
+_FILES = Derived("files of records", _find_files)
 
 
 def split_name(name: str) -> str:
@@ -109,7 +120,7 @@ def is_record(document: Document) -> bool:
     first = next(iter(document.metadata), None)
     return (
         first is not None
-        and document.source.rpartition(":")[2].isdigit()
+        and document.source.rpartition(":")[2].isdecimal()
         and (": " in document.text and "\n" not in document.text and bool(_record_names(document)))
     )
 
@@ -142,7 +153,7 @@ def _add(parts: dict[tuple[str, ...], list[DataTable]], table: DataTable | None)
         parts.setdefault(tuple(name.casefold() for name in table.columns), []).append(table)
 
 
-def _join(tables: Sequence[DataTable]) -> DataTable:
+def join_tables(tables: Sequence[DataTable]) -> DataTable:
     """Return tables of the same columns as one: of equal rows, as many as one of them has."""
     rows: list[DataRow] = []
     seen: Counter[tuple[str, ...]] = Counter()
@@ -156,7 +167,8 @@ def _join(tables: Sequence[DataTable]) -> DataTable:
         seen |= own
     captions = dict.fromkeys(table.caption for table in tables)
     files = dict.fromkeys(name for table in tables for name in table.files)
-    return DataTable(tables[0].columns, " ".join(captions), tuple(rows), tuple(files))
+    parts = tuple(tables) if len(tables) > 1 else ()
+    return DataTable(tables[0].columns, " ".join(captions), tuple(rows), tuple(files), parts)
 
 
 def _plain(cell: str) -> str:
@@ -167,7 +179,7 @@ def _plain(cell: str) -> str:
 _THOUSANDS = re.compile(r"(?<=\d)[,\s](?=\d{3}(?!\d))")
 
 
-def _read_tables(row: int, document: Document) -> Iterator[DataTable]:
+def _read_tables(document: Document) -> Iterator[DataTable]:
     """Yield the tables of a text whose columns have names."""
     for table in find_tables(document.text):
         columns, rows = read_table_rows(document.text, table)
@@ -176,7 +188,9 @@ def _read_tables(row: int, document: Document) -> Iterator[DataTable]:
         places = table.rows[table.n_head :]
         width = len(columns)
         read = (
-            DataRow((*cells, *[""] * (width - len(cells))), row, *_trim(document.text, *place))
+            DataRow(
+                (*cells, *[""] * (width - len(cells))), document.id, *_trim(document.text, *place)
+            )
             for cells, place in zip(rows, places, strict=True)
         )
         caption = " ".join([document.title, document.section_at(table.start), document.id])
@@ -190,45 +204,61 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_sum(cells: Sequence[str]) -> bool:
-    first = next(filter(None, cells), "")
-    return first.casefold().partition(" ")[0] in _SUMMED and not first.casefold().startswith("all ")
+    """Say whether a row sums others up: "Total", or "Total cars" with numbers alone behind it."""
+    first, *others = [cell.casefold() for cell in cells if not is_empty(cell)] or [""]
+    word, _, more = first.partition(" ")
+    if word not in _SUMMED or (more and word == "all"):
+        return False
+    return not more or all(any(map(str.isdigit, cell)) for cell in others)
 
 
-def _read_records(snapshot: Snapshot, place: str, one: Document) -> DataTable | None:
-    """Return the rows of a file of which one row is given, by the postings of its columns."""
-    names = _record_names(one)
-    terms = np.array([r for r in term_rows(snapshot, " ".join(names)) if r >= 0], dtype=np.intp)
-    posted = snapshot.linked("term", "chunk").entries_of(terms).indices
-    owners = snapshot.layer("chunk").columns["document"][posted]
-    counts = np.bincount(owners, minlength=len(snapshot.layer("document")))
-    candidates = np.flatnonzero(2 * counts >= len(terms)).tolist() if len(terms) else []
-    kept: list[tuple[int, int, Document]] = []
-    columns = dict.fromkeys(names)
-    for row, document in zip(candidates, snapshot.documents(candidates), strict=True):
-        above, _, line = document.source.rpartition(":")
-        if above == place and line.isdigit():
-            kept.append((int(line), row, document))
-            columns |= dict.fromkeys(collapse(name) for name in document.metadata)
-    kept.sort(key=lambda each: each[:2])
+def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> DataTable | None:
+    """Return the rows of a file, in its order. None where none of its documents is a record."""
+    documents = snapshot.documents(rows)
+    names = next(filter(None, map(_record_names, documents)), None)
+    if names is None:
+        return None
+    columns = dict.fromkeys(names, "")
+    for name in dict.fromkeys(name for each in documents for name in each.metadata):
+        columns[collapse(name)] = name
     pattern = re.compile(
         rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): "
     )
-    rows = (
-        DataRow(tuple(_split_record(document.text, pattern, columns)), row, 0, len(document.text))
-        for _, row, document in kept
+    read = (
+        DataRow(tuple(_split_record(each, pattern, columns)), each.id, 0, len(each.text))
+        for each in sorted(documents, key=lambda each: int(each.source.rpartition(":")[2]))
     )
     file = _file_name(place)
-    return DataTable(tuple(columns), file, tuple(r for r in rows if not _is_sum(r.cells)), (file,))
+    return DataTable(tuple(columns), file, tuple(r for r in read if not _is_sum(r.cells)), (file,))
 
 
 def _file_name(place: str) -> str:
     return re.split(r"[/\\]", place)[-1]
 
 
-def _split_record(text: str, pattern: re.Pattern[str], columns: Iterable[str]) -> list[str]:
-    matches = list(pattern.finditer(text))
-    ends = [m.start() for m in matches[1:]] + [len(text)]
-    values = {
-        m[1]: text[m.end() : end] for m, end in zip(reversed(matches), reversed(ends), strict=True)
-    }
+def _split_record(
+    document: Document, pattern: re.Pattern[str], columns: Mapping[str, str]
+) -> list[str]:
+    """Return a record's values by columns, of which it is given what the metadata call them.
+
+    Where a name is there twice, a value has words like one: then it is the one with the value that
+    the metadata have, and none of a column that is empty.
+    """
+    text, metadata = document.text, document.metadata
+    found: dict[str, re.Match[str]] = {}
+    for match in pattern.finditer(text):
+        value = metadata.get(columns[match[1]], _TITLED)
+        if value in {None, ""}:
+            continue
+        first = found.setdefault(match[1], match)
+        if first is not match and value is not _TITLED:
+            said = collapse(str(value))
+            if not text.startswith(said, first.end()) and text.startswith(said, match.end()):
+                found[match[1]] = match
+    matches = sorted(found.values(), key=re.Match.start)
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    values = {m[1]: text[m.end() : end] for m, end in zip(matches, ends, strict=True)}
     return [values.get(name, "") for name in columns]
+
+
+_TITLED = object()  # the value of a column of titles, which is not among the metadata

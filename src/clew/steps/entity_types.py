@@ -114,8 +114,8 @@ def _vote(snapshot: Snapshot, row: int, key: str) -> str:
     columns = snapshot.layer("entity").columns
     if not (columns["linkable"][row] or columns["extracted"][row]):
         return "date"  # only dates are mentioned and are no names
-    titled = neighbours(snapshot.linked("entity", "document"), row).tolist()
-    titles = [each.title for each in snapshot.documents(titled[:_READ])]
+    titled = neighbours(snapshot.linked("entity", "document"), row)[:_READ].tolist()
+    titles = [each.title for each in snapshot.documents(titled)]
     votes = [type_of_name(key), *map(type_in_title, titles), *_read_texts(snapshot, row, key)]
     type_ = decide_type(votes)
     return OTHER if type_ in {"person", "place"} and is_joined(key) else type_
@@ -137,7 +137,7 @@ def _read_texts(snapshot: Snapshot, row: int, key: str) -> list[str]:
     if snapshot.cutter is None:
         return []
     units = snapshot.layer("unit")
-    rows = neighbours(snapshot.linked("entity", "unit"), row).tolist()[:_READ]
+    rows = neighbours(snapshot.linked("entity", "unit"), row)[:_READ].tolist()
     chunks = units.columns["chunk"][rows].tolist()
     owners = snapshot.layer("chunk").columns["document"][chunks].tolist()
     starts = set(units.columns["start"][rows].tolist())

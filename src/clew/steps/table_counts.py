@@ -91,7 +91,7 @@ def read_table(question: CountQuestion, table: DataTable, near: Nearness) -> Tab
     if read is None:
         return None
     reading, conditions = read
-    places = np.flatnonzero(_join_conditions(conditions, len(table.rows)))
+    places = np.flatnonzero(_join_conditions(conditions, len(reading.table.rows)))
     if not len(places):
         return None
     chosen = _Chosen(
@@ -213,8 +213,11 @@ def _choose_measure(reading: TableReading) -> int | None:
 # -- answers --------------------------------------------------------------------------------------
 
 
-def _list_rows(chosen: _Chosen) -> TableResult:
-    """Return how many rows there are, or which; of a column that is named, its values once each."""
+def _list_rows(chosen: _Chosen) -> TableResult | None:
+    """Return how many rows there are, or which; of a column that is named, its values once each.
+
+    None where that column is empty in all of them.
+    """
     key, places = chosen.noun, chosen.places
     if key is None:
         key = _choose_key(chosen.reading)
@@ -223,6 +226,8 @@ def _list_rows(chosen: _Chosen) -> TableResult:
         for place in places.tolist():
             first.setdefault(fold(chosen.table.rows[place].cells[key]).strip(), place)
         places = np.array([p for value, p in first.items() if not is_empty(value)], dtype=np.intp)
+        if not len(places):
+            return None
     shown = [column for _, _, column in chosen.reading.mentions]
     if chosen.question.operation == "count":
         return _build(chosen, "count", str(len(places)), (), places, key, shown)

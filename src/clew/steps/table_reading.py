@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.data_tables import DataTable, split_name
-from clew.text.amounts import Amounts, read_amounts
+from clew.steps.data_tables import DataTable, join_tables, split_name
+from clew.text.amounts import Amounts, format_date, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import (
     FILLERS,
@@ -127,10 +127,12 @@ def read_question(
             return None
         conditions.append(bound)
     conditions += _find_words(reading)
-    _explain_caption(reading)
+    named = _choose_parts(reading, _explain_caption(reading))
+    if named:
+        return read_question(question, join_tables(named), near)
     _explain_synonyms(reading, near)
     left = [t for i, t in enumerate(tokens) if i not in reading.explained]
-    is_clear = all(
+    is_clear = not _compares(reading) and all(
         (t.key in STOP_WORDS or t.base in FILLERS) and t.key not in _NEGATING for t in left
     )
     if not is_clear or not any(reading.explained.values()) or not _knows_noun(reading):
@@ -147,6 +149,14 @@ def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
     return question if text == question.text else read_count_question(text) or question
 
 
+def _compares(reading: TableReading) -> bool:
+    """Say whether a question compares with something else than a number: "longer than the Fram"."""
+    places = (i for i, t in enumerate(reading.question.tokens) if t.key == "than")
+    return any(
+        i not in reading.explained and reading.explained.get(i - 1) != OPERATION for i in places
+    )
+
+
 def _knows_noun(reading: TableReading) -> bool:
     """Say whether what is counted is in the table: as a column, a value, a caption, or as rows."""
     question = reading.question
@@ -156,12 +166,17 @@ def _knows_noun(reading: TableReading) -> bool:
         return False
     if question.operation not in {"count", "list"} or question.noun < 0:
         return True
-    behind = (i for i, t in enumerate(question.tokens) if t.start >= question.noun)
-    first = next((i for i in behind if question.tokens[i].key not in STOP_WORDS), None)
+    first = _find_word(question, question.noun)
     if first is None or reading.explained.get(first):
         return True
     base = question.tokens[first].base
     return base in ROWS and (base != "person" or is_of_people)
+
+
+def _find_word(question: CountQuestion, place: int) -> int | None:
+    """Return the first token from a place of a question on that says something, if any."""
+    behind = (i for i, t in enumerate(question.tokens) if 0 <= place <= t.start)
+    return next((i for i in behind if question.tokens[i].key not in STOP_WORDS), None)
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -183,7 +198,7 @@ def column_unit(name: str) -> str:
     ('m', 'lbs', '')
     """
     match = _UNIT.search(split_name(name))
-    return fold(next(filter(None, match.groups()))).strip() if match else ""
+    return next(filter(None, match.groups())).strip() if match else ""
 
 
 def _plain_name(name: str) -> str:
@@ -376,7 +391,7 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
         return None
     unit = column_unit(reading.table.columns[column]) or amounts.unit
     for k in range(first, min(last + 2, len(tokens))):
-        if k < last or tokens[k].base == find_token_base(unit):
+        if k < last or tokens[k].base == find_token_base(fold(unit)):
             reading.explain(k, k + 1, CAPTION)
     holds = np.ones(len(reading.table.rows), dtype=bool)
     said = []
@@ -387,7 +402,8 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
         elif is_date:  # a number like a year
             bound = number // 10_000
         holds &= _COMPARE[sign](values, bound)
-        said.append(f"{sign} {bound:,.12g}" if not amounts.are_dates else f"{sign} {bound:.0f}")
+        shown = format_date(number) if amounts.are_dates else f"{bound:,.12g}"
+        said.append(f"{sign} {shown}")
     words = f"{reading.table.columns[column]} {' and '.join(said)}"
     return RowCondition(column, words, holds)
 
@@ -410,7 +426,7 @@ def _score_bound(
     scores = [3.0 - 0.5 * min(abs(gap), _FAR) for gap in gaps]
     name = reading.table.columns[column]
     behind = [t.base for t in reading.question.tokens[last : last + 2]]
-    unit = find_token_base(column_unit(name) or amounts.unit)
+    unit = find_token_base(fold(column_unit(name) or amounts.unit))
     scores += [2.5] * bool(unit and unit in {*behind, "".join(behind)})
     scores += [2.2] * bool(set(map(find_token_base, each.hints)) & set(column_words(name)))
     return max(scores, default=0.0) + 1.2 * (amounts.are_dates and is_date)
@@ -425,11 +441,27 @@ def _cut_dates(values: NDArray[np.float64], bound: float) -> tuple[NDArray[np.fl
 # -- other words ----------------------------------------------------------------------------------
 
 
-def _explain_caption(reading: TableReading) -> None:
-    words = _caption_words(reading.table)
-    for i, token in enumerate(reading.question.tokens):
-        if i not in reading.explained and token.base in words:
-            reading.explain(i, i + 1, CAPTION)
+def _explain_caption(reading: TableReading) -> list[int]:
+    """Explain words of the caption, and return which tokens these are."""
+    words, tokens = _caption_words(reading.table), reading.question.tokens
+    found = [i for i, t in enumerate(tokens) if i not in reading.explained and t.base in words]
+    for i in found:
+        reading.explain(i, i + 1, CAPTION)
+    return found
+
+
+def _choose_parts(reading: TableReading, found: Sequence[int]) -> list[DataTable]:
+    """Return the parts of a table that most tokens of its caption are about, none if all are.
+
+    What is counted may have another name in each: "How many ships are in the Oslo fleet?"
+    """
+    question, parts = reading.question, reading.table.parts
+    noun = _find_word(question, question.noun)
+    asked = {question.tokens[i].base for i in found if i != noun} - FILLERS
+    counts = [len(asked & _caption_words(part)) for part in parts]
+    if not counts or min(counts) == max(counts):
+        return []
+    return [part for part, n in zip(parts, counts, strict=True) if n == max(counts)]
 
 
 def _explain_synonyms(reading: TableReading, near: Nearness) -> None:
@@ -440,8 +472,7 @@ def _explain_synonyms(reading: TableReading, near: Nearness) -> None:
     tokens, question = reading.question.tokens, reading.question
     left: list[int] = []
     for place in (question.noun, question.measure, *question.groups):
-        behind = (i for i, t in enumerate(tokens) if 0 <= place <= t.start)
-        first = next((i for i in behind if tokens[i].key not in STOP_WORDS), None)
+        first = _find_word(question, place)
         if first is not None and first not in reading.explained:
             is_word = tokens[first].text.isalpha() and tokens[first].text.islower()
             left += [first] * (is_word and tokens[first].base not in ROWS)

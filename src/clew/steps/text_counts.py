@@ -292,6 +292,13 @@ def _find_classes(text: str, start: int, end: int) -> list[str]:
 def _merge(items: dict[str, TextItem]) -> list[TextItem]:
     """Return items once each: "Brekke" is "Rolf Brekke" where that is there, too."""
     words = {key: set(key.split()) for key in items}
-    return [
-        item for key, item in items.items() if not any(words[key] < words[other] for other in items)
-    ]
+    holders: dict[str, list[str]] = {}
+    for key, own in words.items():
+        for word in own:
+            holders.setdefault(word, []).append(key)
+
+    def has_longer(own: set[str]) -> bool:
+        rarest = min((holders[word] for word in own), key=len, default=list(items))
+        return any(own < words[other] for other in rarest)
+
+    return [item for key, item in items.items() if not has_longer(words[key])]

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zlib import crc32
 
-from clew.errors import DamagedIndex, NotAnIndex
+from clew.errors import DamagedIndex, InputError, NotAnIndex
 from clew.store import Touched
 from clew.types import Apparatus, Document, Heading, Scalar, VocabularyEntry
 
@@ -195,8 +195,13 @@ class Catalogue(ABC):
 
     def record_time(self) -> None:
         """Note when the next generation is written: now, or at SOURCE_DATE_EPOCH."""
-        seconds = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
-        when = datetime.fromtimestamp(int(seconds), UTC)
+        given = os.environ.get("SOURCE_DATE_EPOCH", "")
+        try:
+            when = datetime.fromtimestamp(int(given or time.time()), UTC)
+        except (ValueError, OverflowError, OSError):
+            raise InputError(
+                f"SOURCE_DATE_EPOCH is {given!r:.80}, and has to be seconds since 1970"
+            ) from None
         self._record([(_ELSE, when.isoformat(timespec="seconds"))])
 
     def list_times(self) -> dict[int, str]:
@@ -214,18 +219,23 @@ class Catalogue(ABC):
 
     def documents_at(self, generation: int) -> list[tuple[str, int]]:
         """Return the ids and rows of the documents of a generation since `remembered`, by id."""
-        ids = {row: i for i, row in self.live_documents()}
+        live = self.live_documents()
         if generation == int(self.meta("generation")):
-            return self.live_documents()
-        later = "SELECT document, change FROM history WHERE document >= 0 AND generation > ?"
-        for row, change in self._select(f"{later} ORDER BY generation DESC", (generation,)):
+            return live
+        there = {row for _, row in live}
+        later = """SELECT history.document, history.change, document.id FROM history
+            JOIN document ON document.row = history.document WHERE history.generation > ?
+            ORDER BY history.generation DESC"""
+        changes = self._select(later, (generation,))
+        ids = {row: i for i, row in live} | {row: i for row, _, i in changes}
+        for row, change, _ in changes:
             if change in (_ADDED, _RESTORED):
-                ids.pop(row, None)
+                there.discard(row)
             elif change == _REMOVED:
-                [(ids[row],)] = self._select("SELECT id FROM document WHERE row = ?", (row,))
+                there.add(row)
             else:
                 ids[row] = change.removeprefix(_RENAMED)
-        return sorted((i, row) for row, i in ids.items())
+        return sorted((ids[row], row) for row in there)
 
     def _touch(self, rows: Iterable[int] = (_ELSE,)) -> None:
         """Note that the next generation removes documents, or changes something else."""

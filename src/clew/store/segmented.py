@@ -175,6 +175,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             self._catalogue.set_work(kind, packs)
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
+        self.lock()  # what another process says of a key meanwhile would be lost
         entries = self.vocabulary()
         empty = VocabularyEntry()
         return self.set_vocabulary(

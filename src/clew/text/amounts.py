@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST = 0.8  # of the cells with something in them: so many say what a column is of
-_DIGITS = r"\d[\d.,'’\u00a0\u202f ]*"
+_DIGITS = (  # in groups, or without: "12, 15" and "12.05.2024" are several numbers
+    r"(?:\d{1,3}(?P<mark>[,.'’\u00a0\u202f ])(?:\d{2,3}(?P=mark))*\d{3}(?!\d)|\d+)(?:[.,]\d+)?[.,]?"
+)
 _CELL = compile_re(
     r"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>[$€£¥]|[A-Z]{3}\s)?\s*(?P<sign2>[-+−]?)"
     rf"(?P<digits>{_DIGITS})\s*(?P<unit>%|[$€£¥°]|[^\W\d]{{1,12}}[²³]?|°\s?[CF]|[a-z]+/[a-z]+)?\)?"
@@ -66,6 +68,16 @@ def read_date(text: str) -> float | None:
     return float(int(year) * 10_000 + int(month or 0) * 100 + int(day or 0))
 
 
+def format_date(number: float) -> str:
+    """Return a date that is a number as ISO 8601 writes it.
+
+    >>> format_date(19980512.0), format_date(19980500.0), format_date(19980000.0)
+    ('1998-05-12', '1998-05', '1998')
+    """
+    year, rest = divmod(int(number), 10_000)
+    return "-".join([str(year), *(f"{part:02}" for part in divmod(rest, 100) if part)])
+
+
 def read_amounts(cells: Sequence[str]) -> Amounts | None:
     """Return the numbers or dates of a column, None where it is of something else.
 
@@ -85,8 +97,8 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
     matches = {i: match for i in full if (match := _CELL.fullmatch(cells[i].strip()))}
     if not full or len(matches) < _MOST * len(full):
         return None
-    units = {_read_unit(match) for match in matches.values()}
-    if len(units - {""}) > 1:
+    units = {_read_unit(match).casefold(): _read_unit(match) for match in matches.values()}
+    if len(units.keys() - {""}) > 1:
         return None
     digits = [match["digits"].strip() for match in matches.values()]
     is_decimal = {mark: _is_decimal(digits, mark) for mark in ",."}
@@ -94,11 +106,11 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
         values[i] = _read_number(match["digits"].strip(), is_decimal)
         if match["open"] or "-" in (signs := match["sign"] + match["sign2"]) or "−" in signs:
             values[i] = -values[i]
-    return Amounts(values, units.pop() if len(units) == 1 else "")
+    return Amounts(values, next(iter(units.values())) if len(units) == 1 else "")
 
 
 def _read_unit(match: re.Match[str]) -> str:
-    return (match["before"] or match["unit"] or "").strip().casefold()
+    return (match["before"] or match["unit"] or "").strip()
 
 
 def _is_decimal(digits: Sequence[str], mark: str) -> bool:

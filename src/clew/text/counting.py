@@ -72,7 +72,7 @@ _BETWEEN = compile_re(
     re.IGNORECASE,
 )
 _OR_MORE = compile_re(
-    rf"(?<![\w-]){_NUMBER.format('a')}(?: (?P<noun>[a-z]+))? or (?P<more>more|less|fewer|above"
+    rf"(?<![\w,-]){_NUMBER.format('a')}(?: (?P<noun>[a-z]+))? or (?P<more>more|less|fewer|above"
     r"|older|later|earlier)\b",
     re.IGNORECASE,
 )
@@ -303,7 +303,7 @@ def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestio
         stem=stem,
         hints=(*HINTS.get(stem, ()), *(("born",) if stem in {"old", "young"} else ())),
         most_is_count=not stem and word in {"most", "least", "fewest"},
-        top=_TEN.index(n) + 1 if n.isalpha() else int(n),
+        top=_TEN.index(n) + 1 if n.isalpha() else max(int(n), 1),
     )
 
 

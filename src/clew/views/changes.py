@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from clew.types import Document, IndexState
 
 _TRIED = 8  # sentences that came, most like one that went, which may say another value
+_LOOKED_AT = 2000  # places of a sentence's terms, so that common ones cost no square
 _DATE = LABELS[3]
 
 
@@ -163,13 +166,14 @@ def _find_values(went: Sequence[_Sentence], came: Sequence[_Sentence]) -> Iterat
             holders[term].append(place)
     free = set(range(len(came)))
     for each in went:
-        shared = Counter(place for term in term_set(each.text) for place in holders.get(term, ()))
+        shared = Counter(_find_holders(each, holders))
         own = each.document.id
-        tried = sorted(
+        tried = heapq.nsmallest(
+            _TRIED,
             free.intersection(shared),
             key=lambda place: (came[place].document.id != own, -shared[place], place),
         )
-        for place in tried[:_TRIED]:
+        for place in tried:
             other = came[place]
             values = find_difference(
                 "", (each.document.title, each.text), (other.document.title, other.text)
@@ -178,6 +182,12 @@ def _find_values(went: Sequence[_Sentence], came: Sequence[_Sentence]) -> Iterat
                 free.remove(place)
                 yield ValueChange(each.as_step(), other.as_step(), *values)
                 break
+
+
+def _find_holders(sentence: _Sentence, holders: Mapping[str, Sequence[int]]) -> Iterator[int]:
+    """Return the places of sentences that have a term of one, those of its rarest terms first."""
+    ordered = sorted((len(holders.get(term, ())), term) for term in term_set(sentence.text))
+    return islice(chain.from_iterable(holders.get(term, ()) for _, term in ordered), _LOOKED_AT)
 
 
 def _list_entities(
