@@ -202,6 +202,14 @@ def test_pages_of_notion_lose_the_numbers_of_their_files(tmp_path):
     }
 
 
+def test_folders_of_notion_without_numbers(tmp_path):
+    (tmp_path / "Ships").mkdir()
+    (tmp_path / f"Ships {A}.md").write_text("# Ships\n\nAll of them.")
+    (tmp_path / "Ships" / f"Fram {B}.md").write_text(f"# Fram\n\n[Up](../Ships%20{A}.md).")
+    _, _, stated, _ = take(tmp_path)
+    assert bare(stated) == {("Fram", "is part of", "Ships"), ("Fram", "links to", "Ships")}
+
+
 def test_pages_of_confluence(tmp_path):
     """Without its list of pages; what is above a page is the last of its breadcrumbs."""
     crumb = '<div id="breadcrumb-section"><ol id="breadcrumbs">{}</ol></div>'
@@ -323,13 +331,40 @@ def test_cypher_of_apoc_and_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "end", ["CREATE (", 'CREATE ({a: "', "UNWIND [1, ", "CREATE (a)-[", "SET ", "-"]
-)
+    "end",
+    [
+        "CREATE (", 'CREATE ({a: "', "UNWIND [1, ", "CREATE (a)-[", "SET ", "-", '\\"' * 9_000,
+        f"CREATE ({{a: {'[' * 9_000}", "UNWIND ['x'] AS a CREATE (a)-[:B]->()",
+    ],
+)  # fmt: skip
 def test_cypher_that_ends_early_is_a_problem_and_no_fault(tmp_path, end):
     (tmp_path / "a.cypher").write_text(f"CREATE (:A {{name: 'x'}})-[:B]->(:A {{name: 'y'}}); {end}")
     _, _, stated, problems = take(tmp_path / "a.cypher")
     assert ("x", "b", "y") in bare(stated)
     assert len(problems) == 1
+
+
+def test_cypher_whose_names_are_words_of_it(tmp_path):
+    """And rows that are no nodes, of which none is set."""
+    (tmp_path / "a.cypher").write_text(
+        "CREATE (text1:Set {name: 'x', remove: 'y'})-[:DELETE]->(point:A {name: 'z'});"
+        "UNWIND 7 AS n SET n:Label, n.b = 5; CREATE INDEX FOR (n:A) ON (n.b);"
+    )
+    _, _, stated, problems = take(tmp_path / "a.cypher")
+    assert bare(stated) >= {("x", "delete", "z"), ("x", "remove", "y")}
+    assert problems == []
+
+
+def test_zip_files_and_tables_that_cannot_be_taken(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a", "x")
+        archive.writestr("a/b.md", "x")
+    with pytest.raises(UnreadableSource, match=r"a\.zip: cannot be read: "):
+        take(tmp_path / "a.zip")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "mac.csv").write_bytes(b"a,b\rc,d\r")
+    with pytest.raises(InputError, match="is no folder of"):
+        take(tmp_path)
 
 
 def test_graphml_of_any_program(tmp_path):
