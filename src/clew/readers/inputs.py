@@ -52,8 +52,10 @@ class Remote:
     @property
     def is_path(self) -> bool:
         """Say whether it is the path of a repository on this machine."""
-        rest = self.address.partition("+")[2]
-        return rest.startswith("file:///") or not re.match(r"[\w.+-]+://|[^/]+:", rest)
+        rest = self.address.removeprefix("git+")
+        return rest.startswith("file:///") or (
+            "://" not in rest and not re.match("[^/]{2,}:", rest)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
