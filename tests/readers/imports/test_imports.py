@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import clew
 from clew.errors import InputError, UnreadableSource
 from clew.readers.imports import open_system
 from clew.readers.roots import Roots
+from clew.testing import models
 from clew.types import Document, Skipped
 
 KEPT = Path(__file__).parent / "kept"
@@ -380,3 +382,23 @@ def test_graphml_of_any_program(tmp_path):
     (tmp_path / "h.graphml").write_text("<html/>")
     with pytest.raises(UnreadableSource, match="is no GraphML"):
         take(tmp_path / "h.graphml")
+
+
+def test_what_was_imported_is_not_gone_for_its_folder(tmp_path):
+    """Texts of a system are no files: only another import of it removes them."""
+    folder = tmp_path / "all"
+    shutil.copytree(KEPT / "lightrag", folder / "rag")
+    (folder / "note.md").write_text("A note of a ship.")
+    with zipfile.ZipFile(folder / "vault.zip", "w") as archive:
+        archive.writestr(".obsidian/app.json", "{}")
+        archive.writestr("a.md", "About [[b]].")
+    (folder / "vault" / ".obsidian").mkdir(parents=True)
+    (folder / "vault" / "c.md").write_text("About [[d]].")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        for name in ("rag", "vault.zip", "vault"):
+            index.import_graph(folder / name)
+        before = index.documents()
+        assert not index.add(folder, prune=True).report.gone
+        assert {*before} <= {*index.documents()}
+        (folder / "vault" / "c.md").unlink()
+        assert index.add(folder, prune=True).report.gone == ["vault/c.md"]

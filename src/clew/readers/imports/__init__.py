@@ -50,6 +50,7 @@ class System:
     documents: Iterable[Document | Skipped] = ()
     statements: Iterable[Stated | Skipped] = ()
     left: tuple[str, ...] = ()  # what is there and is not taken, such as "3 community reports"
+    in_place: bool = False  # its documents are the files at their paths, as `clew index` reads them
 
 
 class _Reader(Protocol):

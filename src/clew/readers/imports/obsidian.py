@@ -56,7 +56,12 @@ def read(place: File) -> System:
         )
     ]
     documents = [each for each in items if isinstance(each, Document)]
-    return System(name=SYSTEM, documents=items, statements=_state(place, documents))
+    return System(
+        name=SYSTEM,
+        documents=items,
+        statements=_state(place, documents),
+        in_place=place.source == place.path.as_posix(),  # and not unpacked
+    )
 
 
 def rename_source(item: Document | Skipped, place: File) -> Document | Skipped:
