@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clew.types import Document, IndexState
 
 _TRIED = 8  # sentences that came, most like one that went, which may say another value
+_MOST_HOLDERS = 500  # sentences with a term by which like ones are found; more tell nothing
 _DATE = LABELS[3]
 
 
@@ -161,9 +162,10 @@ def _find_values(went: Sequence[_Sentence], came: Sequence[_Sentence]) -> Iterat
     for place, some in enumerate(terms):
         for term in some:
             holders[term].append(place)
+    rare = {term: places for term, places in holders.items() if len(places) <= _MOST_HOLDERS}
     free = set(range(len(came)))
     for each in went:
-        shared = Counter(place for term in term_set(each.text) for place in holders.get(term, ()))
+        shared = Counter(place for term in term_set(each.text) for place in rare.get(term, ()))
         own = each.document.id
         tried = sorted(
             free.intersection(shared),
