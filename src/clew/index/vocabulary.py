@@ -26,12 +26,16 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path} cannot be read: {why}") from error
     rows = csv.DictReader(text.splitlines())
+    try:
+        listed = [(rows.line_num, row) for row in rows]
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: is not valid CSV: {error}") from None
     if "name" not in (rows.fieldnames or ()) or set(rows.fieldnames or ()) - set(_COLUMNS):
         wanted = ", ".join(_COLUMNS)
         raise InputError(f"{path} is no vocabulary: its first line names the columns {wanted}")
     entries: dict[str, VocabularyEntry] = {}
-    for row in rows:
-        line = f"{path}, line {rows.line_num}"
+    for number, row in listed:
+        line = f"{path}, line {number}"
         name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
         key = name_key(name)
         if not any(map(str.isalnum, key)) or None in row or apart not in _TRUE | _FALSE:
