@@ -53,9 +53,8 @@ class Remote:
     def is_path(self) -> bool:
         """Say whether it is the path of a repository on this machine."""
         rest = self.address.removeprefix("git+")
-        return rest.startswith("file:///") or (
-            "://" not in rest and not re.match("[^/]{2,}:", rest)
-        )
+        is_named = "://" in rest or re.match("[^/]{2,}:", rest) is not None  # C: is no host
+        return rest.startswith("file:///") or not is_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

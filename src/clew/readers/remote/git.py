@@ -52,7 +52,7 @@ class _History:
 
     def tell(self) -> dict[str, Value]:
         """Return it as metadata."""
-        told = {
+        told: dict[str, str | int] = {
             "author": self.author,
             "created": self.created,
             "modified": self.modified,

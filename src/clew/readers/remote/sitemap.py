@@ -26,7 +26,7 @@ from clew.types import Skipped
 
 _AGENT = "clew"
 _MOST_MAPS = 1_000
-_LONGEST_DELAY = 10.0  # seconds
+_LONGEST_DELAY = 10  # seconds
 _MISSING = ("status 404", "status 410")
 
 
@@ -35,7 +35,7 @@ class _Site:
 
     def __init__(self, place: RemotePlace, robots: RobotFileParser) -> None:
         self._place = place
-        self._delay = min(robots.crawl_delay(_AGENT) or 0, _LONGEST_DELAY)
+        self._delay = min(int(robots.crawl_delay(_AGENT) or 0), _LONGEST_DELAY)
         self._next = 0.0
         self._n_bytes = 0
 
