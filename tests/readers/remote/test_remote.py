@@ -121,6 +121,7 @@ def test_object_storage(index, s3, monkeypatch):
     [
         ("s3://bucket/docs", {}, "'s3://bucket/docs' is fetched only with --web"),
         ("git+https://me:secret@a.invalid/r.git", {}, "'git\\+https://a.invalid/r.git' is fetched"),
+        ("git+me@a.invalid:r.git", {"web": True}, "write git\\+ssh://HOST/PATH"),
         ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is fetched only"),
         ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is fetched only"),
         ("reference::file:///a.json", {}, "'reference::file:///a.json' is fetched only"),

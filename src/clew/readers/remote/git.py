@@ -28,11 +28,16 @@ _SETTINGS = [
     word
     for setting in (
         "protocol.ext.allow=never", "log.showSignature=false", "core.fsmonitor=false",
-        "core.hooksPath=/dev/null", "core.quotePath=false",
+        "core.hooksPath=/dev/null", "core.quotePath=false", "diff.relative=false",
     )
     for word in ("-c", setting)
 ]  # fmt: skip
-_VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_VARIABLES = {
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
 # What a process in a hook of git is given, and what would lead to another repository.
 _OTHERS = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"}
 _BREAK, _PART = "\x01", "\x02"
@@ -70,7 +75,10 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """
     if shutil.which("git") is None:
         raise InputError(f"{place.id} needs the program git: install it")
-    address, commit, folder = _split(re.sub("^git[+]", "", place.address, flags=re.IGNORECASE))
+    given = re.sub("^git[+]", "", place.address, flags=re.IGNORECASE)
+    if re.match("[^/]{2,}:(?!//)", given):
+        raise InputError(f"{place.id} is no address: write git+ssh://HOST/PATH for HOST:PATH")
+    address, commit, folder = _split(given)
     if "://" not in address:
         yield from _list_files(place, Path(address), commit or "HEAD", folder)
         return
