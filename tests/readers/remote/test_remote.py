@@ -261,7 +261,7 @@ def test_a_branch_a_folder_and_what_is_not_there(index, repository):
 
 @needs_git
 def test_a_repository_elsewhere_is_cloned_when_its_commit_is_another(index, repository, tmp_path):
-    _, commit = repository
+    home, commit = repository
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -282,6 +282,14 @@ def test_a_repository_elsewhere_is_cloned_when_its_commit_is_another(index, repo
             assert index.show()["generation"] == generation
             commit("docs/fram.md", "# Fram\n\nA ship of wood.\n", "Say of what")
             assert add(index, address, web=True)[1:4] == (added[1:], [], 1)
+            subprocess.run([GIT, "-C", str(home), "branch", "a/main"], check=True)
+            assert len(add(index, f"{address}@main", web=True)[0]) == 2
+            commit("docs/fram.md", "# Fram\n\nA ship of oak.\n", "Say which wood")
+            assert add(index, f"{address}@main", web=True)[1] == [f"{address}@main/docs/fram.md"]
+            former = subprocess.check_output(
+                [GIT, "-C", str(home), "rev-parse", "HEAD~1"], text=True
+            )
+            assert len(add(index, f"{address}@{former.strip()}", web=True)[0]) == 2
         finally:
             os.killpg(daemon.pid, signal.SIGTERM)
 

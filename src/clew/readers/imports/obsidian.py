@@ -27,9 +27,11 @@ from clew.types import Document, Skipped, Triple
 
 SYSTEM = "Obsidian"
 _LINK = re.compile(r"(!?)\[\[([^\[\]|#^\n]*)(?:[#^][^\[\]|\n]*)?(?:\|([^\[\]\n]*))?\]\]")
-PLAIN_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(<?([^)\s>#]+\.md)(?:#[^)\s>]*)?>?\)")
+PLAIN_LINK = re.compile(
+    r"(!?)\[([^\]\n]{0,500})\]\(<?([^)\s>#]{1,500}\.md)(?:#[^)\s>]{0,500})?>?\)"
+)
 _CODE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]*`|%%.*?%%", re.DOTALL | re.MULTILINE)
-_TAG = re.compile(r"(?<![^\s(])#([^\W\d_][\w/-]*|\d+[\w/-]*[^\W\d][\w/-]*)")
+_TAG = re.compile(r"(?<![^\s(])#([^\W\d_][\w/-]*|\d(?=[\w/-]*[^\W\d])[\w/-]*)")
 _FIELD = re.compile(r"(?:^|[\[(])[ \t>*-]*([\w][\w -]{0,40}?)::[ \t]*")
 _MARKS = re.compile(r"^[#>\s*+-]+(?:\[.\][ ])?|\*\*|__|==|^\d+\.[ ]")
 _LINKS, _TAGGED = "links to", "has the tag"
