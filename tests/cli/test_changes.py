@@ -34,3 +34,10 @@ def test_what_cannot_be_compared_is_a_sentence(changed):
     assert result.exit_code == 1
     assert "is no generation, no date such as" in result.output
     assert "the newest is" in changed("changes", "1..99").output
+
+
+def test_dots_of_a_path_part_no_states(changed):
+    for states in ("../none.clew", "../none.clew.."):
+        result = changed("changes", states)
+        assert result.exit_code != 0
+        assert "../none.clew" in result.output

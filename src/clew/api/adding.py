@@ -383,6 +383,8 @@ class Adding(OpenIndex):
                     texts = None
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
+                        if not system.in_place:
+                            origins.note_imported(store, place.id)
                         texts = graph.mirror_documents(
                             store,
                             place,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,9 +51,8 @@ def show_changes(
     where they say different ones of the same thing, and entities with how often. What was removed
     and then erased by 'clew compact' can only be compared with a backup.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
-    since, mark, until = states.rpartition("..")
-    if states and not mark:
-        since, until = until, ""
+    two = re.fullmatch(r"(.*?)\.\.(?![/\\])(.*)", states)  # and not the ".." of a path
+    since, until = two.groups() if two else (states, "")
     with opener(folder) as index:
         changes = index.changes(
             since or None, until or None, dated=dated, where=options.join_filters(filters)

@@ -22,7 +22,7 @@ from clew.algo.coding import BITS, FLOAT32
 from clew.derived import CachedArrays
 from clew.display.shown import Shown
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
-from clew.index.origins import DocumentOwners, find_gone, settle_fetched
+from clew.index.origins import DocumentOwners, find_gone, list_of_files, settle_fetched
 from clew.models import Embedder, Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
@@ -229,11 +229,12 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
 
     These are reported, and removed where `prune` says so.
     """
-    gone = find_gone(store.hashes(), roots, paths) if paths else []
+    gone = find_gone(list_of_files(store), roots, paths) if paths else []
     report = add_documents(store, items, models, gone=gone, read=read, **how)
     report.left_out = selection.counts()
     if paths and not report.stopped:
-        report.gone = find_gone(store.hashes(), roots, paths, selection, read, report.skipped)
+        ids = list_of_files(store)
+        report.gone = find_gone(ids, roots, paths, selection, read, report.skipped)
     settle_fetched(store, fetched, report)
     if prune and report.gone:
         store.remove(report.gone)

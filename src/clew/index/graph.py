@@ -7,6 +7,7 @@ stopped at any instant goes on where its last commit ended.
 
 import hashlib
 import itertools
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -131,7 +132,7 @@ def mirror_documents(
         if each.startswith(f"{place.id}/")
         and each not in read
         and not content.startswith(IMPORTED_MARK)
-        and not (place.path / each.removeprefix(f"{place.id}/")).exists()
+        and not os.path.lexists(place.path / each.removeprefix(f"{place.id}/"))
     ]
     if report.gone:
         store.remove(report.gone)

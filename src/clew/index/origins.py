@@ -13,7 +13,7 @@ from clew.readers.inputs import Page, Remote, StandardInput, locate_input
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
 from clew.runtime.lazy import compile_re
-from clew.types import OCR, Skipped
+from clew.types import IMPORTED_MARK, OCR, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clew.types import Document
 
 _FETCHED = "fetched"  # what a store keeps under it: fingerprints of what was fetched
+_IMPORTED = "imported"  # what a store keeps under it: the ids of places that imports look after
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = compile_re(r":\d+$")  # behind the file of a record
@@ -82,6 +83,23 @@ def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> N
     noted = fetched.to_note()
     if noted != store.note(_FETCHED):
         store.set_note(_FETCHED, noted)
+
+
+def note_imported(store: Store, place_id: str) -> None:
+    """Keep that the documents of a place are no files, but what an import brings and removes."""
+    noted = store.note(_IMPORTED)
+    if place_id not in noted:
+        store.set_note(_IMPORTED, {**noted, place_id: {}})
+
+
+def list_of_files(store: Store) -> list[str]:
+    """Return the ids of the documents that are there, but for those that imports look after."""
+    above = tuple(f"{each}/" for each in store.note(_IMPORTED))
+    return [
+        own
+        for own, content in store.hashes().items()
+        if not (content.startswith(IMPORTED_MARK) or own.startswith(above))
+    ]
 
 
 def get_part(store: Store) -> ShardPart | None:

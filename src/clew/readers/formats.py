@@ -239,7 +239,10 @@ def _add_date(document: Document, file: File) -> Document:
     """Return a document with the time of its file, where it is the file and has no such time."""
     if not file.modified or document.source != file.source or "modified" in document.metadata:
         return document
-    written = datetime.fromtimestamp(int(file.modified), UTC).isoformat()
+    try:
+        written = datetime.fromtimestamp(int(file.modified), UTC).isoformat()
+    except (ValueError, OverflowError, OSError):  # an archive may say any time
+        return document
     return replace(document, metadata={**document.metadata, "modified": written})
 
 

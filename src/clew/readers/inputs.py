@@ -52,8 +52,9 @@ class Remote:
     @property
     def is_path(self) -> bool:
         """Say whether it is the path of a repository on this machine."""
-        rest = self.address.partition("+")[2]
-        return rest.startswith("file:///") or not re.match(r"[\w.+-]+://|[^/]+:", rest)
+        rest = self.address.removeprefix("git+")
+        is_named = "://" in rest or re.match("[^/]{2,}:", rest) is not None  # C: is no host
+        return rest.startswith("file:///") or not is_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

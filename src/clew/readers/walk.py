@@ -7,6 +7,8 @@ all if it leads into the folder that is read anyway or above it.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from clew.readers.roots import Roots, show_name
 from clew.readers.selection import Selection
 from clew.types import Document, Skipped, Value
 
+_NO_NAME = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # what Windows takes in no name of a file
 _INDEX_FILES = ("index.sqlite", "writer.lock")
 
 
@@ -123,6 +126,12 @@ def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
             modified=status.st_mtime,
         )
     return Skipped(source=source, reason="is not a regular file")
+
+
+def file_stem(name: str) -> str:
+    """Return the part of a name from elsewhere by which a file of any system can be called."""
+    name = name.encode(errors="replace")[-200:].decode(errors="ignore")
+    return _NO_NAME.sub("_", name) or "file" if os.name == "nt" else name or "file"
 
 
 def os_reason(error: OSError) -> str:

@@ -31,7 +31,7 @@ from urllib.request import (
 from clew.errors import UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.inputs import Page
-from clew.readers.walk import File
+from clew.readers.walk import File, file_stem
 from clew.types import Skipped
 
 _WAIT_S, _PAGE_S = 15, 120  # without a byte, and for a whole page
@@ -71,7 +71,7 @@ def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Sk
             yield Skipped(source=error.source, reason=error.reason)
             return
         stem = Path(unquote(urlsplit(page.address).path)).stem or urlsplit(page.address).netloc
-        path = Path(folder) / f"{stem[:100]}{suffix}"
+        path = Path(folder) / f"{file_stem(stem)}{suffix}"
         path.write_bytes(data)
         yield File(path=path, id=page.address, source=page.address, named=True)
 
@@ -138,6 +138,8 @@ class _Redirects(HTTPRedirectHandler):
         self, req: Request, fp: object, code: int, msg: str, headers: Message, newurl: str
     ) -> Request | None:
         parts = urlsplit(newurl)
+        if parts.scheme not in {"http", "https"}:
+            raise UnreadableSource(req.full_url, f"leads to {newurl!r:.99}, which is no web page")
         if not self._may_be_near and not is_public(parts.hostname or ""):
             reason = f"leads to {parts.hostname}, an address of this network"
             raise UnreadableSource(req.full_url, reason)

@@ -101,10 +101,8 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def _cell(value: Any, *, raw: bool) -> str:  # noqa: ANN401 -- text, a number or a list
     """Return a value as a cell of one line: by default Neo4j reads no longer ones."""
-    if isinstance(value, list):
-        return ";".join(value)
-    text = collapse(str(value))
-    return text if raw or not isinstance(value, str) else guard(escape_unseen(text))
+    text = collapse(";".join(value) if isinstance(value, list) else str(value))
+    return text if raw or isinstance(value, int | float) else guard(escape_unseen(text))
 
 
 def _map(row: Row, names: Sequence[str], raw: bool) -> str:  # noqa: FBT001

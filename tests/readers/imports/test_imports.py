@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import clew
 from clew.errors import InputError, UnreadableSource
 from clew.readers.imports import open_system
 from clew.readers.roots import Roots
+from clew.testing import models
 from clew.types import Document, Skipped
 
 KEPT = Path(__file__).parent / "kept"
@@ -202,6 +204,14 @@ def test_pages_of_notion_lose_the_numbers_of_their_files(tmp_path):
     }
 
 
+def test_folders_of_notion_without_numbers(tmp_path):
+    (tmp_path / "Ships").mkdir()
+    (tmp_path / f"Ships {A}.md").write_text("# Ships\n\nAll of them.")
+    (tmp_path / "Ships" / f"Fram {B}.md").write_text(f"# Fram\n\n[Up](../Ships%20{A}.md).")
+    _, _, stated, _ = take(tmp_path)
+    assert bare(stated) == {("Fram", "is part of", "Ships"), ("Fram", "links to", "Ships")}
+
+
 def test_pages_of_confluence(tmp_path):
     """Without its list of pages; what is above a page is the last of its breadcrumbs."""
     crumb = '<div id="breadcrumb-section"><ol id="breadcrumbs">{}</ol></div>'
@@ -323,13 +333,40 @@ def test_cypher_of_apoc_and_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "end", ["CREATE (", 'CREATE ({a: "', "UNWIND [1, ", "CREATE (a)-[", "SET ", "-"]
-)
+    "end",
+    [
+        "CREATE (", 'CREATE ({a: "', "UNWIND [1, ", "CREATE (a)-[", "SET ", "-", '\\"' * 9_000,
+        f"CREATE ({{a: {'[' * 9_000}", "UNWIND ['x'] AS a CREATE (a)-[:B]->()",
+    ],
+)  # fmt: skip
 def test_cypher_that_ends_early_is_a_problem_and_no_fault(tmp_path, end):
     (tmp_path / "a.cypher").write_text(f"CREATE (:A {{name: 'x'}})-[:B]->(:A {{name: 'y'}}); {end}")
     _, _, stated, problems = take(tmp_path / "a.cypher")
     assert ("x", "b", "y") in bare(stated)
     assert len(problems) == 1
+
+
+def test_cypher_whose_names_are_words_of_it(tmp_path):
+    """And rows that are no nodes, of which none is set."""
+    (tmp_path / "a.cypher").write_text(
+        "CREATE (text1:Set {name: 'x', remove: 'y'})-[:DELETE]->(point:A {name: 'z'});"
+        "UNWIND 7 AS n SET n:Label, n.b = 5; CREATE INDEX FOR (n:A) ON (n.b);"
+    )
+    _, _, stated, problems = take(tmp_path / "a.cypher")
+    assert bare(stated) >= {("x", "delete", "z"), ("x", "remove", "y")}
+    assert problems == []
+
+
+def test_zip_files_and_tables_that_cannot_be_taken(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a", "x")
+        archive.writestr("a/b.md", "x")
+    with pytest.raises(UnreadableSource, match=r"a\.zip: cannot be read: "):
+        take(tmp_path / "a.zip")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "mac.csv").write_bytes(b"a,b\rc,d\r")
+    with pytest.raises(InputError, match="is no folder of"):
+        take(tmp_path)
 
 
 def test_graphml_of_any_program(tmp_path):
@@ -345,3 +382,23 @@ def test_graphml_of_any_program(tmp_path):
     (tmp_path / "h.graphml").write_text("<html/>")
     with pytest.raises(UnreadableSource, match="is no GraphML"):
         take(tmp_path / "h.graphml")
+
+
+def test_what_was_imported_is_not_gone_for_its_folder(tmp_path):
+    """Texts of a system are no files: only another import of it removes them."""
+    folder = tmp_path / "all"
+    shutil.copytree(KEPT / "lightrag", folder / "rag")
+    (folder / "note.md").write_text("A note of a ship.")
+    with zipfile.ZipFile(folder / "vault.zip", "w") as archive:
+        archive.writestr(".obsidian/app.json", "{}")
+        archive.writestr("a.md", "About [[b]].")
+    (folder / "vault" / ".obsidian").mkdir(parents=True)
+    (folder / "vault" / "c.md").write_text("About [[d]].")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        for name in ("rag", "vault.zip", "vault"):
+            index.import_graph(folder / name)
+        before = index.documents()
+        assert not index.add(folder, prune=True).report.gone
+        assert {*before} <= {*index.documents()}
+        (folder / "vault" / "c.md").unlink()
+        assert index.add(folder, prune=True).report.gone == ["vault/c.md"]

@@ -19,7 +19,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.limits import ReadingLimits
-from clew.readers.remote import hide_secrets
+from clew.readers.remote import _without_secrets, hide_secrets
 from clew.testing import models
 from tests.store.postgres.conftest import S3_VARIABLES
 
@@ -120,12 +120,13 @@ def test_object_storage(index, s3, monkeypatch):
     ("address", "options", "message"),
     [
         ("s3://bucket/docs", {}, "'s3://bucket/docs' is fetched only with --web"),
-        (
-            "git+https://me:secret@a.invalid/r.git",
-            {},
-            "'git\\+https://me@a.invalid/r.git' is fetched",
-        ),
+        ("git+https://me:secret@a.invalid/r.git", {}, "'git\\+https://a.invalid/r.git' is fetched"),
+        ("git+me@a.invalid:r.git", {"web": True}, "write git\\+ssh://HOST/PATH"),
+        ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is fetched only"),
         ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is fetched only"),
+        ("reference::file:///a.json", {}, "'reference::file:///a.json' is fetched only"),
+        ("imap://localhost:x/INBOX", {"web": True}, "no address: Port could not be cast"),
+        ("sqlite://[a/b.db", {"sql": "SELECT 1"}, "no address: Invalid IPv6 URL"),
         ("git+.@--output=here", {}, "'--output=here' is no commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
         ("memory://docs", {"sql": "SELECT 1"}, "is no database: leave --sql out"),
@@ -142,6 +143,29 @@ def test_secrets_are_in_no_id():
     shown = hide_secrets("postgresql://me:secret@host:5432/name?password=secret")
     assert shown == "postgresql://me@host:5432/name"
     assert hide_secrets("github://org:repository@main/docs/") == "github://org:repository@main/docs"
+    assert hide_secrets("git+https://token@host/r.git@main") == "git+https://host/r.git@main"
+    assert (
+        hide_secrets("zip://a.md::https://me:secret@host/a.zip?b")
+        == "zip://a.md::https://host/a.zip"
+    )
+
+
+def test_secrets_are_in_no_report(index):
+    [problem] = add(index, "POSTGRES://me:secret@[::1]:1/n", web=True, sql="SELECT 1")[4]
+    assert "secret" not in problem
+    assert (
+        _without_secrets(
+            "no password for 'https://token@host', nor git+https://token:x@host/r",
+            "git+https://token:x@host/r",
+        )
+        == "no password for 'https://host', nor git+https://host/r"
+    )
+
+
+def test_what_is_no_archive_is_reported(index, tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"none")
+    [problem] = add(index, f"zip://*::{(tmp_path / 'a.zip').as_posix()}")[4]
+    assert problem.endswith("cannot be read: File is not a zip file")
 
 
 # -- git ------------------------------------------------------------------------------------------
@@ -206,6 +230,26 @@ def test_a_hostile_repository_runs_nothing(index, repository, tmp_path):
 
 
 @needs_git
+def test_commits_of_any_words_and_times(index, repository):
+    """Marks of the log in a message, and a time that no calendar has."""
+    folder, commit = repository
+    commit("a.md", "A ship.", "one\x01two\x02three")
+    tree = subprocess.run(
+        [GIT, "-C", folder, "rev-parse", "HEAD^{tree}"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    said = f"tree {tree}\nauthor A <a@b> 999999999999 +9999\ncommitter A <a@b> 1 +0000\n\nm\n"
+    index.add(f"git+{folder}")
+    assert index.show(f"git+{folder}/a.md")["metadata"]["message"] == "one\x01two\x02three"
+    own = subprocess.run(
+        [GIT, "-C", folder, "hash-object", "-t", "commit", "-w", "--literally", "--stdin"],
+        input=said, capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    assert not add(index, f"git+{folder}@{own}")[4]
+    metadata = index.show(f"git+{folder}@{own}/a.md")["metadata"]
+    assert (metadata["message"], metadata.get("modified")) == ("m", None)
+
+
+@needs_git
 def test_a_branch_a_folder_and_what_is_not_there(index, repository):
     home, _ = repository
     assert add(index, f"git+{home}@main#docs")[0] != []
@@ -217,7 +261,7 @@ def test_a_branch_a_folder_and_what_is_not_there(index, repository):
 
 @needs_git
 def test_a_repository_elsewhere_is_cloned_when_its_commit_is_another(index, repository, tmp_path):
-    _, commit = repository
+    home, commit = repository
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -238,11 +282,27 @@ def test_a_repository_elsewhere_is_cloned_when_its_commit_is_another(index, repo
             assert index.show()["generation"] == generation
             commit("docs/fram.md", "# Fram\n\nA ship of wood.\n", "Say of what")
             assert add(index, address, web=True)[1:4] == (added[1:], [], 1)
+            subprocess.run([GIT, "-C", str(home), "branch", "a/main"], check=True)
+            assert len(add(index, f"{address}@main", web=True)[0]) == 2
+            commit("docs/fram.md", "# Fram\n\nA ship of oak.\n", "Say which wood")
+            assert add(index, f"{address}@main", web=True)[1] == [f"{address}@main/docs/fram.md"]
+            former = subprocess.check_output(
+                [GIT, "-C", str(home), "rev-parse", "HEAD~1"], text=True
+            )
+            assert len(add(index, f"{address}@{former.strip()}", web=True)[0]) == 2
         finally:
             os.killpg(daemon.pid, signal.SIGTERM)
 
 
 # -- SQL ------------------------------------------------------------------------------------------
+
+
+def test_text_of_a_database_that_is_none(index, tmp_path):
+    with apsw.Connection(str(tmp_path / "a.db")) as database:
+        database.execute("CREATE TABLE a (b); INSERT INTO a VALUES (CAST(x'ff' AS TEXT))")
+    address = f"sqlite:///{tmp_path.as_posix()}/a.db"
+    [problem] = add(index, address, sql="SELECT b FROM a")[4]
+    assert problem.endswith("has a text that is not valid UTF-8")
 
 
 def test_rows_of_a_query_are_documents(index, tmp_path, monkeypatch):
@@ -333,6 +393,21 @@ def test_a_site_by_its_sitemap(index, site):
     assert asked == ["/robots.txt", "/maps.xml", "/map.xml", "/missing"]
     pages["/map.xml"] = sitemap(address, "/fram")
     assert add(index, f"sitemap+{address}", web=True)[2:4] == ([f"{address}/gjoa"], 1)
+
+
+def test_a_hostile_site(index, site):
+    """What no page can have for an address is passed over, and a delay of any length is short."""
+    address, pages, _ = site
+    host = address.partition("//")[2]
+    pages["/robots.txt"] = f"User-agent: *\nCrawl-delay: {'9' * 400}\n"
+    names = "http://[", f"ftp://{host}/a", "/fram", "/gjoa"
+    pages["/sitemap.xml"] = sitemap(address, *names)
+    pages["/fram"] = page("Fram")
+    added, *_, problems = add(index, f"sitemap+{address}", web=True, limits=ReadingLimits(pages=1))
+    assert added == [f"{address}/fram"]
+    assert problems[0].endswith("lists more than 1 pages: --limit pages=4 reads it")
+    pages["/robots.txt"] = "User-agent: *\nCrawl-delay: \u00b2\n"
+    assert "has a robots.txt with an error" in add(index, f"sitemap+{address}", web=True)[4][0]
 
 
 def test_a_site_has_limits(index, site):

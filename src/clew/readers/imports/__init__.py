@@ -21,13 +21,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, cast
 
-from clew.errors import InputError
+from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.archive import parts_of
 from clew.readers.packed import plain_name
 from clew.readers.roots import Roots
 from clew.readers.triples import Stated
-from clew.readers.walk import File
+from clew.readers.walk import File, os_reason
 from clew.types import Document, Skipped
 
 _MODULES = (
@@ -50,6 +50,7 @@ class System:
     documents: Iterable[Document | Skipped] = ()
     statements: Iterable[Stated | Skipped] = ()
     left: tuple[str, ...] = ()  # what is there and is not taken, such as "3 community reports"
+    in_place: bool = False  # its documents are the files at their paths, as `clew index` reads them
 
 
 class _Reader(Protocol):
@@ -95,9 +96,12 @@ def _unzip(file: File) -> Iterator[File]:
     if plain_name(file.path).suffix.lower() != ".zip" or not file.path.is_file():
         yield file
         return
-    with TemporaryDirectory(prefix="clew-") as folder:
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
         with parts_of(file, "zip file"), zipfile.ZipFile(file.path) as archive:
-            archive.extractall(folder)  # which leads no name out of the folder
+            try:
+                archive.extractall(folder)  # which leads no name out of the folder
+            except OSError as error:  # such as a name that is too long
+                raise UnreadableSource(file.source, os_reason(error)) from None
         yield replace(file, path=Path(folder))
 
 

@@ -29,16 +29,18 @@ _TOKEN = re.compile(
     |(?P<quoted>`(?:``|[^`])*`)
     |(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)
     |(?P<word>\$?[^\W\d]\w*)
+    |(?P<open>["'`].*|/\*.*)
     |(?P<sign><-|->|\+=|=>|[-+<>=(){}\[\],:;.|*/!&])""",
     re.VERBOSE | re.DOTALL,
 )
 _SHELL = re.compile(r"^[ \t]*:(?:begin|commit|auto|source|use)\b.*$", re.IGNORECASE | re.MULTILINE)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_PASSED = (
-    "create constraint", "create index", "create range", "create text", "create fulltext",
-    "create vector", "create lookup", "create point", "drop", "call", "schema", "using", "show",
-)  # fmt: skip
+_PASSED = re.compile(
+    r"create (?:constraint|index|range|text|fulltext|vector|lookup|point)\b"
+    r"|(?:drop|call|schema|using|show)\b"
+)
+_MOST_DIGITS = 1_000  # of a whole number
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _MARKS = {"UNIQUE IMPORT LABEL", "UNIQUE IMPORT ID"}  # what APOC takes off again
 
@@ -58,6 +60,10 @@ class _Pattern:
     labels: tuple[str, ...] = ()
     properties: dict[str, Any] = field(default_factory=dict)
     is_backward: bool = False  # of a relationship: <-[...]-
+
+
+class _NodeNumber(int):
+    """The number of a node, which a variable stands for: no value of a script."""
 
 
 class _NotUnderstoodError(Exception):
@@ -84,8 +90,9 @@ def _state(place: File) -> Iterator[Stated | Skipped]:
         counted = statement[0].place
         try:
             _Statement(statement, graph, line).run()
-        except _NotUnderstoodError as error:
-            reason = f"a statement is not understood at {error}"
+        except (_NotUnderstoodError, RecursionError) as error:
+            where = "its nested brackets" if isinstance(error, RecursionError) else error
+            reason = f"a statement is not understood at {where}"
             yield Skipped(source=place.source, reason=reason, line=line)
     yield from state(place, graph.as_nodes(), graph.relationships)
 
@@ -116,22 +123,23 @@ class _Graph:
         self.nodes: list[tuple[set[str], dict[str, Any], int]] = []
         self.relationships: list[Relationship] = []
         self.parameters: dict[str, Any] = {}
-        self._index: dict[tuple[str, object], list[int]] = {}
+        self._index: dict[tuple[str, object], list[_NodeNumber]] = {}
 
-    def add_node(self, pattern: _Pattern, line: int) -> int:
+    def add_node(self, pattern: _Pattern, line: int) -> _NodeNumber:
         """Add a node with what a pattern says of it."""
+        number = _NodeNumber(len(self.nodes))
         self.nodes.append((set(pattern.labels), {}, line))
-        self.set_properties(len(self.nodes) - 1, pattern.properties)
-        return len(self.nodes) - 1
+        self.set_properties(number, pattern.properties)
+        return number
 
-    def set_properties(self, node: int, properties: Mapping[str, Any]) -> None:
+    def set_properties(self, node: _NodeNumber, properties: Mapping[str, Any]) -> None:
         """Set properties of a node, and let it be found by them."""
         for key, value in properties.items():
             self.nodes[node][1][key] = value
             if isinstance(value, str | int | float):
                 self._index.setdefault((key, value), []).append(node)
 
-    def find(self, pattern: _Pattern) -> list[int]:
+    def find(self, pattern: _Pattern) -> list[_NodeNumber]:
         """Return the nodes that a pattern with properties fits, in their order."""
         pairs = [(k, v) for k, v in pattern.properties.items() if isinstance(v, str | int | float)]
         if not pairs:
@@ -174,13 +182,22 @@ class _Statement:
 
     def run(self) -> None:
         """Do what the statement says. Raises _NotUnderstoodError."""
-        words = [each.text.upper() for each in self._tokens if each.kind == "word"]
-        starts = " ".join(words[:2]).lower()
-        only_reads = words[:1] == ["MATCH"] and not {"CREATE", "MERGE", "SET"} & {*words}
-        if starts.startswith(_PASSED) or only_reads or {"DELETE", "REMOVE"} & {*words}:
+        words = {*self._list_words()}
+        starts = " ".join(each.text for each in self._tokens[:2]).lower()
+        only_reads = starts.startswith("match ") and not {"CREATE", "MERGE", "SET"} & words
+        if _PASSED.match(starts) or only_reads or {"DELETE", "REMOVE"} & words:
             return
         while self._at < len(self._tokens):
             self._run_clause()
+
+    def _list_words(self) -> Iterator[str]:
+        """Yield the words of the language, in capitals: none that is a name of something."""
+        before = [_Token("", "", 0), *self._tokens]
+        behind = [*self._tokens[1:], _Token("", "", 0)]
+        for last, each, following in zip(before, self._tokens, behind, strict=False):
+            is_name = last.text in {*":.,&([{"} or following.text in {":", "."}
+            if each.kind == "word" and not is_name:
+                yield each.text.upper()
 
     def _run_clause(self) -> None:
         word = self._take().upper()
@@ -194,7 +211,9 @@ class _Statement:
             self._take("AS")
             name = self._take()
             self._rows = [
-                {**row, name: each} for row in self._rows for each in self._value(value, row) or ()
+                {**row, name: each}
+                for row in self._rows
+                for each in _as_list(self._value(value, row))
             ]
         elif word in {"MATCH", "CREATE", "MERGE"}:
             self._run_patterns(word)
@@ -231,7 +250,7 @@ class _Statement:
         self, word: str, path: list[_Pattern], row: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """Return the row with the variables of a path, once for each way in which it fits."""
-        ways: list[tuple[dict[str, Any], list[int]]] = [(row, [])]
+        ways: list[tuple[dict[str, Any], list[_NodeNumber]]] = [(row, [])]
         for pattern in path[::2]:
             longer = []
             for variables, nodes in ways:
@@ -245,9 +264,14 @@ class _Statement:
                     self._relate(relation, nodes[place], nodes[place + 1], variables)
         return [variables for variables, _ in ways]
 
-    def _find_nodes(self, word: str, pattern: _Pattern, variables: Mapping[str, Any]) -> list[int]:
+    def _find_nodes(
+        self, word: str, pattern: _Pattern, variables: Mapping[str, Any]
+    ) -> list[_NodeNumber]:
         if pattern.variable in variables:
-            return [variables[pattern.variable]]
+            node = variables[pattern.variable]
+            if not isinstance(node, _NodeNumber):
+                self._refuse(0, f"{pattern.variable!r:.60}, which is no node")
+            return [node]
         given = {key: self._value(value, variables) for key, value in pattern.properties.items()}
         known = _Pattern(pattern.variable, pattern.labels, given)
         if word == "MATCH" and not given:
@@ -328,7 +352,7 @@ class _Statement:
                     self._take()
                     labels.add(self._take_name())
                 for row in self._rows:
-                    if isinstance(row.get(name), int):
+                    if isinstance(row.get(name), _NodeNumber):
                         self._graph.nodes[row[name]][0].update(labels)
             else:
                 key = self._take_name() if sign == "." else ""
@@ -347,7 +371,7 @@ class _Statement:
         given = {key: value} if key else value
         if not isinstance(given, Mapping):
             return
-        if isinstance(of, int):
+        if isinstance(of, _NodeNumber):
             self._graph.set_properties(of, given)
         elif isinstance(of, Relationship):
             of.properties.update(given)
@@ -366,7 +390,8 @@ class _Statement:
             plain = _ESCAPE.sub(_unescape, text[1:-1])
             return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         if kind == "number":
-            return float(text) if set(text) & {*".eE"} else int(text)
+            is_whole = not set(text) & {*".eE"} and len(text) <= _MOST_DIGITS
+            return int(text) if is_whole else float(text)
         if text == "[":
             return self._parse_several("]", self._parse_value)
         if text == "{":
@@ -442,6 +467,11 @@ class _Statement:
     def _refuse(self, ahead: int, what: str = "") -> NoReturn:
         here = " ".join(each.text for each in self._tokens[max(self._at + ahead, 0) :][:4])
         raise _NotUnderstoodError(what or repr(shorten(here, 60, placeholder=" ...") or "its end"))
+
+
+def _as_list(value: object) -> list[Any]:
+    """Return what UNWIND makes rows of."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _name(text: str) -> str:

@@ -44,7 +44,7 @@ def locate(path: Path) -> Path | None:
 def read(place: File) -> System:
     """Return the texts of a project, and what its graph says of them."""
     texts = {
-        str(row["id"]): (
+        str(row.get("id")): (
             str(row.get("title") or ""),
             str(row.get("text") or row.get("raw_content") or ""),
         )
@@ -52,12 +52,12 @@ def read(place: File) -> System:
     }
     ids, documents = make_documents(place, texts)
     owners = {
-        str(row["id"]): [
+        str(row.get("id")): [
             ids[own] for own in _several(row, "document_ids", "document_id") if own in ids
         ]
         for row in _rows(place, "text_units")
     }
-    counts = ((len(list(_rows(place, name))), words) for name, words in _LEFT.items())
+    counts = ((sum(1 for _ in _rows(place, name)), words) for name, words in _LEFT.items())
     left = [f"{n:,} {words}" for n, words in counts if n]
     return System(
         name=SYSTEM,
@@ -83,7 +83,7 @@ def _state(
         about, kind = (unquote_name(str(row.get(key) or "")) for key in ("description", "type"))
         yield from describe(place, names[name], kind, about, of[name], line=line)
     for line, row in enumerate(_rows(place, "relationships"), 1):
-        source, target = (unquote_name(str(row[end])) for end in ("source", "target"))
+        source, target = (unquote_name(str(row.get(end) or "")) for end in ("source", "target"))
         yield from relate(
             place,
             (names.get(source, source), names.get(target, target)),

@@ -50,9 +50,8 @@ class _Table(NamedTuple):
 
 def locate(path: Path) -> Path | None:
     """Return the file, or the folder of files, whose headers are Neo4j's."""
-    files = [path] if path.is_file() else sorted(path.glob("*.csv")) if path.is_dir() else []
-    is_any = any(_columns(_first_line(each)) for each in files if each.suffix.lower() == ".csv")
-    return path if is_any else None
+    files = (each for each in _list_files(path) if each.suffix.lower() == ".csv")
+    return path if any(_columns(_first_line(each)) for each in files) else None
 
 
 def read(place: File) -> System:
@@ -72,10 +71,13 @@ def read(place: File) -> System:
     )
 
 
+def _list_files(path: Path) -> list[Path]:
+    return [each for each in (path, *sorted(path.glob("*.csv"))) if each.is_file()]
+
+
 def _find_tables(path: Path) -> tuple[list[_Table], list[str]]:
     """Return the files of data, and the names of CSV files that are none of Neo4j's."""
-    files = [path] if path.is_file() else sorted(path.glob("*.csv"))
-    headers = {each: _columns(_first_line(each)) for each in files}
+    headers = {each: _columns(_first_line(each)) for each in _list_files(path)}
     apart = {
         _HEADER.sub("", each.stem): each
         for each, columns in headers.items()
@@ -106,7 +108,10 @@ def _delimiter(line: str) -> str:
 
 def _columns(line: str) -> list[_Column]:
     """Return the columns of a header; none where it is not one of Neo4j's."""
-    cells = next(csv.reader([line], delimiter=_delimiter(line)), [])
+    try:
+        cells = next(csv.reader([line], delimiter=_delimiter(line)), [])
+    except csv.Error:
+        return []
     if {"_id", "_labels"} <= {*cells} or {"_start", "_end"} <= {*cells}:
         return [_Column(cell, _APOC.get(cell, "string"), is_list=False, space="") for cell in cells]
     columns = []

@@ -9,6 +9,7 @@ same. A page "is part of" the page above it, and "links to" others.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -106,6 +107,7 @@ def _clean_title(document: Document, space: Path | None) -> str:
 
 def _state(place: File, pages: dict[str, Document]) -> Iterator[Stated | Skipped]:
     """Yield how pages hang together; `pages` are by the ids that their files have."""
+    by_clean = {each.id: each for each in pages.values()}  # folders may have no numbers
     for own, page in pages.items():
         path = PurePosixPath(own)
         if path.suffix not in _PAGES:
@@ -115,7 +117,8 @@ def _state(place: File, pages: dict[str, Document]) -> Iterator[Stated | Skipped
         links, parents = _links(file, page)
         facts = [("is part of", each) for each in (*above, *parents)]
         for relation, target in dict.fromkeys([*facts, *(("links to", each) for each in links)]):
-            other = pages.get(target) or pages.get(str(path.parent / target))
+            below = posixpath.normpath(path.parent / target)
+            other = pages.get(target) or pages.get(below) or by_clean.get(target)
             if other is None or not other.title or other.title == page.title:
                 continue
             if reason := explain_refusal(page.title) or explain_refusal(other.title):
@@ -127,7 +130,7 @@ def _state(place: File, pages: dict[str, Document]) -> Iterator[Stated | Skipped
 
 def _links(file: Path, page: Document) -> tuple[list[str], list[str]]:
     """Return the files that a page links to, and the one that its breadcrumbs name last."""
-    if file.suffix == ".md":
+    if file.suffix == ".md" or not file.is_file():  # as one whose name is not UTF-8
         return [unquote(match[3]) for match in PLAIN_LINK.finditer(page.text)], []
     tree = LexborHTMLParser(file.read_bytes())
 

@@ -27,9 +27,11 @@ from clew.types import Document, Skipped, Triple
 
 SYSTEM = "Obsidian"
 _LINK = re.compile(r"(!?)\[\[([^\[\]|#^\n]*)(?:[#^][^\[\]|\n]*)?(?:\|([^\[\]\n]*))?\]\]")
-PLAIN_LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(<?([^)\s>#]+\.md)(?:#[^)\s>]*)?>?\)")
+PLAIN_LINK = re.compile(
+    r"(!?)\[([^\]\n]{0,500})\]\(<?([^)\s>#]{1,500}\.md)(?:#[^)\s>]{0,500})?>?\)"
+)
 _CODE = re.compile(r"^(```|~~~).*?^\1[^\n]*$|`[^`\n]*`|%%.*?%%", re.DOTALL | re.MULTILINE)
-_TAG = re.compile(r"(?<![^\s(])#([^\W\d_][\w/-]*|\d+[\w/-]*[^\W\d][\w/-]*)")
+_TAG = re.compile(r"(?<![^\s(])#([^\W\d_][\w/-]*|\d(?=[\w/-]*[^\W\d])[\w/-]*)")
 _FIELD = re.compile(r"(?:^|[\[(])[ \t>*-]*([\w][\w -]{0,40}?)::[ \t]*")
 _MARKS = re.compile(r"^[#>\s*+-]+(?:\[.\][ ])?|\*\*|__|==|^\d+\.[ ]")
 _LINKS, _TAGGED = "links to", "has the tag"
@@ -56,7 +58,12 @@ def read(place: File) -> System:
         )
     ]
     documents = [each for each in items if isinstance(each, Document)]
-    return System(name=SYSTEM, documents=items, statements=_state(place, documents))
+    return System(
+        name=SYSTEM,
+        documents=items,
+        statements=_state(place, documents),
+        in_place=place.source == place.path.as_posix(),  # and not unpacked
+    )
 
 
 def rename_source(item: Document | Skipped, place: File) -> Document | Skipped:

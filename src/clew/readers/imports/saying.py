@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clew.models.extractors.cooccurrence import LONGEST_RELATION
@@ -86,9 +87,9 @@ def make_documents(
     `texts` are the name of a document's file and its text, by its id. The name becomes the id where
     no other document has it.
     """
-    names = [name for name, _ in texts.values()]
+    counts = Counter(name for name, _ in texts.values())
     ids = {
-        own: f"{place.id}/{name if name and names.count(name) == 1 else own}"
+        own: f"{place.id}/{name if name and counts[name] == 1 else own}"
         for own, (name, _) in texts.items()
     }
     documents = [

@@ -13,16 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.inputs import Remote
 from clew.readers.selection import Selection
-from clew.readers.walk import Columns, File
+from clew.readers.walk import Columns, File, file_stem
 from clew.types import Skipped, Value
 
 _MODULES = {
@@ -139,8 +141,9 @@ def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     """Raise InputError where a place may not be fetched from, or lacks its query."""
     scheme = remote.scheme
     shown = hide_secrets(remote.address)
-    schemes = [part.partition("://")[0] for part in remote.address.split("::") if "://" in part]
-    is_local = _LOCAL.issuperset(schemes) or (scheme == "git" and remote.is_path)
+    parts = remote.address.split("::")  # a part that is one word is a kind of place, too
+    schemes = [part.partition("://")[0] for part in parts if "://" in part or part.isalpha()]
+    is_local = remote.is_path if scheme == "git" else _LOCAL.issuperset(schemes)
     if not (web or is_local):
         raise InputError(f"{shown!r} is fetched only with --web, or web=True in Python")
     if (_MODULES.get(scheme) == "sql") != bool(sql):
@@ -176,6 +179,10 @@ def fetch_files(
             shown, f"{fingerprint} {' '.join(selection.patterns)}"
         ),
     )
+    try:
+        urlsplit(remote.address)
+    except ValueError as error:
+        raise InputError(f"{shown!r} is no address: {error}") from None
     module = cast("_Module", import_module(f"{__name__}.{_MODULES.get(remote.scheme, 'storage')}"))
     try:
         for entry in module.list_entries(place):
@@ -186,7 +193,7 @@ def fetch_files(
                 yield from _fetch(entry, place, fetched, is_readable)
     except UnreadableSource as error:
         fetched.fail(shown, "")  # nothing is known of what it has
-        yield Skipped(source=error.source, reason=error.reason)
+        yield Skipped(source=error.source, reason=_without_secrets(error.reason, remote.address))
 
 
 def _takes(selection: Selection, entry: Entry, place_id: str) -> bool:
@@ -199,8 +206,8 @@ def _takes(selection: Selection, entry: Entry, place_id: str) -> bool:
 def _fetch(
     entry: Entry, place: RemotePlace, fetched: FetchedPlaces, is_readable: Callable[[Path], bool]
 ) -> Iterator[File | Skipped]:
-    name = Path(PurePosixPath(entry.below or entry.id).name[-100:]).stem or "file"
-    with TemporaryDirectory(prefix="clew-") as folder:
+    name = file_stem(PurePosixPath(entry.below or entry.id).stem)
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / f"{name}{entry.suffix}"
         if not is_readable(path):
             suffix = entry.suffix.lower()
@@ -211,7 +218,7 @@ def _fetch(
             path = entry.fetch(path)
         except UnreadableSource as error:
             fetched.fail(place.id, entry.id)
-            yield Skipped(source=error.source, reason=error.reason)
+            yield Skipped(source=error.source, reason=_without_secrets(error.reason, place.address))
             return
         yield File(
             path=path,
@@ -235,10 +242,34 @@ def _check_size(entry: Entry, limits: ReadingLimits) -> None:
 
 def hide_secrets(address: str) -> str:
     """Return an address without a password, a token, or what stands behind a question mark."""
+    return "::".join(map(_hide_part, address.split("::"))).rstrip("/")
+
+
+def _hide_part(address: str) -> str:
     head, mark, rest = address.partition("://")
+    if head.endswith("github"):  # whose addresses are ORGANISATION:REPOSITORY@COMMIT
+        return address
     host, slash, path = rest.partition("/")
     user, at, machine = host.rpartition("@")
-    if head.endswith("github"):  # whose addresses are ORGANISATION:REPOSITORY@COMMIT
-        return address.rstrip("/")
-    shown = f"{user.partition(':')[0]}{at}{machine}" if at else host
-    return f"{head}{mark}{shown}{slash}{path.partition('?')[0]}".rstrip("/")
+    if head.endswith(("http", "https")):  # whose users are tokens
+        user = at = ""
+    return f"{head}{mark}{user.partition(':')[0]}{at}{machine}{slash}{path}".partition("?")[0]
+
+
+def _without_secrets(text: str, address: str) -> str:
+    """Return what a program says of an address without the secrets that are in that."""
+    for part in address.split("::"):
+        text = text.replace(part, _hide_part(part))
+        user = part.partition("://")[2].partition("/")[0].rpartition("@")[0]
+        for secret in filter(None, (user, user.partition(":")[0])):
+            text = text.replace(f"{secret}@", "")
+    return text
+
+
+def to_seconds(moment: str) -> float:
+    """Return a time of ISO 8601 in seconds since 1970, 0 where it is none; of no zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(moment)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0

@@ -8,31 +8,40 @@ A repository of another machine is cloned where its commit is not the one of the
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from clew.errors import InputError, UnreadableSource
-from clew.readers.remote import Entry, RemotePlace
-from clew.types import Skipped
+from clew.readers.remote import Entry, RemotePlace, to_seconds
+from clew.types import Skipped, Value
 
 # A repository may be hostile: nothing that its own settings name is run.
 _SETTINGS = [
     word
     for setting in (
         "protocol.ext.allow=never", "log.showSignature=false", "core.fsmonitor=false",
-        "core.hooksPath=/dev/null", "core.quotePath=false",
+        "core.hooksPath=/dev/null", "core.quotePath=false", "diff.relative=false",
     )
     for word in ("-c", setting)
 ]  # fmt: skip
-_VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_VARIABLES = {
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+# What a process in a hook of git is given, and what would lead to another repository.
+_OTHERS = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"}
 _BREAK, _PART = "\x01", "\x02"
+_COMMIT = re.compile(f"{_BREAK}(?=[0-9a-f]{{40,64}}{_PART})")
 
 
 @dataclass(slots=True)
@@ -46,6 +55,18 @@ class _History:
     created: str
     commits: int = 1
 
+    def tell(self) -> dict[str, Value]:
+        """Return it as metadata."""
+        told: dict[str, str | int] = {
+            "author": self.author,
+            "created": self.created,
+            "modified": self.modified,
+            "commit": self.commit,
+            "message": self.message,
+            "commits": self.commits,
+        }
+        return {name: value for name, value in told.items() if value != ""}
+
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """Yield the files of a commit, in the order of their paths.
@@ -54,17 +75,20 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     """
     if shutil.which("git") is None:
         raise InputError(f"{place.id} needs the program git: install it")
-    address, commit, folder = _split(place.address.removeprefix("git+"))
+    given = re.sub("^git[+]", "", place.address, flags=re.IGNORECASE)
+    if re.match("[^/]{2,}:(?!//)", given):
+        raise InputError(f"{place.id} is no address: write git+ssh://HOST/PATH for HOST:PATH")
+    address, commit, folder = _split(given)
     if "://" not in address:
         yield from _list_files(place, Path(address), commit or "HEAD", folder)
         return
     named = _git(place, None, "ls-remote", "--", address, commit or "HEAD")
-    if place.is_unchanged(f"{named.split()[0] if named else commit}"):
+    if place.is_unchanged(" ".join(named.split()[::2]) or commit):  # several may have a name
         return
-    with TemporaryDirectory(prefix="clew-") as clone:
-        branch = ["--branch", commit] if commit else []
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as clone:
+        branch = ["--branch", commit] if commit and named else []
         _git(place, None, "clone", "--bare", "--quiet", *branch, "--", address, clone)
-        yield from _list_files(place, Path(clone), "HEAD", folder)
+        yield from _list_files(place, Path(clone), "HEAD" if named else commit, folder)
 
 
 def _split(address: str) -> tuple[str, str, str]:
@@ -74,7 +98,7 @@ def _split(address: str) -> tuple[str, str, str]:
     name, _, commit = last.partition("@")
     address = f"{head}{slash}{name}"
     if address.startswith("file://"):
-        address = unquote(urlsplit(address).path)
+        address = url2pathname(urlsplit(address).path)
     if commit.startswith("-"):
         raise InputError(f"{commit!r} is no commit of a git repository")
     return address, commit, folder.strip("/")
@@ -91,7 +115,7 @@ def _list_files(
         raise UnreadableSource(place.id, "has no file there")
     log = run(
         "log", "-z", "--name-only", "--no-renames",
-        f"--format={_BREAK}%H{_PART}%an{_PART}%aI{_PART}%s", commit, *only,
+        f"--format={_BREAK}%H{_PART}%aI{_PART}%an{_PART}%s", commit, *only,
     )  # fmt: skip
     history = _read_log(log)
     root = place.id.partition("#")[0]
@@ -105,17 +129,8 @@ def _list_files(
                 fetch=partial(_fetch, place, folder, blob),
                 fingerprint=f"{blob} {own.commit if own else ''}",
                 size=size,
-                modified=datetime.fromisoformat(own.modified).timestamp() if own else 0.0,
-                metadata={}
-                if own is None
-                else {
-                    "author": own.author,
-                    "created": own.created,
-                    "modified": own.modified,
-                    "commit": own.commit,
-                    "message": own.message,
-                    "commits": own.commits,
-                },
+                modified=to_seconds(own.modified) if own else 0.0,
+                metadata=own.tell() if own else {},
             )
 
 
@@ -129,9 +144,10 @@ def _parse_line(line: str) -> tuple[str, str, int, str]:
 def _read_log(log: str) -> dict[str, _History]:
     """Return the history of each path; the log has the newest commit first."""
     history: dict[str, _History] = {}
-    for part in log.split(_BREAK)[1:]:
+    for part in _COMMIT.split(log)[1:]:
         about, *paths = part.split("\0")
-        commit, author, date, message = about.split(_PART, 3)
+        commit, date, author, message = (*about.split(_PART, 3), "", "")[:4]
+        date = date if to_seconds(date) else ""  # commits may have any
         for path in filter(None, (each.strip("\n") for each in paths)):
             if path in history:
                 history[path].created = date
@@ -158,7 +174,8 @@ def _run(place: RemotePlace, folder: Path | None, words: tuple[str, ...], output
         ["git", *_SETTINGS, *where, *words],  # noqa: S607
         stdout=output,
         stderr=subprocess.PIPE,
-        env={**os.environ, **_VARIABLES},
+        stdin=subprocess.DEVNULL,
+        env={**{k: v for k, v in os.environ.items() if k not in _OTHERS}, **_VARIABLES},
         check=False,
     )
     if done.returncode:

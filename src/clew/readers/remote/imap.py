@@ -11,6 +11,7 @@ import imaplib
 import netrc
 import os
 import re
+from binascii import b2a_base64
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -37,10 +38,14 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     parts = urlsplit(place.address)
     folder = unquote(parts.path.strip("/")) or "INBOX"
     try:
-        with _connect(place, parts.scheme, parts.hostname or "", parts.port) as server:
-            server.login(unquote(parts.username or ""), _find_password(parts.hostname or ""))
-            quoted = '"' + folder.replace("\\", r"\\").replace('"', r"\"") + '"'
-            _check(place, server.select(quoted, readonly=True))
+        port = parts.port
+    except ValueError as error:
+        raise InputError(f"{place.id} is no address: {error}") from None
+    try:
+        with _connect(place, parts.scheme, parts.hostname or "", port) as server:
+            user = unquote(parts.username or "")
+            server.login(_quote(user), _find_password(parts.hostname or ""))
+            _check(place, server.select(_quote(_to_utf7(folder)), readonly=True))
             [validity] = server.response("UIDVALIDITY")[1] or [b""]
             sizes = _list_messages(place, server)
             for number, size in sorted(sizes.items()):
@@ -52,8 +57,30 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
                     fingerprint=f"{(validity or b'').decode()} {number}",
                     size=size,
                 )
+    except UnicodeError:
+        why = "cannot be read: its address or password has letters that the protocol lacks"
+        raise UnreadableSource(place.id, why) from None
     except (OSError, imaplib.IMAP4.error) as error:
         raise UnreadableSource(place.id, f"cannot be read: {_words(error)}") from None
+
+
+def _quote(text: str) -> str:
+    text = re.sub(r"[\x00-\x1f]", "", text)  # a line would be another command
+    return '"' + text.replace("\\", r"\\").replace('"', r"\"") + '"'
+
+
+def _to_utf7(folder: str) -> str:
+    """Return the name of a folder as the protocol has it.
+
+    >>> _to_utf7("Entwürfe & mehr")
+    'Entw&APw-rfe &- mehr'
+    """
+
+    def encode(match: re.Match[str]) -> str:
+        code = b2a_base64(match[0].encode("utf-16-be"), newline=False).decode()
+        return f"&{code.rstrip('=').replace('/', ',')}-"
+
+    return re.sub(r"[^\x00-\x7f]+", encode, folder.replace("&", "&-"))
 
 
 def _connect(place: RemotePlace, scheme: str, host: str, port: int | None) -> imaplib.IMAP4:

@@ -14,19 +14,19 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
-from clew.readers.remote import Entry, RemotePlace
+from clew.readers.remote import Entry, RemotePlace, to_seconds
 from clew.readers.web import fetch_bytes, is_public
 from clew.readers.xml_page import parse_xml
 from clew.types import Skipped
 
 _AGENT = "clew"
 _MOST_MAPS = 1_000
-_LONGEST_DELAY = 10.0  # seconds
+_LONGEST_DELAY = 10  # seconds
 _MISSING = ("status 404", "status 410")
 
 
@@ -35,7 +35,7 @@ class _Site:
 
     def __init__(self, place: RemotePlace, robots: RobotFileParser) -> None:
         self._place = place
-        self._delay = min(float(robots.crawl_delay(_AGENT) or 0), _LONGEST_DELAY)
+        self._delay = min(int(robots.crawl_delay(_AGENT) or 0), _LONGEST_DELAY)
         self._next = 0.0
         self._n_bytes = 0
 
@@ -65,11 +65,12 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     is_map = parts.path.strip("/") != ""
     maps = [address] if is_map else robots.site_maps() or [urljoin(address, "/sitemap.xml")]
     site = _Site(place, robots)
-    pages = {
-        page: modified
-        for page, modified in _list_pages(place, maps)
-        if urlsplit(page).netloc == parts.netloc and robots.can_fetch(_AGENT, page)
-    }
+    pages: dict[str, str] = {}
+    for page, modified in _list_pages(place, maps):
+        if _split(page).netloc == parts.netloc and robots.can_fetch(_AGENT, page):
+            pages[page] = modified
+        if len(pages) > place.limits.pages:
+            break
     for page, modified in islice(pages.items(), place.limits.pages):
         yield Entry(
             id=page,
@@ -77,7 +78,7 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
             suffix=".html",
             fetch=partial(site.fetch, page),
             fingerprint="" if _is_today(modified) else modified,
-            modified=_seconds(modified),
+            modified=to_seconds(modified),
         )
     if len(pages) > place.limits.pages:
         raise UnreadableSource(place.id, f"lists {place.limits.more_than('pages')}")
@@ -91,8 +92,20 @@ def _read_robots(place: RemotePlace, address: str) -> RobotFileParser:
         if not error.reason.endswith(_MISSING):
             raise
         data = b""
-    robots.parse(data.decode("utf-8", "replace").splitlines())
+    try:
+        robots.parse(data.decode("utf-8", "replace").splitlines())
+    except ValueError as error:  # of a number that is none
+        raise UnreadableSource(place.id, f"has a robots.txt with an error: {error}") from None
     return robots
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of a web address, empty ones of any other."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+    return parts if parts.scheme in {"http", "https"} else urlsplit("")
 
 
 def _list_pages(place: RemotePlace, maps: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -112,14 +125,13 @@ def _list_pages(place: RemotePlace, maps: Iterable[str]) -> Iterator[tuple[str, 
             if each.tag == "sitemap" and values.get("loc"):
                 waiting.append(values["loc"])
             elif each.tag == "url" and values.get("loc"):
-                yield urldefrag(values["loc"]).url, values.get("lastmod", "")
+                yield values["loc"].partition("#")[0], values.get("lastmod", "")
 
 
 def _check_host(place: RemotePlace, address: str) -> None:
     """Raise UnreadableSource for a sitemap that is no web address, or of this network."""
-    parts, own = urlsplit(address), urlsplit(place.address.partition("+")[2])
-    is_own = parts.netloc == own.netloc
-    if parts.scheme not in {"http", "https"} or not (is_own or is_public(parts.hostname or "")):
+    host, own = _split(address).netloc, urlsplit(place.address.partition("+")[2]).netloc
+    if not host or not (host == own or is_public(_split(address).hostname or "")):
         raise UnreadableSource(place.id, f"names a sitemap that is not fetched: {address!r:.99}")
 
 
@@ -134,13 +146,6 @@ def _read_map(address: str, place: RemotePlace) -> Element:
     if root.tag not in {"urlset", "sitemapindex"}:
         raise UnreadableSource(address, "is no sitemap")
     return root
-
-
-def _seconds(moment: str) -> float:
-    try:
-        return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() if moment else 0.0
-    except ValueError:
-        return 0.0
 
 
 def _is_today(moment: str) -> bool:

@@ -65,13 +65,16 @@ def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
             database.close()
     except apsw.Error as error:
         raise UnreadableSource(place.id, f"cannot be read: {error}") from None
+    except UnicodeError:
+        raise UnreadableSource(place.id, "has a text that is not valid UTF-8") from None
 
 
 def _read_duckdb(place: RemotePlace, write: Callable[..., None]) -> None:
     with needs("duckdb", "duckdb", "reading a DuckDB database"):
         import duckdb
     try:
-        with duckdb.connect(_database(place), read_only=True) as database:
+        closed = {"enable_external_access": False}  # a query reads no other file and no address
+        with duckdb.connect(_database(place), read_only=True, config=closed) as database:
             cursor = database.execute(place.sql)
             names = [each[0] for each in cursor.description or ()]
             write(names, iter(cursor.fetchone, None))
@@ -84,7 +87,8 @@ def _read_postgres(place: RemotePlace, write: Callable[..., None]) -> None:
     with needs("psycopg", "postgres", "reading a PostgreSQL database"):
         import psycopg
     try:
-        with psycopg.connect(place.address) as database:
+        _, mark, rest = place.address.partition("://")
+        with psycopg.connect(f"postgresql{mark}{rest}") as database:
             database.read_only = True
             with database.cursor("clew") as cursor:  # so that rows come as they are needed
                 cursor.execute(place.sql.encode())

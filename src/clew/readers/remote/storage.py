@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from clew.errors import InputError, UnreadableSource
-from clew.readers.remote import Entry, RemotePlace
+from clew.readers.remote import Entry, RemotePlace, to_seconds
 from clew.readers.walk import os_reason
 from clew.runtime.lazy import needs
 from clew.types import Skipped
@@ -24,7 +24,15 @@ _OBJECTS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "azure", "adl")
 _MARKS = ("ETag", "e_tag", "etag", "md5Hash", "sha", "CRC", "LastModified", "last_modified",
           "mtime", "updated", "created", "date_time")  # fmt: skip
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
-_ERRORS = {"obstore.exceptions": "BaseError", "paramiko.ssh_exception": "SSHException"}
+_ERRORS = {
+    "aiohttp.client_exceptions": "ClientError",
+    "lzma": "LZMAError",
+    "obstore.exceptions": "BaseError",
+    "paramiko.ssh_exception": "SSHException",
+    "tarfile": "TarError",
+    "zipfile": "BadZipFile",
+    "zlib": "error",
+}
 
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
@@ -75,7 +83,11 @@ def _open(place: RemotePlace) -> tuple[Any, str]:
 def _errors() -> tuple[type[Exception], ...]:
     """Return what file systems raise, as far as their packages are loaded."""
     modules = {name: sys.modules.get(name) for name in _ERRORS}
-    return (OSError, *(getattr(m, _ERRORS[name]) for name, m in modules.items() if m is not None))
+    return (
+        OSError,
+        EOFError,
+        *(getattr(m, _ERRORS[name]) for name, m in modules.items() if m is not None),
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -105,10 +117,7 @@ def _suffixes(name: str) -> list[str]:
 
 def _seconds(moment: object) -> float:
     if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError:
-            return 0.0
+        return to_seconds(moment)
     if isinstance(moment, datetime):
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return float(moment) if isinstance(moment, int | float) else 0.0
