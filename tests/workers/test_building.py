@@ -89,7 +89,6 @@ def test_the_index_is_the_same_to_the_byte(first, then, seed):
     for workers in (None, Shuffled(seed)):
         with scratch() as folder, pytest.MonkeyPatch.context() as patch:
             patch.setattr(index, "BATCH_CHARACTERS", 60)
-            patch.setenv("SOURCE_DATE_EPOCH", "1764115200")
             with create(folder / "index") as store:
                 for texts in (first, then, ["..."], first):
                     documents = [document(f"d{i}", text) for i, text in enumerate(texts)]

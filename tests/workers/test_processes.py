@@ -46,7 +46,6 @@ def bytes_of(folder):
 
 def test_processes_make_the_index_of_one(monkeypatch):
     monkeypatch.setattr("clew.index.BATCH_CHARACTERS", 300)
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1764115200")
     with scratch() as place:
         for n in (1, 2):
             with clew.open(place / str(n)) as opened:
