@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
+from weakref import ref
 
 import numpy as np
 
@@ -334,8 +335,14 @@ def read_titled_texts(snapshot: Snapshot) -> Sequence[str]:
 
 class _TitledTexts(Sequence[str]):
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self._of = ref(snapshot)  # which keeps these: each keeping the other, neither would go
         self._read: dict[int, str] = {}
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        snapshot = self._of()
+        assert snapshot is not None  # noqa: S101 -- whoever reads its texts holds it
+        return snapshot
 
     def __len__(self) -> int:
         return len(self._snapshot.layer("chunk"))

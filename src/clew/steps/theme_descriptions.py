@@ -6,7 +6,7 @@ Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) ov
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from clew.algo.links import Link, expand_ranges, neighbours
 from clew.algo.topk import positive_top_k, top_k
 from clew.derived import Derived
 from clew.runtime.lazy import compile_re
+from clew.runtime.once import Once
 from clew.snapshot import Snapshot
 from clew.steps.themes import Rows, Themes, themes
 from clew.text.analyze import term_spans
@@ -56,7 +57,8 @@ def describe_themes(snapshot: Snapshot, rows: Iterable[int]) -> list[Theme]:
 
     Those of the last 4,096 of a snapshot are kept.
     """
-    return list(map(snapshot.get(_DESCRIBE), rows))
+    found, kept = themes(snapshot), snapshot.get(_DESCRIBED)
+    return [kept.get(row, partial(_describe, found, row)) for row in rows]
 
 
 def _describe(found: Themes, theme: int) -> Theme:
@@ -99,10 +101,7 @@ def _describe(found: Themes, theme: int) -> Theme:
     )
 
 
-_DESCRIBE = Derived(
-    "descriptions of themes",
-    lambda snapshot: lru_cache(_MOST_KEPT)(lambda theme: _describe(themes(snapshot), theme)),
-)
+_DESCRIBED: Derived[Once[int]] = Derived("descriptions of themes", lambda _: Once(_MOST_KEPT))
 
 
 def describe_coverage(theme: Theme) -> str:

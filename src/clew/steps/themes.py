@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,19 @@ _CHANGED = 0.1  # of the chunks came or went: themes are made anew
 class Themes(Communities):
     """m themes of a snapshot's chunks, those of a level before those below it, largest first."""
 
-    snapshot: Snapshot
+    of: ReferenceType[Snapshot]  # which keeps them: each keeping the other, neither would go
     numbers: Rows  # (m,) what each is called by, which it keeps
     vectors: NDArray[np.float32]  # (m, d) of length one, the middle of each
 
     def __len__(self) -> int:
         return len(self.parents)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot that they are of, which whoever asks for them holds."""
+        snapshot = self.of()
+        assert snapshot is not None  # noqa: S101 -- as it says
+        return snapshot
 
     @cached_property
     def sizes(self) -> Rows:
@@ -100,7 +108,7 @@ def themes(snapshot: Snapshot) -> Themes:
 def _open_themes(snapshot: Snapshot) -> Themes:
     arrays = snapshot.get(THEMES)
     names = "parents", "leaves", "numbers", "vectors"
-    return Themes(snapshot=snapshot, **{name: arrays[name] for name in names})
+    return Themes(of=ref(snapshot), **{name: arrays[name] for name in names})
 
 
 # -- how they are made -----------------------------------------------------------------------------

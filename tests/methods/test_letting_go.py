@@ -1,0 +1,63 @@
+"""A snapshot goes when nobody uses it: its files are open as long as it is there."""
+
+import gc
+import weakref
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+
+import clew
+from clew import methods
+from clew.testing import models
+from clew.types import Document
+from clew.views import browse, index_graph
+
+NUMBERS = count()
+QUESTIONS = ("What are the main themes?", "Who built the hull of the Fram?", "How many ships?")
+TEXTS = {
+    "Fram": "The ship Fram was built by Colin Archer in Larvik. Her hull is round.",
+    "Gauss": "The ship Gauss was built in Kiel by Georg Howaldt. Her hull is long.",
+    "Larvik": "Larvik is a town in Norway. Colin Archer was born there in 1832.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    with clew.open(tmp_path_factory.mktemp("going") / "my.clew", models=models()) as index:
+        documents = [Document(id=name, title=name, text=text) for name, text in TEXTS.items()]
+        index.add(documents, triples="cooccurrence")
+        yield index
+
+
+@contextmanager
+def goes(index):
+    """Hold that the snapshot of now is gone after the next write, without a collection."""
+    snapshot = weakref.ref(index.snapshot())
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+        index.add(Document(id="new", text=f"It is number {next(NUMBERS)}."))
+        index.snapshot()
+        assert snapshot() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", sorted({*methods.names()} - {"ircot"}))  # which needs an LLM
+def test_no_method_keeps_a_snapshot(index, name):
+    with goes(index):
+        for question in QUESTIONS:
+            index.search(question, method=name)
+
+
+def test_nothing_else_keeps_one(index):
+    with goes(index):
+        for question in QUESTIONS:
+            index.ask(question)
+        index.themes()
+        index.hop("Fram")
+        index.plan(Document(id="other", text="It drifted."))
+        index_graph.draw_index(index.snapshot(), 10)
+        browse.find_entities(index.snapshot(), "archer", "person")
