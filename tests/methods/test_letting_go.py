@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 import clew
-from clew import methods
+from clew import generation, methods
 from clew.testing import models
 from clew.types import Document
 from clew.views import browse, index_graph
@@ -19,15 +19,22 @@ TEXTS = {
     "Fram": "The ship Fram was built by Colin Archer in Larvik. Her hull is round.",
     "Gauss": "The ship Gauss was built in Kiel by Georg Howaldt. Her hull is long.",
     "Larvik": "Larvik is a town in Norway. Colin Archer was born there in 1832.",
-}
+} | {f"Boat {n}": f"The boat number {n} was built in Larvik by Colin Archer." for n in range(60)}
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory):
-    with clew.open(tmp_path_factory.mktemp("going") / "my.clew", models=models()) as index:
-        documents = [Document(id=name, title=name, text=text) for name, text in TEXTS.items()]
-        index.add(documents, triples="cooccurrence")
-        yield index
+@pytest.fixture(scope="module", params=["put together", "edited"])
+def index(request, tmp_path_factory):
+    """An index whose generations are put together, or edits of the one before."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "edited":
+            patch.setattr(generation, "EDITED_FROM", 1)
+        folder = tmp_path_factory.mktemp("going") / "my.clew"
+        with clew.open(folder, models=models()) as index:
+            documents = [Document(id=name, title=name, text=text) for name, text in TEXTS.items()]
+            index.add(documents, triples="cooccurrence")
+            index.add(Document(id="new", text="It is new."))
+            assert (index.snapshot().base is not None) == (request.param == "edited")
+            yield index
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,6 +340,16 @@ def _outside_weights(
     return weights
 
 
+def _sum_rows(of: ReferenceType[Snapshot], name: str, rows: Rows) -> NDArray[np.float64]:
+    """Return what the weights of some rows' links sum to, of a snapshot that keeps this function.
+
+    Each keeping the other, neither would go.
+    """
+    snapshot = of()
+    assert snapshot is not None  # noqa: S101 -- who asks holds it
+    return _sum_weights(snapshot, name, rows)
+
+
 def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
     """Return what the weights of some rows' links sum to, or those of all.
 
@@ -380,7 +391,7 @@ def _open_sums(snapshot: Snapshot) -> Sums:
         arrays = snapshot.get(WEIGHTS)
         return {name: open_column(arrays, name).__getitem__ for name in arrays}
     names = (*_BY_WAY, "unit")
-    sums: dict[str, ReadSums] = {name: partial(_sum_weights, snapshot, name) for name in names}
+    sums: dict[str, ReadSums] = {name: partial(_sum_rows, ref(snapshot), name) for name in names}
     for way, mark in _WAYS.items():
         counts = back.follow_counts(former[f"entity.{way}"], mark)
         sums[f"entity.{way}"] = counts.__getitem__
