@@ -504,7 +504,7 @@ class ValueChange(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EntityChange(Shown):
-    """An entity of which sentences came or went."""
+    """An entity with the numbers of its sentences that came and that went."""
 
     id: str
     name: str

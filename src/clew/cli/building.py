@@ -611,7 +611,7 @@ def describe_added(added: Added) -> list[str]:
 
 
 def _count_report(report: AddReport) -> dict[str, int]:
-    """Return how many documents were added, changed and so on."""
+    """Return the number of documents for each thing that adding did, by its name."""
     return {
         "added": len(report.added),
         "changed": len(report.changed),

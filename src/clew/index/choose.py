@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
-from weakref import ref
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from clew.models import find_wording, word
 from clew.models.ledger import Request
 from clew.prompts.packing import pack_texts, split_reply
 from clew.runtime import arguments
-from clew.snapshot import Snapshot
+from clew.snapshot import Snapshot, refer_to
 from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
 
 if TYPE_CHECKING:
@@ -335,14 +334,12 @@ def read_titled_texts(snapshot: Snapshot) -> Sequence[str]:
 
 class _TitledTexts(Sequence[str]):
     def __init__(self, snapshot: Snapshot) -> None:
-        self._of = ref(snapshot)  # which keeps these: each keeping the other, neither would go
+        self._of = refer_to(snapshot)  # which keeps these
         self._read: dict[int, str] = {}
 
     @property
     def _snapshot(self) -> Snapshot:
-        snapshot = self._of()
-        assert snapshot is not None  # noqa: S101 -- whoever reads its texts holds it
-        return snapshot
+        return self._of()
 
     def __len__(self) -> int:
         return len(self._snapshot.layer("chunk"))

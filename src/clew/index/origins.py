@@ -114,9 +114,10 @@ def set_part(store: Store, part: ShardPart) -> None:
 
 
 def choose_part(store: Store | None, given: ShardPart | None, shown: str) -> ShardPart | None:
-    """Return the part of all documents that the index `shown` is: the one it remembers, if any.
+    """Return the shard that an index is: the one it remembers, else the `given` one, if any.
 
-    Raises InputError where another one is given, or it has documents of others.
+    Raises InputError, which calls the index `shown`, where it remembers another one or has
+    documents of other shards.
     """
     part = None if store is None else get_part(store)
     if part is not None and given not in (None, part):

@@ -285,7 +285,7 @@ class ScopedIndex(Scoped):
         return {} if self.is_bound else self.index.vocabulary()
 
     def edit(self, name: str, **said: Any) -> None:  # noqa: ANN401 -- as `Index.edit` takes them
-        """Do as `Index.edit` does. Raises a refusal, 404, for a name that no entity has."""
+        """Edit an entity as `Index.edit` does. Raises a refusal, 404, if no entity has the name."""
         self.caller.check("write")
         browse.find_entity(self.snapshot(), name)
         with self.writer() as index:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import ref
 
 from clew.derived import CachedArrays, Derived
 from clew.errors import MissingLayer
@@ -164,6 +165,22 @@ def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
             return snapshot.base.transpose(link_from_arrays(arrays), b, a)
         return link_from_arrays(snapshot.get(what))
     return StoredLink.from_matrix(snapshot.links[b, a].whole.transpose().tocsr())
+
+
+def refer_to(snapshot: Snapshot) -> Callable[[], Snapshot]:
+    """Return a function that gives a snapshot, for values that the snapshot itself keeps.
+
+    It holds the snapshot weakly: if each kept the other, the files of a former generation would
+    stay open until the next full collection of garbage. Whoever calls it holds the snapshot.
+    """
+    reference = ref(snapshot)
+
+    def get() -> Snapshot:
+        held = reference()
+        assert held is not None  # noqa: S101 -- who has the value has it from the snapshot
+        return held
+
+    return get
 
 
 _TRANSPOSED = Derived("a link the other way", _transpose_link)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
-from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from clew.algo.pagerank import MANY_EDGES, Degrees, LocalScores, WholeGraph, loc
 from clew.algo.topk import top_k
 from clew.derived import Arrays, CachedArrays, Derived
 from clew.models import Models
-from clew.snapshot import Snapshot
+from clew.snapshot import Snapshot, refer_to
 from clew.snapshot.layers import Totals
 from clew.types import Step
 
@@ -340,16 +339,6 @@ def _outside_weights(
     return weights
 
 
-def _sum_rows(of: ReferenceType[Snapshot], name: str, rows: Rows) -> NDArray[np.float64]:
-    """Return what the weights of some rows' links sum to, of a snapshot that keeps this function.
-
-    Each keeping the other, neither would go.
-    """
-    snapshot = of()
-    assert snapshot is not None  # noqa: S101 -- who asks holds it
-    return _sum_weights(snapshot, name, rows)
-
-
 def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
     """Return what the weights of some rows' links sum to, or those of all.
 
@@ -391,7 +380,12 @@ def _open_sums(snapshot: Snapshot) -> Sums:
         arrays = snapshot.get(WEIGHTS)
         return {name: open_column(arrays, name).__getitem__ for name in arrays}
     names = (*_BY_WAY, "unit")
-    sums: dict[str, ReadSums] = {name: partial(_sum_rows, ref(snapshot), name) for name in names}
+    own = refer_to(snapshot)  # which keeps these functions
+
+    def sum_rows(name: str, rows: Rows) -> NDArray[np.float64]:
+        return _sum_weights(own(), name, rows)
+
+    sums: dict[str, ReadSums] = {name: partial(sum_rows, name) for name in names}
     for way, mark in _WAYS.items():
         counts = back.follow_counts(former[f"entity.{way}"], mark)
         sums[f"entity.{way}"] = counts.__getitem__

@@ -451,7 +451,7 @@ def _explain_caption(reading: TableReading) -> list[int]:
 
 
 def _choose_parts(reading: TableReading, found: Sequence[int]) -> list[DataTable]:
-    """Return the parts of a table that most tokens of its caption are about, none if all are.
+    """Return the parts of a table whose captions have most of some tokens, [] if all have as many.
 
     What is counted may have another name in each: "How many ships are in the Oslo fleet?"
     """

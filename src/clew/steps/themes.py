@@ -6,10 +6,10 @@ and to its nearest neighbours, where names tell little. How themes follow edits:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from clew import steps
 from clew.algo.communities import Communities, find_communities, join_communities, match_communities
 from clew.algo.links import Matrix
 from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
-from clew.snapshot import Snapshot
+from clew.snapshot import Snapshot, refer_to
 from clew.steps.entity_graph import WEIGHTS, Links, entity_graph
 
 Rows = NDArray[np.integer]
@@ -36,7 +36,7 @@ _CHANGED = 0.1  # of the chunks came or went: themes are made anew
 class Themes(Communities):
     """m themes of a snapshot's chunks, those of a level before those below it, largest first."""
 
-    of: ReferenceType[Snapshot]  # which keeps them: each keeping the other, neither would go
+    of: Callable[[], Snapshot]  # which keeps them
     numbers: Rows  # (m,) what each is called by, which it keeps
     vectors: NDArray[np.float32]  # (m, d) of length one, the middle of each
 
@@ -45,10 +45,8 @@ class Themes(Communities):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The snapshot that they are of, which whoever asks for them holds."""
-        snapshot = self.of()
-        assert snapshot is not None  # noqa: S101 -- as it says
-        return snapshot
+        """The snapshot that they are of."""
+        return self.of()
 
     @cached_property
     def sizes(self) -> Rows:
@@ -108,7 +106,7 @@ def themes(snapshot: Snapshot) -> Themes:
 def _open_themes(snapshot: Snapshot) -> Themes:
     arrays = snapshot.get(THEMES)
     names = "parents", "leaves", "numbers", "vectors"
-    return Themes(of=ref(snapshot), **{name: arrays[name] for name in names})
+    return Themes(of=refer_to(snapshot), **{name: arrays[name] for name in names})
 
 
 # -- how they are made -----------------------------------------------------------------------------

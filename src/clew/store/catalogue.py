@@ -411,7 +411,7 @@ class Catalogue(ABC):
         }
 
     def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> None:
-        """Replace what is said of some entity keys; an empty entry says nothing."""
+        """Replace the vocabulary's entries of some entity keys; an empty entry removes one."""
         before = self.aliases()
         self._run_many("DELETE FROM alias WHERE key = ?", [(key,) for key in entries])
         rows = [

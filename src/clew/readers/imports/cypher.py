@@ -140,7 +140,7 @@ class _Graph:
                 self._index.setdefault((key, value), []).append(node)
 
     def find(self, pattern: _Pattern) -> list[_NodeNumber]:
-        """Return the nodes that a pattern with properties fits, in their order."""
+        """Return the nodes that have all properties of a pattern, in the order of the file."""
         pairs = [(k, v) for k, v in pattern.properties.items() if isinstance(v, str | int | float)]
         if not pairs:
             return []

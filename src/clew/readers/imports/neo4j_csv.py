@@ -55,7 +55,7 @@ def locate(path: Path) -> Path | None:
 
 
 def read(place: File) -> System:
-    """Return what the nodes and relationships of the files say."""
+    """Return the texts and statements of the CSV files of nodes and relationships."""
     tables, left = _find_tables(place.path)
     nodes = {}
     for table in tables:

@@ -107,7 +107,7 @@ def make_documents(
 def spell_names(
     names: Mapping[str, Iterable[str]], documents: Iterable[Document]
 ) -> dict[str, str]:
-    """Return how names in capitals are spelled in one of their documents, the others as they are.
+    """Return the spelling of each name: of one in capitals as a document of it writes it, if any.
 
     `names` have the ids of their documents.
     """

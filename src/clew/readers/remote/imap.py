@@ -128,7 +128,7 @@ def _fetch(place: RemotePlace, server: imaplib.IMAP4, number: int, path: Path) -
 
 
 def _check(place: RemotePlace, answer: tuple[str, Sequence[object]]) -> Sequence[object]:
-    """Return what a server answered. Raises UnreadableSource where it refused."""
+    """Return the data of a server's response. Raises UnreadableSource for a refusal."""
     status, data = answer
     if status != "OK":
         said = data[0].decode("utf-8", "replace") if data and isinstance(data[0], bytes) else status
