@@ -1,6 +1,8 @@
 """A snapshot goes when nobody uses it: its files are open as long as it is there."""
 
 import gc
+import mmap
+import shutil
 import weakref
 from contextlib import contextmanager
 from itertools import count
@@ -68,3 +70,27 @@ def test_nothing_else_keeps_one(index):
         index.plan(Document(id="other", text="It drifted."))
         index_graph.draw_index(index.snapshot(), 10)
         browse.find_entities(index.snapshot(), "archer", "person")
+
+
+def test_former_generations_leave_no_file_open(index, tmp_path):
+    """Neither those that were read and asked, nor those of whoever wrote."""
+    folder = shutil.copytree(index.folder, tmp_path / "copied.clew")
+
+    def count_files():
+        return sum(isinstance(each, mmap.mmap) for each in gc.get_objects())
+
+    with clew.open(folder, models=models()) as reader:
+        reader.search(QUESTIONS[1])
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(4):
+                with clew.open(folder, models=models()) as writer:
+                    writer.add(Document(id="new", text=f"It is number {next(NUMBERS)}."))
+                reader.catch_up()
+                reader.search(QUESTIONS[1])
+            before = count_files()
+            gc.collect()
+            assert before == count_files()
+        finally:
+            gc.enable()

@@ -47,7 +47,7 @@ def open_snapshot(store: Store) -> Snapshot:
     view = store.view()
     try:
         base = _open_base(store, view)
-        assembly = _open_assembly(store, view) if base is None else base.edited.assembly
+        assembly = _open_assembly(store, view) if base is None else base.assembly
         recall = ArrayLoader(store.cache, view, assembly.stored)
         whole = build_snapshot(Parts(assembly, view), recall=recall)
         return replace(
@@ -129,7 +129,8 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
     if edits is None:
         return None
     later = Lazily(reading(edits, edits))
-    return BaseGeneration(store.cache, view, GenerationEdits(base, later), cached[-1])
+    assembly = GenerationEdits(base, later).assemble()
+    return BaseGeneration(store.cache, view, assembly, cached[-1])
 
 
 def _assemble_base_arrays(
@@ -262,7 +263,7 @@ def wasted_share(store: Store) -> float:
         n_extractions = StoredColumns(view.segments).size("extraction")
         base = _open_base(store, view)
         if base is not None:
-            n_live, columns = base.rows("chunk").size, base.edited.assembly.columns
+            n_live, columns = base.rows("chunk").size, base.assembly.columns
             used = sum(int(np.count_nonzero(columns[f"chunk.{kind}"])) for kind in KINDS)
         else:
             layers = ("chunk", "extraction") if n_extractions else ("chunk",)

@@ -111,7 +111,11 @@ class EditedAssembly(Assembly):
 
 @dataclass(frozen=True)
 class GenerationEdits:
-    """The edits of a generation, from the arrays of `find_edits`."""
+    """The edits of a generation, from the arrays of `find_edits`.
+
+    Nothing that it keeps refers to it, or to the assembly that they give: files of the base are
+    open until both are gone, and Python seldom looks for what only refers to itself.
+    """
 
     base: Assembly
     arrays: Mapping[str, NDArray[Any]]
@@ -123,19 +127,10 @@ class GenerationEdits:
     @cached_property
     def _rows(self) -> Mapping[str, RowEdits]:
         layers = [name.removesuffix(".at") for name in self.arrays if name.endswith(".at")]
-        return Lazily({layer: partial(self._edits, layer) for layer in layers})
+        return Lazily({n: partial(_read_row_edits, self.base, self.arrays, n) for n in layers})
 
-    def _edits(self, layer: str) -> RowEdits:
-        n = (
-            len(self.base.columns["mention.label"])
-            if layer == "mention"
-            else self.base.size("unit.sentence" if layer == "unit" else layer)
-        )
-        gone, at, origin = (self.arrays[f"{layer}.{name}"] for name in ("gone", "at", "from"))
-        return RowEdits(n, gone, at, origin)
-
-    @cached_property
-    def assembly(self) -> Assembly:
+    def assemble(self) -> EditedAssembly:
+        """Return the generation that the edits give."""
         stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
@@ -159,14 +154,27 @@ class GenerationEdits:
         return EditedLink(self.base.links[pair], self.rows(a), self.rows(b), fresh)
 
 
+def _read_row_edits(base: Assembly, arrays: Mapping[str, NDArray[Any]], layer: str) -> RowEdits:
+    n = (
+        len(base.columns["mention.label"])
+        if layer == "mention"
+        else base.size("unit.sentence" if layer == "unit" else layer)
+    )
+    return RowEdits(n, *(arrays[f"{layer}.{name}"] for name in ("gone", "at", "from")))
+
+
 @dataclass(frozen=True)
 class BaseGeneration:
     """The earlier generation from which a snapshot is derived by edits: its `Snapshot.base`."""
 
     cache: Cache
     view: View
-    edited: GenerationEdits
+    assembly: EditedAssembly  # of the snapshot
     generation: int
+
+    @property
+    def _base(self) -> Assembly:
+        return self.assembly.of.base
 
     def arrays(self, what: CachedArrays) -> Arrays:
         """Return the cached arrays of the base generation; missing ones are computed and cached."""
@@ -177,25 +185,25 @@ class BaseGeneration:
         )
 
     def _compute_and_cache(self, what: CachedArrays) -> Arrays:
-        snapshot = build_snapshot(Parts(self.edited.base, self.view), recall=self._loader)
+        snapshot = build_snapshot(Parts(self._base, self.view), recall=self._loader)
         arrays = {**self._loader(snapshot, what, {}), **self._loader.inputs(what)}
         self.cache.save(what.name, self.generation, arrays)
         return arrays
 
     @cached_property
     def _loader(self) -> ArrayLoader:
-        return ArrayLoader(self.cache, self.view, self.edited.base.stored, whole=False)
+        return ArrayLoader(self.cache, self.view, self._base.stored, whole=False)
 
     def rows(self, layer: str) -> RowEdits:
-        return self.edited.rows(layer)
+        return self.assembly.of.rows(layer)
 
     @property
     def touched_chunks(self) -> NDArray[np.int64]:
         """The chunks that came or have a unit that came, by their present rows."""
-        return self.edited.arrays["touched.chunks"]
+        return self.assembly.of.arrays["touched.chunks"]
 
     def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:
         """Return the present link from b to a; `stored` is that of the base."""
-        edited = self.edited.assembly.links[a, b]
+        edited = self.assembly.links[a, b]
         assert isinstance(edited, EditedLink)  # noqa: S101 -- as all of them are
         return TransposedEdits(stored, edited)
