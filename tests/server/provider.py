@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, parse_qsl, unquote_plus, urlencode, urlsplit
 
@@ -19,7 +20,9 @@ from joserfc.jws import JWSRegistry
 CLIENT, SECRET = "clew", "s:ecret +"  # encoded as in a form before they are in a header
 
 
-def make_key(kid="first"):
+@cache
+def make_key(kid="first", _number=0):
+    """Return a key; one of the same id has another number. To make one takes long."""
     return RSAKey.generate_key(2048, {"kid": kid, "use": "sig", "alg": "RS256"}, private=True)
 
 

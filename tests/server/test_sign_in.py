@@ -386,7 +386,10 @@ def sign_by_secret(claims, secret):
 def test_signatures_that_are_none(browser, provider):
     """No algorithm but those of public keys; no key but the provider's; nothing changed."""
     good, public = provider.sign_by_key, provider.key.as_pem(private=False)
-    other, shown = make_key(), {"alg": "RS256", "kid": "first"}  # another one of the same id
+    other, shown = (
+        make_key("first", 2),
+        {"alg": "RS256", "kid": "first"},
+    )  # another one of the same id
 
     def change(claims):
         head, _, tail = good(claims).split(".")
