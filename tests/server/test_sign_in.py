@@ -6,6 +6,9 @@ All is real but the provider: over HTTP, between two servers and a client that k
 import base64
 import hmac
 import json
+import os
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,9 +16,11 @@ from http import HTTPStatus
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from click.testing import CliRunner
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
-from clew.errors import InputError
+from clew.cli import main
+from clew.errors import InputError, MissingExtra
 from clew.server.database import ServerDatabase
 from clew.server.keys import Keys
 from clew.server.oidc.attempts import Attempt
@@ -628,3 +633,45 @@ def test_keys_that_are_missing_are_told_at_the_start(home):
     home.key("anna")
     with pytest.raises(InputError, match="several keys are called 'anna'"):
         check_open(settings)
+
+
+def test_what_verifies_tokens_is_an_extra(keyed, monkeypatch):
+    """It is missed when the server starts, and loaded by no other one."""
+    oidc = OidcSettings(issuer="https://a.example", client="c", roles=ROLES)
+    monkeypatch.delitem(sys.modules, "clew.server.oidc.id_tokens", raising=False)
+    monkeypatch.setitem(sys.modules, "authlib.oidc.core", None)
+    told = r"sign-in by OpenID Connect needs the package 'authlib.*clew\[oidc\]'"
+    with pytest.raises(MissingExtra, match=told):
+        check_open(replace(keyed.settings, oidc=oidc))
+    check_open(keyed.settings)
+    script = "import sys, clew.server.run; print({'authlib', 'joserfc', 'httpx2'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert done.stdout.strip() == b"set()"
+
+
+def test_the_command_and_the_file_of_settings(tmp_path, monkeypatch):
+    """Both name the provider; a secret is in the environment alone, and jobs do not get it."""
+    found = []
+    monkeypatch.setattr("clew.server.run.serve", lambda settings, _tell: found.append(settings))
+    monkeypatch.setenv("CLEW_CONFIG", str(tmp_path / "clew.toml"))
+    words = ["serve", "--home", str(tmp_path), "--log-format", "none"]
+    for text, more in (
+        ("", ["--oidc", "https://a.example", "--oidc-client", "c", "--oidc-key", "a b=k"]),
+        ('[serve]\noidc = "https://a.example"\noidc-client = "c"\noidc-key = ["a b=k"]\n', []),
+    ):
+        (tmp_path / "clew.toml").write_text(text, encoding="utf-8")
+        monkeypatch.setenv("CLEW_OIDC_SECRET", "s")
+        done = CliRunner().invoke(main, [*words, *more])
+        assert done.exit_code == 0, done.output
+        assert "CLEW_OIDC_SECRET" not in os.environ
+    good = OidcSettings(issuer="https://a.example", client="c", roles=(("a b", "k"),), secret="s")
+    assert [each.oidc for each in found] == [good, good]
+    (tmp_path / "clew.toml").write_text("", encoding="utf-8")
+    for more, told in (
+        (["--oidc-client", "c"], "need --oidc"),
+        (["--oidc", "https://a.example", "--oidc-client", "c"], "whom else"),
+        (["--oidc", "https://a.example", "--oidc-key", "k"], "VALUE=KEY, such as staff=anna"),
+    ):
+        done = CliRunner().invoke(main, [*words, *more])
+        assert (done.exit_code, told in done.stderr) == (1, True)
+    assert len(found) == 2
