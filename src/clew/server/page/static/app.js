@@ -174,6 +174,8 @@ function signIn() {
   document.title = "Sign in · Clew";
   const told = h("div");
   const provided = h("div");
+  const how = h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), ".");
+  const send = h("button.main", {}, "Sign in");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true, spellcheck: "false" });
   const form = h("form.signin", { onsubmit: async (event) => {
     event.preventDefault();
@@ -187,15 +189,14 @@ function signIn() {
   } },
   h("img", { src: `${ROOT}page/icon.svg`, alt: "", width: 48, height: 48 }),
   h("h1", {}, "Sign in to Clew"), provided,
-  h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), "."),
-  field("Key", input), told, h("button.main", {}, "Sign in"));
+  how, field("Key", input), told, send);
   fill(main, form);
   input.focus();
-  offerProvider(provided);
+  offerProvider(provided, how, send);
 }
 
 /** Offer to sign in by the provider of the server, if it has one; the view that was wanted comes after. */
-async function offerProvider(place) {
+async function offerProvider(place, how, send) {
   const { provider } = await get("/session");
   if (!provider) return;
   const button = h("button.main", { type: "button", onclick: () => {
@@ -203,7 +204,9 @@ async function offerProvider(place) {
     location.assign(`${ROOT}sign-in`);
   } }, `Sign in with ${provider}`);
   fill(place, button);
-  button.focus();
+  fill(how, "Or with a key of this server.");
+  send.classList.remove("main");
+  if (!document.activeElement?.value) button.focus(); // nobody has begun to write
 }
 
 function goWhereWanted() {
