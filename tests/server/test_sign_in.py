@@ -352,6 +352,8 @@ WRONG = {
     "no nonce": {"nonce": None},
     "audience": {"aud": "other"},
     "audiences": {"aud": [CLIENT, "other"]},
+    "audiences of others": {"aud": ["other", "third"], "azp": CLIENT},
+    "the party alone": {"aud": "other", "azp": CLIENT},
     "no audience": {"aud": None},
     "party": {"azp": "other"},
     "issuer": {"iss": "https://evil.example"},
@@ -438,6 +440,18 @@ def test_a_shared_key_that_the_provider_publishes_is_none(browser, provider):
     bare = RSAKey.import_key({**secret.as_dict(private=True), "use": "sig"})
     provider.sign = lambda claims: sign({"alg": "RS256", "kid": "enc"}, claims, bare)
     assert is_refused(browser.sign_in(), "a key that it does not have")
+    provider.published = [secret]
+    provider.sign = lambda claims: sign({"alg": "RS256"}, claims, bare)
+    assert is_refused(browser.sign_in(), "a key that it does not have")
+
+
+def test_algorithms_are_few(browser, provider):
+    """Even if a key would do for others."""
+    provider.key = RSAKey.generate_key(2048, {"kid": "plain"})
+    provider.sign = lambda claims: sign({"alg": "RS512", "kid": "plain"}, claims, provider.key)
+    assert is_refused(browser.sign_in(), "What the provider said of you is not valid")
+    provider.sign = None
+    assert browser.sign_in().status_code == OK
 
 
 def test_keys_that_are_changed_are_looked_up_once(browser, provider):
@@ -529,40 +543,46 @@ def test_behind_a_proxy_below_a_path(keyed, provider):
 
 AWAY = HTTPStatus.BAD_GATEWAY
 KNOWN = "/.well-known/openid-configuration"
+LONG = b'{"x": "%s"}' % (b"x" * 2_000_000)
 ODD = {
-    "no description": {KNOWN: (404, {}, b"")},
-    "no JSON": {KNOWN: (200, {}, b"<html>")},
-    "no object": {KNOWN: (200, {}, b"[]")},
-    "deep": {KNOWN: (200, {}, b"[" * 100_000)},
-    "long": {KNOWN: (200, {}, b" " * 2_000_000)},
-    "packed": {KNOWN: (200, {"Content-Encoding": "gzip"}, b"x")},
-    "led elsewhere": {KNOWN: (302, {"Location": "https://evil.example/"}, b"")},
-    "another issuer": {KNOWN: (200, {}, b'{"issuer": "https://evil.example"}')},
-    "no keys": {"/keys": (200, {}, b"{}")},
-    "keys that are none": {"/keys": (200, {}, b'{"keys": [1, {}, {"kty": "RSA", "n": 3}]}')},
-    "keys led elsewhere": {"/keys": (307, {"Location": "http://127.0.0.1:1/"}, b"")},
-    "tokens led elsewhere": {"/token": (307, {"Location": "http://127.0.0.1:1/"}, b"")},
-    "no tokens": {"/token": (200, {}, b"{}")},
-    "a failure": {"/token": (500, {}, b'{"error": "<b>"}')},
+    "no description": ({KNOWN: (404, {}, b"")}, "with status 404"),
+    "no JSON": ({KNOWN: (200, {}, b"<html>")}, "with status 200"),
+    "no object": ({KNOWN: (200, {}, b"[]")}, "with status 200"),
+    "deep": ({KNOWN: (200, {}, b"[" * 100_000)}, "with status 200"),
+    "long": ({KNOWN: (200, {}, LONG)}, "sent too much"),
+    "packed": ({KNOWN: (200, {"Content-Encoding": "gzip"}, b"x")}, "with status 200"),
+    "led elsewhere": ({KNOWN: (302, {"Location": "http://127.0.0.1:1/"}, b"")}, "status 302"),
+    "keys led elsewhere": ({"/keys": (307, {"Location": "http://127.0.0.1:1/"}, b"")}, "307"),
+    "tokens led elsewhere": ({"/token": (307, {"Location": "http://127.0.0.1:1/"}, b"")}, "307"),
+    "no tokens": ({"/token": (200, {}, b"{}")}, "sent no ID token"),
+    "a failure": ({"/token": (500, {}, b'{"error": "<b>"}')}, "/token with status 500:"),
 }
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_a_provider_that_fails(browser, provider, odd, caplog):
     """One sentence for people, one for who runs the server, and the server goes on."""
-    provider.answers = ODD[odd]
-    first = browser.get("/sign-in")
-    reply = (
-        first if KNOWN in ODD[odd] else browser.get(browser.authorize(first.headers["location"]))
-    )
-    status = REFUSED if "keys" in odd and "led" not in odd else AWAY
-    assert is_refused(reply, "", status)
+    provider.answers, told = ODD[odd]
+    reply = browser.get("/sign-in")
+    if KNOWN not in provider.answers:
+        reply = browser.get(browser.authorize(reply.headers["location"]))
+    assert is_refused(reply, told, AWAY)
     assert "<b>" not in reply.text
-    assert "evil.example/" not in reply.text
-    assert "https://evil" not in reply.headers.get("location", "")
-    if status == AWAY:
-        assert urlsplit(provider.issuer).netloc in caplog.text
+    assert f"nobody can sign in: {urlsplit(provider.issuer).netloc} " in caplog.text
     assert browser.get("/healthz").status_code == OK
+
+
+@pytest.mark.parametrize("keys", [b"{}", b'{"keys": [1, {}, {"kty": "RSA", "n": 3}, null]}'])
+def test_keys_that_are_none(browser, provider, keys):
+    provider.answers["/keys"] = (200, {}, keys)
+    assert is_refused(browser.sign_in(), "a key that it does not have")
+
+
+@pytest.mark.parametrize("issuer", ["https://evil.example", "", None])
+def test_another_issuer(browser, provider, issuer):
+    """Nor the same with a slash at its end."""
+    provider.about["issuer"] = f"{provider.issuer}/" if issuer == "" else issuer
+    assert is_refused(browser.get("/sign-in"), "calls itself", AWAY)
 
 
 def test_a_provider_that_is_away(keyed, provider):
