@@ -17,7 +17,7 @@ from joserfc import jws
 from joserfc.jwk import RSAKey
 from joserfc.jws import JWSRegistry
 
-CLIENT, SECRET = "clew", "s:ecret +"  # encoded as in a form before they are in a header
+CLIENT, SECRET = "clew", "a:secret +"  # encoded as in a form before they are in a header
 
 
 @cache

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -24,9 +24,11 @@ from clew.errors import InputError, MissingExtra
 from clew.server.database import ServerDatabase
 from clew.server.keys import Keys
 from clew.server.oidc.attempts import Attempt
+from clew.server.oidc.provider import Provider
 from clew.server.run import check_open
 from clew.server.settings import OidcSettings
 from clew.wire.names import COOKIE
+from clew.wire.refusals import Refusal
 from tests.server.every import QUESTION
 from tests.server.provider import CLIENT, SECRET, Browser, make_key, providing, sign
 from tests.server.served import until
@@ -593,6 +595,19 @@ def test_a_provider_that_is_away(keyed, provider):
         assert is_refused(reply, "127.0.0.1:1 does not answer (ConnectError): try again", AWAY)
         assert is_refused(browser.get("/sign-in"), "does not answer", AWAY)
         assert browser.get("/api/v1", headers=keyed.key("x")).status_code == OK
+
+
+def test_many_sign_in_at_one_time(provider):
+    """But not so many that a slow provider would keep the server from others."""
+    asked = Provider(settings_of(provider))
+    with ExitStack() as stack:
+        for _ in range(50):
+            stack.enter_context(asked.taking_part())
+        with pytest.raises(Refusal, match="too many people") as refused, asked.taking_part():
+            pass
+        assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
+    with asked.taking_part():
+        pass
 
 
 @pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
