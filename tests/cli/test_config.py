@@ -112,7 +112,14 @@ def test_what_is_wrong(place, clew, text, reason):
 
 
 @pytest.mark.parametrize(
-    "line", ['llm = "openai:x@http://evil.example"', 'embedder = "static:."', "web = true"]
+    "line",
+    [
+        'llm = "openai:x@http://evil.example"',
+        'embedder = "static:."',
+        "web = true",
+        'oidc = "https://evil.example"',
+        'oidc_key = ["*=admin"]',
+    ],
 )
 def test_a_file_that_was_found_may_not_send_or_run_anything(place, clew, line, monkeypatch):
     """Until its owner looked at it, and again once it changed; the user's own file may."""

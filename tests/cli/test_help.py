@@ -57,7 +57,8 @@ COMMANDS = {
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
     "edit": "--name --type --into --split --apart --together --index --json",
-    "serve": "--home --host --port --allow-host --proxy --root-path --llm --price --prompts "
+    "serve": "--home --host --port --allow-host --proxy --root-path --oidc "
+    "--oidc-client --oidc-key --oidc-claim --oidc-hours --llm --price --prompts "
     "--reranker --answers --processes --threads --workers --stop-jobs --log-format",
     "keys": "",
     "mcp": f"{PAID} --reranker --answers",

@@ -87,6 +87,7 @@ def reads(index):
             Asked("GET", f"{at}/rows/{{id:path}}", f"{to}/rows/{row}")
             for row in ("comet", "comet:0-59", "comet:0-21", "Cape%20Lund", "ship")
         ),
+        Asked("GET", "/session", "/session"),
         Asked("DELETE", "/session", "/session"),
     ]
 

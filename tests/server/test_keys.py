@@ -34,7 +34,7 @@ def test_a_revoked_key_and_its_sessions_end(database):
     keys = Keys(database)
     key, text = keys.add("anna", KeyOptions())
     cookie = keys.begin_session(key)
-    assert keys.find_by_session(cookie) == key
+    assert keys.find_by_session(cookie) == (key, "")
     keys.revoke("anna")
     assert keys.find(text) is None
     assert keys.find_by_session(cookie) is None

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,6 +26,7 @@ from clew.server.jobs.queue import JobQueue
 from clew.server.keys import KeyOptions, Keys
 from clew.testing import small_documents
 from tests.installed import install
+from tests.server.provider import CLIENT, providing
 from tests.server.served import API, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="several processes need Linux")
@@ -234,6 +236,31 @@ def test_connections_are_shared_out(served):
     for each in by_process[0]:
         each.close()
     until(lambda: served.find_process(served.connect()) == served.pids()[0])
+
+
+def test_a_sign_in_ends_at_another_process(place, tmp_path, monkeypatch):
+    """Which knows the session, too; no job would know the client's secret."""
+    with providing() as provider:
+        monkeypatch.setenv("CLEW_OIDC_SECRET", provider.secret)
+        oidc = ("--oidc", provider.issuer, "--oidc-client", CLIENT, "--oidc-key", "*=admin")
+        with serving(place, tmp_path / "home", "--processes", "2", *oidc) as served:
+            first, second = served.connect_twice()
+            address, cookie = follow(first, "/sign-in", {})
+            back = urlsplit(provider.authorize(urlsplit(address).query))
+            assert f"{back.scheme}://{back.netloc}" == f"http://127.0.0.1:{served.port}"
+            page, session = follow(second, f"{back.path}?{back.query}", {"Cookie": cookie})
+            assert page is None
+            status, about = first.ask("GET", API, None, {"Cookie": session})
+            assert (status, about["caller"], about["user"]) == (200, "admin", "anna@example.org")
+
+
+def follow(connection, path, headers):
+    """Return where a reply leads to, and the first cookie that it sets."""
+    connection.send_request("GET", path, None, {"X": "1", **headers})
+    reply = connection.getresponse()
+    content = reply.read().decode()
+    assert reply.status in {200, 303}, content
+    return reply.getheader("location"), reply.getheader("set-cookie").partition(";")[0]
 
 
 def test_metrics_are_summed(served):

@@ -6,7 +6,7 @@ Information Theory 6), times the root mean square of the vector; of eight bits t
 up to its largest number. Behind the codes of a vector x stands the float32 that makes y, what is
 read back, the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.12497: y · x = x · x.
 So a vector has the inner product with itself that it had, and a zero vector stays zero. Of 32 bits
-a number is its float32, and nothing stands behind them.
+a number is its float32, and nothing stands behind them: papers keep these, by the same code.
 """
 
 import hashlib

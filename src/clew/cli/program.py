@@ -129,6 +129,7 @@ HEADINGS: Mapping[str, str] = {
     "LLM and budget": "llm priced budget_tokens budget_usd",
     "How the LLM replies": "temperature top_p seed prompts keep_prompts",
     "Address": "host port hosts proxies root_path",
+    "Who signs people in": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
     "Work at one time": "processes threads workers stop_jobs concurrency",
     "What is said of it": "rename type_ target parted apart together",
     "Output": "raw types rows runs contexts reports plot as_json log_format quiet verbose log",

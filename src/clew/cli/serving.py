@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from clew.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from clew.server.keys import Keys
+    from clew.server.settings import OidcSettings
 
 PORT = 8765
 
@@ -36,6 +38,56 @@ _folders_argument = click.argument("folders", nargs=-1, metavar="[FOLDER | NAME=
 
 def _server_home(home: Path | None) -> Path:
     return home or Path(click.get_app_dir("clew")) / "server"
+
+
+_SECRET = "CLEW_OIDC_SECRET"  # noqa: S105 -- the name of a variable
+
+
+def _read_provider(
+    oidc: str | None, oidc_client: str, oidc_keys: tuple[str, ...], oidc_claim: str, oidc_hours: int
+) -> OidcSettings | None:
+    """Return who signs people in, if anybody does. Raises InputError."""
+    from clew.server.settings import OidcSettings, parse_role
+
+    if not oidc:
+        if oidc_client or oidc_keys:
+            raise InputError("--oidc-client and --oidc-key need --oidc, the issuer's address")
+        return None
+    return OidcSettings(
+        issuer=oidc,
+        client=oidc_client,
+        roles=tuple(map(parse_role, oidc_keys)),
+        claim=oidc_claim,
+        hours=oidc_hours,
+        secret=os.environ.pop(_SECRET, ""),  # no job that this process starts has it
+    )
+
+
+_oidc_options = options.gather_options(
+    [
+        options.text(
+            "--oidc ISSUER",
+            "Who signs people in by OpenID Connect, such as https://login.example.org; a secret of "
+            f"the client is read from {_SECRET}.",
+        ),
+        options.text("--oidc-client ID", "The id that it gave to Clew.", default=""),
+        options.several(
+            "--oidc-key VALUE=KEY",
+            "Whoever has this value of the claim, or anyone for '*', uses the page by the key of "
+            "this name; the first that fits counts",
+            "oidc_keys",
+            type=options.TEXT,
+        ),
+        options.text(
+            "--oidc-claim NAME",
+            "The claim, or a path such as realm_access.roles.",
+            default="groups",
+        ),
+        options.number("--oidc-hours N", "How long somebody stays signed in.", default=12),
+    ],
+    "oidc",
+    _read_provider,
+)
 
 
 @click.command("serve", cls=GroupedCommand)
@@ -61,6 +113,7 @@ def _server_home(home: Path | None) -> Path:
 @options.text(
     "--root-path PATH", "What a proxy takes off the front of each path, such as /clew.", default=""
 )
+@_oidc_options
 @options.served_options
 @options.reranker
 @options.reader

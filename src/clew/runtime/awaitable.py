@@ -1,4 +1,9 @@
-"""Functions that take their time, for an event loop."""
+"""Functions that take their time, for an event loop: NumPy, CTranslate2 and SQLite know none.
+
+A second object with awaitable methods would have locks and models of its own, so each slow function
+has a twin, named as in LangChain and LlamaIndex. To cancel it ends the waiting and not the thread:
+a write is always whole.
+"""
 
 from collections.abc import Callable, Coroutine
 from functools import wraps

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from clew.errors import ClewError
-from clew.server import dify, health, mcp, open_webui, openai, page, state
+from clew.server import dify, health, mcp, open_webui, openai, page, sign_in, state
 from clew.server.endpoints import RestEndpoint, begin_call, make_reply, respond_to_refusal
 from clew.server.guard import Guard, get_path, protect
 from clew.server.indexes import Opener
@@ -64,7 +64,7 @@ def _list_routes() -> Sequence[BaseRoute]:
         Route(f"{PREFIX}{path}", _handle_by_method(by_method), methods=list(by_method))
         for path, by_method in paths.items()
     ]
-    return [*rest, *doors, *health.ROUTES, *page.ROUTES]
+    return [*rest, *doors, *health.ROUTES, *sign_in.ROUTES, *page.ROUTES]
 
 
 def _handle_by_method(endpoints: Mapping[str, RestEndpoint]) -> ASGIApp:

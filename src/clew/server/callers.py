@@ -19,7 +19,7 @@ class Caller:
     """The caller of a request; without a key, on this machine alone, everything is allowed."""
 
     key: Key | None = None
-    user: str = ""  # as a proxy of ours says, for the audit log
+    user: str = ""  # as their provider or a proxy of ours says, for the audit log
 
     @property
     def name(self) -> str:
@@ -74,15 +74,16 @@ def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> 
     given = request.headers.get("authorization", "")
     scheme, _, text = given.partition(" ")
     # No key is needed where none was ever made, and only this machine comes here.
-    is_open = settings.is_local and not keys.has_keys()
+    is_open = settings.is_local and settings.oidc is None and not keys.has_keys()
     if given and not is_open:
         key = keys.find(text.strip()) if scheme.casefold() == "bearer" else None
         if key is None:
             raise no_key("this key is not known here, or was revoked")
         return Caller(key, user)
     cookie = request.cookies.get(COOKIE)
-    if cookie and (key := keys.find_by_session(cookie)) is not None:
-        return Caller(key, user)
+    if cookie and (found := keys.find_by_session(cookie)) is not None:
+        key, signed_in = found
+        return Caller(key, signed_in or user)
     if not is_open:
         raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
     if any(name in request.headers for name in _FORWARDED):

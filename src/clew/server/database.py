@@ -35,6 +35,9 @@ _TABLES = (
     # The requests that a key may still send, and when that was counted (seconds since 1970).
     "rate (key TEXT PRIMARY KEY, remaining REAL NOT NULL, at REAL NOT NULL)",
     "session (digest BLOB PRIMARY KEY, key TEXT NOT NULL, ends REAL NOT NULL)",
+    # Of sessions that a provider began, who it is; and what has begun one, to begin no other.
+    "signed_in (digest BLOB PRIMARY KEY, name TEXT NOT NULL)",
+    "begun (digest BLOB PRIMARY KEY, ends REAL NOT NULL)",
     "own_index (name TEXT PRIMARY KEY, folder TEXT NOT NULL)",
     "title (name TEXT PRIMARY KEY, title TEXT NOT NULL)",  # of own indexes, for people
     # `number` is the order in which jobs of one folder run. `attempt` counts the processes that

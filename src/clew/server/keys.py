@@ -109,19 +109,22 @@ class Keys:
         """Say whether a key was ever made, so that every request needs one."""
         return bool(self._database.read_rows("SELECT 1 FROM key LIMIT 1"))
 
-    def revoke(self, key_id: str) -> Key:
-        """End a key. Raises InputError where there is none of that id or name."""
-        matches = [k for k in self.list_keys() if key_id in (k.id, k.name) and k.revoked is None]
+    def get(self, name: str) -> Key:
+        """Return the valid key of a name or an id. Raises InputError where there is not one."""
+        matches = [k for k in self.list_keys() if name in (k.id, k.name) and k.revoked is None]
         if not matches:
-            raise InputError(f"there is no key {key_id!r:.60}: see 'clew keys list'")
+            raise InputError(f"there is no key {name!r:.60}: see 'clew keys list'")
         if len(matches) > 1:
-            raise InputError(f"several keys are called {key_id!r:.60}: name one by its id")
-        with self._database.writing() as connection:
-            connection.execute(
-                "UPDATE key SET revoked = ? WHERE id = ?", (time.time(), matches[0].id)
-            )
-            connection.execute("DELETE FROM session WHERE key = ?", (matches[0].id,))
+            raise InputError(f"several keys are called {name!r:.60}: name one by its id")
         return matches[0]
+
+    def revoke(self, name: str) -> Key:
+        """End a key, and its sessions. Raises InputError as `get` does."""
+        key = self.get(name)
+        with self._database.writing() as connection:
+            connection.execute("UPDATE key SET revoked = ? WHERE id = ?", (time.time(), key.id))
+            connection.execute("DELETE FROM session WHERE key = ?", (key.id,))
+        return key
 
     def find(self, text: str) -> Key | None:
         """Return the valid key of a text, or None."""
@@ -163,21 +166,44 @@ class Keys:
 
     # -- sessions of the page -----------------------------------------------------------------
 
-    def begin_session(self, key: Key) -> str:
-        """Begin a session of thirty days for a key; return the text of its cookie."""
+    def begin_session(
+        self, key: Key, *, seconds: float = SESSION_S, user: str = "", once: str = ""
+    ) -> str:
+        """Begin a session for a key, of a `user` if that is known; return the text of its cookie.
+
+        Raises InputError where one was begun with the same `once`, a secret that is remembered
+        as long as the session.
+        """
         text = secrets.token_urlsafe(32)
         now = time.time()
         with self._database.writing() as connection:
             connection.execute("DELETE FROM session WHERE ends < ?", (now,))
-            row = (_digest(text), key.id, now + SESSION_S)
+            connection.execute("DELETE FROM begun WHERE ends < ?", (now,))
+            connection.execute(
+                "DELETE FROM signed_in WHERE digest NOT IN (SELECT digest FROM session)"
+            )
+            if once:
+                digest = _digest(once)
+                if rows(connection, "SELECT 1 FROM begun WHERE digest = ?", (digest,)):
+                    raise InputError("a session was begun by this already")
+                connection.execute("INSERT INTO begun VALUES (?, ?)", (digest, now + seconds))
+            row = (_digest(text), key.id, now + seconds)
             connection.execute("INSERT INTO session VALUES (?, ?, ?)", row)
+            if user:
+                connection.execute("INSERT INTO signed_in VALUES (?, ?)", (row[0], user))
         return text
 
-    def find_by_session(self, text: str) -> Key | None:
-        """Return the valid key of a session's cookie, or None."""
-        question = "SELECT key FROM session WHERE digest = ? AND ends > ?"
+    def find_by_session(self, text: str) -> tuple[Key, str] | None:
+        """Return the valid key of a session's cookie and who it is, "" if unknown; or None."""
+        question = """SELECT session.key, signed_in.name FROM session
+            LEFT JOIN signed_in ON signed_in.digest = session.digest
+            WHERE session.digest = ? AND session.ends > ?"""
         matches = self._database.read_rows(question, (_digest(text), time.time()))
-        return self.find_by_id(matches[0][0]) if matches else None
+        if not matches:
+            return None
+        [(key_id, user)] = matches
+        key = self.find_by_id(key_id)
+        return None if key is None else (key, user or "")
 
     def end_session(self, text: str) -> None:
         with self._database.writing() as connection:

@@ -90,7 +90,7 @@ def _record_end(
         "request": record.id,
         "caller": caller.name if caller else "",
         "key": caller.key.id if caller and caller.key else "",
-        "user": caller.user if caller else "",
+        "user": caller.user if caller else record.user,
         "method": method,
         "route": route,
         "index": index if is_name(index) else "",

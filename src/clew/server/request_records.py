@@ -28,6 +28,7 @@ class RequestRecord:
 
     id: str
     caller: Caller | None = None
+    user: str = ""  # whom a provider named, though no key stands for them
     index: str = ""
     tokens: int = 0  # that models billed for it
     # Index, kind (search, ask or classify), method and seconds of each.

@@ -3,6 +3,7 @@
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from clew.errors import InputError
 from clew.server.app import application
@@ -12,7 +13,7 @@ from clew.server.keys import Keys
 from clew.server.logs import RUN
 from clew.server.logs import configure as log_to_stderr
 from clew.server.serving import Server, run_server
-from clew.server.settings import GRACE_S, ServerSettings
+from clew.server.settings import GRACE_S, OidcSettings, ServerSettings
 from clew.server.supervisor import supervise
 
 __all__ = ["RUN", "check_open", "log_to_stderr", "serve"]
@@ -53,14 +54,27 @@ def check_open(settings: ServerSettings) -> None:
     database = ServerDatabase(settings.home)
     try:
         Indexes(settings, database).check()
+        keys = Keys(database)
+        if settings.oidc is not None:
+            _check_sign_in(settings.oidc, keys)
         is_reached = not settings.is_local or settings.hosts or settings.proxies
-        if is_reached and not Keys(database).has_keys():
+        if is_reached and not keys.has_keys():
             raise InputError(
                 f"others may reach {settings.host}, and no key was made: make one first, with"
                 f" 'clew keys add NAME'"
             )
     finally:
         database.close()
+
+
+def _check_sign_in(oidc: OidcSettings, keys: Keys) -> None:
+    """Raise MissingExtra without what verifies ID tokens, and InputError where a key is missing."""
+    import_module("clew.server.oidc.id_tokens")
+    for _, name in oidc.roles:
+        try:
+            keys.get(name)
+        except InputError as error:
+            raise InputError(f"--oidc-key: {error}") from None
 
 
 def bind(host: str, port: int) -> socket.socket:

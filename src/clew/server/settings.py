@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from clew import Specs
 from clew.errors import InputError
@@ -24,6 +25,82 @@ _ROOT_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
+EVERYBODY = "*"  # in place of a value of the claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcSettings:
+    """The provider that signs people in, and the key that stands for each of them.
+
+    A value of the claim has a key, by its name or id; of several values that a person has, the
+    first one here counts.
+    """
+
+    issuer: str
+    client: str  # the id that the provider gave this server
+    roles: tuple[tuple[str, str], ...]  # values, and keys
+    claim: str = "groups"  # or a path with dots
+    hours: int = 12  # that a session lasts: the provider cannot end it
+    secret: str = field(default="", repr=False)  # "": a public client
+
+    def __post_init__(self) -> None:
+        parts = _split_address(self.issuer)
+        is_safe = parts.scheme == "https" or (
+            parts.scheme == "http" and is_loopback(parts.hostname or "")
+        )
+        if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
+            raise InputError(
+                f"--oidc is the issuer's address, such as https://login.example.org, and http is"
+                f" for this machine alone, not {self.issuer!r:.100}"
+            )
+        if not self.client:
+            raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
+        _check_roles(self.roles)
+        if not all(self.claim.split(".")):
+            raise InputError(
+                f"--oidc-claim is such as 'realm_access.roles', not {self.claim!r:.60}"
+            )
+        if self.hours < 1:
+            raise InputError(f"--oidc-hours is a number of at least 1, not {self.hours}")
+
+    @property
+    def host(self) -> str:
+        """What the page calls the provider."""
+        return urlsplit(self.issuer).netloc
+
+
+def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
+    if not roles:
+        raise InputError("--oidc needs an --oidc-key VALUE=KEY: whom else would it let in?")
+    values = [value for value, _ in roles]
+    twice = next((each for each in values if values.count(each) > 1), None)
+    if twice is not None:
+        raise InputError(f"--oidc-key {twice!r:.60} is given twice: one key stands for a value")
+    if EVERYBODY in values[:-1]:
+        raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and stands last")
+
+
+def _split_address(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        parts.port  # noqa: B018 -- raises ValueError where it is none
+    except ValueError:
+        return urlsplit("")
+    return parts
+
+
+def parse_role(text: str) -> tuple[str, str]:
+    """Return the value of a claim and the key of "VALUE=KEY". Raises InputError.
+
+    >>> parse_role("cn=staff,ou=groups=anna")
+    ('cn=staff,ou=groups', 'anna')
+    """
+    value, _, key = text.rpartition("=")
+    if not value or not key:
+        raise InputError(f"--oidc-key is VALUE=KEY, such as staff=anna, not {text!r:.80}")
+    return value, key
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """Which indexes are served, where, and within which limits."""
@@ -35,6 +112,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()  # further names by which browsers may call the server
     proxies: tuple[str, ...] = ()  # addresses of peers whose identity headers are believed
     root_path: str = ""  # what a proxy takes off the front of each path
+    oidc: OidcSettings | None = None  # who signs people in, beside keys
     specs: Specs = field(default_factory=Specs)
     prices: Mapping[str, Price] | None = None
     processes: int = 1  # that serve, of which each has the limits below but those of connections
@@ -62,18 +140,21 @@ class ServerSettings:
     @property
     def is_local(self) -> bool:
         """Say whether only this machine can reach the server."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def allowed_hosts(self) -> frozenset[str]:
         """The names, without a port, that a Host or Origin header may have."""
         own = () if self.host in {"0.0.0.0", "::"} else (self.host.casefold(),)  # noqa: S104 -- told apart
         return frozenset({*_LOCAL, *own, *(each.casefold() for each in self.hosts)})
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a name or an address is that of this machine alone."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def is_name(text: str) -> bool:

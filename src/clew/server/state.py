@@ -31,6 +31,7 @@ from clew.server.indexes import Indexes, Opener
 from clew.server.jobs.driver import Jobs
 from clew.server.keys import Keys
 from clew.server.logs import Audit
+from clew.server.oidc.provider import Provider
 from clew.server.process_locks import ProcessLock
 from clew.server.settings import ServerSettings
 from clew.server.spending import KeySpending
@@ -135,6 +136,7 @@ class ServerState:
     readiness: Readiness
     stopping: anyio.Event = field(default_factory=anyio.Event)  # ends streams that have no end
     audit: Audit
+    provider: Provider | None = None  # who signs people in
 
 
 @asynccontextmanager
@@ -162,6 +164,7 @@ async def open_state(
                 threads=anyio.CapacityLimiter(settings.threads),
                 background=background,
                 audit=Audit(settings.home),
+                provider=None if settings.oidc is None else Provider(settings.oidc),
                 readiness=Readiness(settings.home, indexes),
             )
             background.cancel_scope.cancel()

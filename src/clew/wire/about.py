@@ -17,6 +17,14 @@ class AboutServer:
     llm: bool  # whether answers are written by an LLM, where a key may pay for it; else quoted
     key: Mapping[str, Any] | None  # None: no key is needed here
     spent: Mapping[str, int | float] | None
+    user: str = ""  # who it is, as a provider or a proxy says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInView:
+    """How people sign in to the page, beside keys."""
+
+    provider: str  # the host of who signs them in, at /sign-in; "": nobody does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,23 @@ def test_keys_and_spending_are_shared(homes):
         alive[0].end()
 
 
+def test_a_sign_in_is_of_all_servers(homes):
+    """A session with its person is known to each, and is begun by one of them."""
+    with ExitStack() as stack:
+        database = [ServerDatabase(home) for home in homes]
+        for each in database:
+            stack.callback(each.close)
+        one, other = map(Keys, database)
+        key, _ = one.add("staff", KeyOptions())
+        text = one.begin_session(key, seconds=60, user="anna@example.org", once="secret")
+        assert other.find_by_session(text) == (key, "anna@example.org")
+        with pytest.raises(InputError, match="was begun by this already"):
+            other.begin_session(key, seconds=60, once="secret")
+        other.begin_session(key)
+        one.end_session(text)
+        assert other.find_by_session(text) is None
+
+
 def test_what_one_server_makes_another_serves(homes):
     """An index that is made and written by one machine is asked at another, which runs no job."""
     with server(homes[0]) as one, server(homes[1]) as other:

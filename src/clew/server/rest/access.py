@@ -10,14 +10,14 @@ from starlette.responses import JSONResponse, Response
 from clew import __version__, methods
 from clew.display.shown import plain
 from clew.errors import InputError
-from clew.server.addresses import find_base
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
 from clew.server.callers import Caller
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
 from clew.server.rest.indexes import IndexName
+from clew.server.sessions import set_session
 from clew.views.describe import describe_method
-from clew.wire.about import AboutServer, MethodView, ParameterView, SpentLine
+from clew.wire.about import AboutServer, MethodView, ParameterView, SignInView, SpentLine
 from clew.wire.indexes import Listed
 from clew.wire.names import COOKIE
 from clew.wire.refusals import forbidden, no_key, no_such_resource
@@ -39,6 +39,7 @@ async def about(call: Call) -> AboutServer:
         llm=call.server.settings.specs.llm is not None,
         key=shown,
         spent=None if key is None else call.server.spending.sum_of_key(key.id),
+        user=call.caller.user,
     )
 
 
@@ -176,6 +177,13 @@ def _view_key(key: Key) -> KeyView:
     return KeyView(**key.to_dict())
 
 
+@KEYS.endpoint("GET", "/session", scope="")
+async def how_to_sign_in(call: Call) -> SignInView:
+    """How a session of a page is begun, beside keys."""
+    oidc = call.server.settings.oidc
+    return SignInView(provider="" if oidc is None else oidc.host)
+
+
 @KEYS.endpoint("POST", "/session", scope="", body=SessionBody, reply=AboutServer, status=201)
 async def begin_session(call: Call) -> Response:
     """Begin a session of a page.
@@ -189,14 +197,7 @@ async def begin_session(call: Call) -> Response:
     text = call.server.keys.begin_session(key)
     view = await about(Call(call.server, Caller(key), request=call.request))
     reply = JSONResponse(plain(view), status_code=201)
-    reply.set_cookie(
-        COOKIE,
-        text,
-        max_age=int(SESSION_S),
-        httponly=True,
-        samesite="strict",
-        secure=find_base(call.request, call.server.settings).startswith("https:"),
-    )
+    set_session(reply, text, SESSION_S, call.request, call.server.settings)
     return reply
 
 

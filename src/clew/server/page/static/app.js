@@ -1,7 +1,7 @@
 // The frame: which view is shown, of which index, to whom, and in which theme.
 
 import { announce, empty, field, fill, h, problem, sentence, spinner } from "./dom.js";
-import { ROOT, post, remove } from "./api.js";
+import { ROOT, get, post, remove } from "./api.js";
 import { icon } from "./icons.js";
 import { go, may, refresh, setFrame, state, titleOf, to } from "./state.js";
 
@@ -19,6 +19,7 @@ const VIEWS = {
 const main = document.getElementById("main");
 const bar = document.getElementById("bar");
 const BEHIND_MS = 1000; // after the first view, what the others need is loaded
+const AFTER = "clew-after"; // names what was wanted before one signed in
 let shown = null; // what ends the view that is shown
 
 // -- the bar ----------------------------------------------------------------------------------
@@ -71,10 +72,10 @@ function drawBar(view = here().view) {
 }
 
 function account() {
-  const { key, caller } = state.about;
+  const { key, caller, user, scope } = state.about;
   if (!key) return h("p.hint", {}, "On this machine, without a key");
   return h("div", {},
-    h("p.hint", {}, `Signed in as ${caller} (${state.about.scope})`),
+    h("p.hint", { dir: "auto" }, user ? `Signed in as ${user}, by the key ${caller} (${scope})` : `Signed in as ${caller} (${scope})`),
     h("button.quiet", { type: "button", onclick: async () => {
       await remove("/session");
       document.body.replaceChildren();
@@ -172,6 +173,9 @@ function signIn() {
   closeReader();
   document.title = "Sign in · Clew";
   const told = h("div");
+  const provided = h("div");
+  const how = h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), ".");
+  const send = h("button.main", {}, "Sign in");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true, spellcheck: "false" });
   const form = h("form.signin", { onsubmit: async (event) => {
     event.preventDefault();
@@ -184,11 +188,31 @@ function signIn() {
     }
   } },
   h("img", { src: `${ROOT}page/icon.svg`, alt: "", width: 48, height: 48 }),
-  h("h1", {}, "Sign in to Clew"),
-  h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), "."),
-  field("Key", input), told, h("button.main", {}, "Sign in"));
+  h("h1", {}, "Sign in to Clew"), provided,
+  how, field("Key", input), told, send);
   fill(main, form);
   input.focus();
+  offerProvider(provided, how, send);
+}
+
+/** Offer to sign in by the provider of the server, if it has one; the view that was wanted comes after. */
+async function offerProvider(place, how, send) {
+  const { provider } = await get("/session");
+  if (!provider) return;
+  const button = h("button.main", { type: "button", onclick: () => {
+    sessionStorage.setItem(AFTER, location.pathname + location.search);
+    location.assign(`${ROOT}sign-in`);
+  } }, `Sign in with ${provider}`);
+  fill(place, button);
+  fill(how, "Or with a key of this server.");
+  send.classList.remove("main");
+  if (!document.activeElement?.value) button.focus(); // nobody has begun to write
+}
+
+function goWhereWanted() {
+  const wanted = sessionStorage.getItem(AFTER);
+  sessionStorage.removeItem(AFTER);
+  if (wanted && location.pathname === ROOT && viewAt(new URL(wanted, location.origin))) history.replaceState(null, "", wanted);
 }
 
 document.addEventListener("clew:unauthorized", signIn);
@@ -213,4 +237,5 @@ window.addEventListener("unhandledrejection", (event) => {
 });
 
 setFrame({ draw, drawBar });
+goWhereWanted();
 draw();

@@ -1,0 +1,53 @@
+"""One request to a provider, within bounds on time and size, by httpx2, which is imported here."""
+
+import ssl
+from functools import cache
+from typing import Any
+
+import anyio
+import httpx2
+
+OK = 200
+_TIMEOUT_S = 10.0  # for a whole reply
+_MOST_BYTES = 1 << 20
+
+
+class NoReply(Exception):
+    """There was no whole reply; the message goes on from the name of the provider."""
+
+
+async def exchange(
+    method: str,
+    address: str,
+    *,
+    is_here: bool,
+    **given: Any,  # noqa: ANN401 -- httpx2's
+) -> tuple[int, bytes]:
+    """Return the status and the body of a reply; no redirect is followed, and nothing unpacked.
+
+    No proxy is asked where the provider `is_here`, on this machine. Raises NoReply.
+    """
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+    headers |= given.pop("headers", {})
+    content = bytearray()
+    try:
+        with anyio.fail_after(_TIMEOUT_S):
+            async with (
+                httpx2.AsyncClient(
+                    timeout=_TIMEOUT_S, trust_env=not is_here, verify=_load_certificates()
+                ) as client,
+                client.stream(method, address, headers=headers, **given) as reply,
+            ):
+                async for part in reply.aiter_raw():
+                    content += part
+                    if len(content) > _MOST_BYTES:
+                        raise NoReply("sent too much")
+                return reply.status_code, bytes(content)
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ImportError) as error:
+        raise NoReply(f"does not answer ({type(error).__name__})") from error
+
+
+@cache
+def _load_certificates() -> ssl.SSLContext:
+    """Read the certificates that are trusted, once: they take long to read."""
+    return httpx2.create_ssl_context()
