@@ -118,7 +118,7 @@ docs: .venv-site/ready ## build the documentation (of VERSION) in site/, for peo
 	@.venv-site/bin/python -m docs.site.schemas site/schemas
 
 publish-docs: ## put site/ as VERSION=main beside other versions in PAGES=DIR, which a static host takes as it is
-	@$(PYTHON) -m docs.site.publish site $(PAGES) $(VERSION)
+	@$(PYTHON) -m docs.site.publish site "$(PAGES)" "$(VERSION)"
 
 pictures: .venv-page/ready ## take the pictures of README and guides anew, in a headless Chromium; look at them
 	@.venv-page/bin/python -m tools.pictures

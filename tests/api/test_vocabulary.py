@@ -157,6 +157,9 @@ def test_an_export_has_the_types_that_are_asked_for(index, tmp_path):
     everything = index.export(tmp_path / "all.json")
     with pytest.raises(InputError, match="leave the query out"):
         index.export(tmp_path / "some.json", query="Bo", types=["place"])
+    with pytest.raises(InputError, match="no entity has the type 'Place'; there are: .*place"):
+        index.export(tmp_path / "some.json", types=["person", "Place"])
+    assert not (tmp_path / "some.json").exists()
     places = index.export(tmp_path / "some.json", types=["place", "person"])
     assert 0 < places.n_nodes < everything.n_nodes
     assert '"type": "place"' in (tmp_path / "some.json").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -180,7 +181,15 @@ def index_graph(snapshot: Snapshot) -> ExportedGraph:
 
 
 def keep_types(graph: ExportedGraph, types: Collection[str]) -> ExportedGraph:
-    """Return the entities of some types, and what joins two of them."""
+    """Return the entities of some types, and what joins two of them.
+
+    Raises InputError for a type that no entity has.
+    """
+    found = Counter(row["type"] for row in graph.nodes())
+    for wanted in types:
+        if wanted not in found:
+            there = ", ".join(sorted(filter(None, found))) or "none"
+            raise InputError(f"no entity has the type {wanted!r:.60}; there are: {there}")
     nodes = [row for row in graph.nodes() if row["type"] in types]
     ids = {row["id"] for row in nodes}
     edges = [row for row in graph.edges() if {row["source"], row["target"]} <= ids]
