@@ -143,8 +143,9 @@ class Parts:
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(rows)
         for places, codes, lengths in ragged.read_rows(rows, within):
             decoded = coding.decode(codes, self.dimension, bits)
-            for place, own in zip(places, np.split(decoded, lengths.cumsum()[:-1]), strict=True):
-                vectors[place] = own
+            ends = lengths.cumsum().tolist()
+            for place, start, end in zip(places, [0, *ends], ends, strict=False):
+                vectors[place] = decoded[start:end]
         return vectors
 
     def text(self, layer: str, count: str, row: int) -> str:
