@@ -131,7 +131,7 @@ def _find_in_passage(
 def _join_mentions(
     stored: Sequence[tuple[Mention, ...] | None], spans: Sequence[Span]
 ) -> tuple[Mention, ...] | None:
-    """Return the mentions of sentences as those of the text from the first one on, if all are known.
+    """Return the mentions of sentences as those of the text from the first on, if all are known.
 
     Tagged as one text, a quotation mark of one sentence would be taken to open what another closes.
     """
