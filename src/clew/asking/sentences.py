@@ -121,29 +121,11 @@ def _find_in_passage(
         begin = spans[0][0]
         parts = tuple(text[a:b] for a, b in spans)
         head = passage.title, not sentences, parts
-        mentions = _join_mentions([stored.get(span) for span in spans], spans)
+        mentions = stored.get((start, end)) if begin == start else None
         columns = rows.get(start)
         above = columns or "", columns == "", heading
         sentences.append(Sentence(place, begin, own, end, text[begin:end], *head, *above, mentions))
     return sentences
-
-
-def _join_mentions(
-    stored: Sequence[tuple[Mention, ...] | None], spans: Sequence[Span]
-) -> tuple[Mention, ...] | None:
-    """Return the mentions of sentences as those of the text from the first on, if all are known.
-
-    Tagged as one text, a quotation mark of one sentence would be taken to open what another closes.
-    """
-    joined: tuple[Mention, ...] = ()
-    for mentions, (start, _) in zip(stored, spans, strict=True):
-        if mentions is None:
-            return None
-        by = start - spans[0][0]
-        joined += (
-            tuple(Mention(m.start + by, m.end + by, m.label) for m in mentions) if by else mentions
-        )
-    return joined
 
 
 def _split_passage(text: str, spans: Sequence[Span]) -> list[tuple[int, int, str]]:
