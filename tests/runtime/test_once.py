@@ -50,3 +50,5 @@ def test_values_are_kept_and_errors_are_not():
         once.get(name, lambda name=name: name.upper())
     assert once.get("a", lambda: "new") == "A"
     assert once.get("b", lambda: "new") == "new"
+    once.keep({"d": "D", "e": "E"})
+    assert once.names() == ["d", "e"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.topk import top_k
+from clew.algo.topk import positive_top_k
 
 
 def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -45,7 +45,6 @@ def reciprocal_rank_fusion(
     """
     fused = np.zeros(len(rankings[0]) if rankings else 0)
     for scores in rankings:
-        rows = top_k(scores, depth)
-        rows = rows[scores[rows] > 0]
+        rows = positive_top_k(scores, depth)
         fused[rows] += 1.0 / (constant + np.arange(1, len(rows) + 1))
     return fused

@@ -100,7 +100,8 @@ def take_rows(matrix: Matrix | Entries, rows: NDArray[np.integer]) -> Entries:
     starts = matrix.indptr[rows]
     counts = matrix.indptr[rows + 1] - starts
     places, shape = _places_in_ranges(starts, counts), (len(rows), matrix.shape[1])
-    return Entries(shape, count_ends(counts), matrix.indices[places], matrix.data[places])
+    indices, data = matrix.indices.take(places), matrix.data.take(places)
+    return Entries(shape, count_ends(counts), indices, data)
 
 
 def count_ends(counts: NDArray[np.integer]) -> NDArray[np.int64]:

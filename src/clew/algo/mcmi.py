@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.ascending import match_sorted
 from clew.algo.steiner import Neighbours, Tree
 
 Rule = Literal["released", "eq15", "mean"]
@@ -102,8 +103,8 @@ def induced_edges(neighbours: Neighbours, nodes: Collection[int]) -> list[tuple[
     cost_of: dict[tuple[int, int], float] = {}
     for i, node in enumerate(order.tolist(), start=1):
         others, costs = edges_of[node]
-        is_inside = np.isin(others, order[i:])  # the fewer, the more neighbours it has
-        for other, cost in zip(others[is_inside].tolist(), costs[is_inside].tolist(), strict=True):
+        inside, _ = match_sorted(np.sort(order[i:]), others)  # the fewer, the more neighbours
+        for other, cost in zip(others[inside].tolist(), costs[inside].tolist(), strict=True):
             edge = min(node, other), max(node, other)
             cost_of[edge] = min(cost, cost_of.get(edge, math.inf))
     return [(a, b, cost) for (a, b), cost in sorted(cost_of.items())]

@@ -346,8 +346,11 @@ class _Push:
         self.waiting[nodes] = 0
         passed, ends = self._damping * weights / sums, entries.indices.astype(np.intp, copy=False)
         np.add.at(self.waiting, ends, np.repeat(passed, entries.counts) * entries.data)
+        is_many = len(ends) * _DENSE > self._n
+        ends = _unique(ends, self._n) if is_many else ends
         self.reached[ends] = True
-        return _unique(ends[self.waiting[ends] > self._residual * self._degrees[ends]], self._n)
+        enough = ends[self.waiting[ends] > self._residual * self._degrees[ends]]
+        return enough if is_many else _unique(enough, self._n)
 
     def _along_all(self, graph: WholeGraph) -> NDArray[np.intp]:
         """Let all nodes do it that have enough, until few edges are theirs; return which have."""

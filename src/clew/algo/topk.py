@@ -32,5 +32,8 @@ def find_highest(scores: NDArray[np.floating]) -> int:
 
 def positive_top_k(scores: NDArray[np.floating], k: int) -> NDArray[np.intp]:
     """Return `top_k` without rows whose score is zero or less."""
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) < k and (scores[positive] > 10.0**-DECIMALS).all():
+        return positive[top_k(scores[positive], k)]  # of few: the others need not be sorted
     rows = top_k(scores, k)
     return rows[scores[rows] > 0]

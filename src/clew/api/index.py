@@ -99,7 +99,7 @@ class Index(Adding, Upkeep, Askable):
         """Return the method that retrieves for a question that names none."""
         if asks_of_whole(question):
             return _OF_WHOLE
-        if not self._exists():
+        if self._store is None and not self._exists():
             return retrieval.DEFAULT
         if asks_to_compare(question):
             from clew.steps.comparing import find_compared  # which few questions need

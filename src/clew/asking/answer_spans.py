@@ -15,7 +15,7 @@ import numpy as np
 from clew.models import gives_tokens
 from clew.models.maxsim import unit_rows
 from clew.runtime.lazy import compile_re
-from clew.steps.entity_types import find_types_in
+from clew.steps.entity_types import OTHER, find_types_in
 from clew.text.analyze import term_set, term_spans, terms
 from clew.text.forms import find_base
 from clew.text.keys import name_key
@@ -247,7 +247,7 @@ class SpanSigns:
 
     def _is_other(self, key: str) -> bool:
         """Say whether a name is surely of another type than a person or place asked for."""
-        return self._types.get(key, self.kind) not in {self.kind, "person"}
+        return self._types.get(key, self.kind) not in {self.kind, "person", OTHER}
 
     def _share_words(self, i: int) -> float:
         words = term_set(f"{self.quotes[i].passage.title} {self.texts[i]}")
@@ -279,10 +279,13 @@ class SpanSigns:
         content = np.array([any(overlap(s, w) for w in words) for s in at], dtype=np.float64)
         near = content * np.array(score_nearness(self.question, at))
         noun = np.array([overlap(s, self.noun) for s in at], dtype=np.float64)
+        of_quotes = [
+            ([(int(a), int(b)) for a, b in each.spans], unit_rows(each.vectors) @ vectors.T)
+            for each in read
+        ]
         matches = []
         for span in self.spans:
-            tokens = [(int(a), int(b)) for a, b in read[span.quote].spans]
-            similar = unit_rows(read[span.quote].vectors) @ vectors.T
+            tokens, similar = of_quotes[span.quote]
             low, high = _widen(self.texts[span.quote], span)
             inside = np.array([overlap(t, (span.start, span.end)) for t in tokens], dtype=bool)
             around = np.array([low <= a and b <= high for a, b in tokens], dtype=bool) & ~inside

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.topk import top_k
+from clew.algo.topk import find_highest, top_k
 from clew.asking.comparisons import asks_of_another, compare_sides
 from clew.asking.question import MAX_QUOTES
 from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
@@ -92,7 +92,7 @@ def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: in
         free = [i for i in rows if left[i] >= 0]
         if not free or len(best) >= most:
             return False
-        best.append(free[int(top_k(left[free], 1)[0])])
+        best.append(free[find_highest(left[free])])
         _pass_over(signs, best, left)
         return True
 

@@ -15,6 +15,7 @@ import numpy as np
 from clew.algo.fusion import min_max
 from clew.asking.comparisons import MONTH
 from clew.runtime.lazy import compile_re
+from clew.steps.entity_types import OTHER
 from clew.text.analyze import term_set, term_spans, terms
 from clew.text.forms import find_base
 from clew.text.keys import name_key
@@ -136,7 +137,7 @@ class SentenceSigns:
             "kind": self._find_kinds(),
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
-            "best here": own - np.array([own[self.places == p].max() for p in self.places]),
+            "best here": own - self._find_highest(own),
             "titled words": words.titled_shares,
             "same code": words.same_code,
             "other code": words.other_code,
@@ -277,26 +278,39 @@ class SentenceSigns:
         if self.sides:
             kind = comparison_kind(self.question) or kind
         flags = []
-        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
-            before = sentence.own - sentence.start
-            own = [m for m in mentions if m.start >= before]
-            dates = [sentence.text[m.start : m.end] for m in own if m.label == "DATE"]
-            names = [sentence.text[m.start : m.end] for m in own if m.label != "DATE"]
-            names = [each for each in names if self._may_be(each, kind)]
+        for i, (sentence, mentions) in enumerate(
+            zip(self.sentences, self._reading.mentions, strict=True)
+        ):
+            text, before = sentence.text, sentence.own - sentence.start
             if kind == "number":
-                new = _is_new(find_numbers(sentence.said), words)
+                new = any(_is_new(each, words) for each in find_numbers(sentence.said))
             elif kind == "date":
-                new = _is_new(dates, words)
+                own = [m for m in mentions if m.start >= before and m.label == "DATE"]
+                new = any(_is_new(text[m.start : m.end], words) for m in own)
             else:
-                new = _is_new(names, words | term_set(sentence.title))
+                new = any(self._may_be(text[m.start : m.end], kind) for m in self._new_names[i])
                 new = new and (kind != "place" or names_a_place(sentence.said))
             flags.append(new)
         return np.array(flags, dtype=np.float64)
 
+    @cached_property
+    def _new_names(self) -> list[list[Mention]]:
+        """The names in each sentence itself that have another word than its title and the question.
+
+        Without dates.
+        """
+        words, new = term_set(self.question), []
+        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
+            text, before = sentence.text, sentence.own - sentence.start
+            known = words | term_set(sentence.title)
+            names = [m for m in mentions if m.start >= before and m.label != "DATE"]
+            new.append([m for m in names if _is_new(text[m.start : m.end], known)])
+        return new
+
     def _may_be(self, name: str, kind: str) -> bool:
         """Say whether a name is not surely of another type than a person or place asked for."""
         return kind not in {"person", "place"} or (
-            self._reading.types.get(name_key(name), kind) == kind
+            self._reading.types.get(name_key(name), kind) in {kind, OTHER}
         )
 
     def _find_values(self) -> dict[str, Floats]:
@@ -319,13 +333,12 @@ class SentenceSigns:
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
                 flags["a date"][i] = bool(dates)
-                flags["a day"][i] = noun.casefold() != "year" and _is_new(
-                    [day for day in days if MONTH.search(day)], words
+                flags["a day"][i] = noun.casefold() != "year" and any(
+                    _is_new(day, words) for day in days if MONTH.search(day)
                 )
             elif kind == "place":
-                own = [m for m in mentions if m.start >= before and m.label != "DATE"]
-                places = [text[m.start : m.end] for m in own if _PLACED.search(text[: m.start])]
-                flags["a place"][i] = _is_new(places, words | term_set(sentence.title))
+                new = self._new_names[i]
+                flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)
         return flags
 
     def _find_others(self) -> Floats:
@@ -337,12 +350,16 @@ class SentenceSigns:
     def _match_chains(self, links: Floats) -> Floats:
         """Return what each says about the question with the best one of another passage."""
         spread = max(float(np.ptp(self._alone)), 1e-9)
-        best = self._alone / spread
-        for i, place in enumerate(self.places):
-            together = np.maximum(self._met, self._met[i]) @ self._reading.weights
-            chains = together / spread + _LINK * links[i]
-            best = np.where(self.places == place, best, np.maximum(best, chains))
-        return np.asarray(best)
+        met, weights = self._met, self._reading.weights
+        together = np.array([np.maximum(met, each) @ weights for each in met])
+        chains = together / spread + _LINK * links
+        chains[self.places[:, None] == self.places] = -np.inf
+        return np.asarray(np.maximum(self._alone / spread, chains.max(axis=0)))
+
+    def _find_highest(self, values: Floats) -> Floats:
+        """Return the highest of the values in the passage of each sentence."""
+        highest = {place: values[self.places == place].max() for place in set(self.places.tolist())}
+        return np.array([highest[place] for place in self.places.tolist()])
 
     def _match_far(self, links: Floats, chains: Floats) -> Floats:
         """Return what the best chain says that ends at a name of each, beside the best of all."""
@@ -396,7 +413,7 @@ class _Words:
         n_named = [sum([name <= has for name in names]) for has in titled]
         self.named = np.array(n_named) / max(len(names), 1)
         known_words = set(words)
-        self.forms = _share_forms(question, known_words, sentences, heads, mentions)
+        self.forms = _share_forms(question, known_words, texts, titled, mentions)
         bases = set(map(find_base, words))
         firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
         self.begins = np.array([float(find_base(first) in bases) for first in firsts])
@@ -410,12 +427,7 @@ class _Words:
         dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]
         self._dated = {word for date in dates if len(date) > 1 for word in date}
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
-        codes = _find_codes(question)
-        shapes = {_shape(code) for code in codes}
-        code_sets = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
-        self.same_code = np.array([float(bool(codes & each)) for each in code_sets])
-        alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
-        self.other_code = np.where(alike, 1 - self.same_code, 0.0)
+        self.same_code, self.other_code = _match_codes(_find_codes(question), sentences)
 
     def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
         """Return the share of the question's codes that no row has, and of its words that one has.
@@ -448,10 +460,21 @@ def _find_codes(text: str) -> frozenset[str]:
     return frozenset(code for word in words for code in _CODE.findall(word))
 
 
+def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:
+    """Return whether each has one of the codes, and whether it has only others that look alike."""
+    if not codes:  # as mostly
+        return np.zeros(len(sentences)), np.zeros(len(sentences))
+    shapes = {_shape(code) for code in codes}
+    code_sets = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
+    same = np.array([float(bool(codes & each)) for each in code_sets])
+    alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
+    return same, np.where(alike, 1 - same, 0.0)
+
+
 def _has_word(text: str, word: str) -> bool:
     """Say whether a text has a word, in some form of it; a code as it is written."""
     if _CODE.fullmatch(word) or not (keys := term_set(word)):
-        return bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
+        return word in text and bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
     words, bases = term_set(text), _base_set(text)
     return all(
         find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in words)
@@ -487,20 +510,27 @@ def _share(weights: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> F
 def _share_forms(
     question: str,
     words: AbstractSet[str],
-    sentences: Sequence[Sentence],
-    heads: Sequence[str],
+    texts: Sequence[AbstractSet[str]],
+    titled: Sequence[AbstractSet[str]],
     mentions: Sequence[Mention],
 ) -> Floats:
-    """Return the share of the question's words in no name, in any form, that each text has."""
+    """Return the share of the question's words in no name, in any form, that each text has.
+
+    How rare they are is told by the texts with what stands above them.
+    """
     names = [(m.start, m.end) for m in mentions]
     free = {
         find_base(term)
         for term, start, end in term_spans(question)
         if term in words and not any(overlap((start, end), name) for name in names)
     }
-    texts = [_base_set(s.text) for s in sentences]
-    titled = [has | _base_set(head) for has, head in zip(texts, heads, strict=True)]
-    return _share(_weigh(sorted(free), titled), texts)
+    forms = {term: find_base(term) for term in frozenset().union(*titled)}
+    forms = {term: base for term, base in forms.items() if base in free}
+    has, has_titled = (
+        [{base for term, base in forms.items() if term in each} for each in sets]
+        for sets in (texts, titled)
+    )
+    return _share(_weigh(sorted(free), has_titled), has)
 
 
 def _shape(code: str) -> str:
@@ -508,9 +538,9 @@ def _shape(code: str) -> str:
     return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
 
 
-def _is_new(texts: Sequence[str], words: frozenset[str]) -> bool:
-    """Say whether any of the texts has a word that is not among the known ones."""
-    return any(not words.issuperset(term_set(text)) for text in texts)
+def _is_new(text: str, words: frozenset[str]) -> bool:
+    """Say whether a text has a word that is not among the known ones."""
+    return not words.issuperset(term_set(text))
 
 
 def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:

@@ -179,7 +179,7 @@ class ReadSentences:
     spans: Sequence[Span]  # of the tokens, in the question
     in_question: Sequence[Mention]
     mentions: Sequence[Sequence[Mention]]  # of each sentence
-    types: Mapping[str, str]  # of names in them, by keys, as far as these are sure and asked for
+    types: Mapping[str, str]  # of names in them, by keys, where the question asks for one
 
 
 def read_sentences(

@@ -143,8 +143,9 @@ class Parts:
         vectors: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(rows)
         for places, codes, lengths in ragged.read_rows(rows, within):
             decoded = coding.decode(codes, self.dimension, bits)
-            for place, own in zip(places, np.split(decoded, lengths.cumsum()[:-1]), strict=True):
-                vectors[place] = own
+            ends = lengths.cumsum().tolist()
+            for place, start, end in zip(places, [0, *ends], ends, strict=False):
+                vectors[place] = decoded[start:end]
         return vectors
 
     def text(self, layer: str, count: str, row: int) -> str:
@@ -344,6 +345,12 @@ class _SameRanges(_Ranges):
 
 
 class _Chunks(_Ranges):
+    def ids(self, rows: Sequence[int]) -> list[str]:
+        """Return the ids, by which those of hits are looked up next."""
+        ids = super().ids(rows)
+        self._rows_by_id.keep(dict(zip(ids, map(int, rows), strict=True)))
+        return ids
+
     def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
         return self._parts.tokens("chunk", self._parts.assembly.stored_rows("chunk", _rows(rows)))
 
@@ -434,6 +441,7 @@ class _Keyed(_StoredLayer):
     def __init__(self, parts: Parts, name: str) -> None:
         super().__init__(parts, name, parts.assembly.size(name))
         self._keys: Once[int] = Once(_MOST_KEYS)  # by stored rows
+        self._rows_by_key: Once[str] = Once(_MOST_FOUND)
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         stored = self._parts.assembly.stored_rows(self._name, np.asarray(rows, dtype=np.int64))
@@ -445,7 +453,9 @@ class _Keyed(_StoredLayer):
         return self.ids(rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        return self._parts.find_rows(self._name, ids)
+        """Return the row of each key; those of a question are asked for several times."""
+        rows = self._rows_by_key.get_all(ids, partial(self._parts.find_rows, self._name))
+        return [rows[key] for key in ids]
 
 
 class _Entities(_Keyed):

@@ -127,10 +127,9 @@ class StoredVectors:
             return self._parts[0].take(stored)
         out = np.zeros((len(stored), self._width), np.uint8)
         owner = np.where(stored < 0, -1, np.searchsorted(self._ends, stored, side="right"))
-        for i, part in enumerate(self._parts):
-            mine = np.flatnonzero(owner == i)
-            if len(mine):
-                out[mine] = part.take(stored[mine] - (self._ends[i] - len(part)))
+        for i in set(owner.tolist()) - {-1}:
+            mine, part = np.flatnonzero(owner == i), self._parts[i]
+            out[mine] = part.take(stored[mine] - (self._ends[i] - len(part)))
         return out
 
     def _decode(self, rows: NDArray[np.uint8]) -> NDArray[np.float32]:

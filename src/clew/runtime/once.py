@@ -67,12 +67,16 @@ class Once(Generic[K]):
                     new.append(name)
         if new:
             made = dict(zip(new, compute(new), strict=True))
-            with self._lock:
-                self._values |= made
-                while len(self._values) > self._most:
-                    self._values.popitem(last=False)
+            self.keep(made)
             values |= made
         return values
+
+    def keep(self, values: Mapping[K, Any]) -> None:
+        """Keep values that are known, by their names."""
+        with self._lock:
+            self._values |= values
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
 
     def names(self) -> list[K]:
         """Return the names of the values that are kept, those asked for last behind the others."""

@@ -150,7 +150,7 @@ def _build_candidates(
     entry, title = np.nonzero(mentions[1][:, None] == titles.indices)
     naming[owners[title], mentions[0][entry]] = rare[title]
     np.fill_diagonal(naming, 0.0)
-    own[owners] = rare * np.isin(titles.indices, list(named))
+    own[owners] = rare * [title in named for title in titles.indices.tolist()]
     return Candidates(
         prior=prior,
         matches=coverage.of("chunk", rows),

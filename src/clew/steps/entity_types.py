@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from clew.algo.links import neighbours
 from clew.derived import Derived
 from clew.errors import InputError
+from clew.runtime.once import Lazily
 from clew.text.entity_types import (
     TYPE_OF_LABEL,
     is_joined,
@@ -53,25 +55,40 @@ def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
 
 def find_types_in(
     sentences: Iterable[tuple[str, Sequence[Mention]]], snapshot: Snapshot | None
-) -> dict[str, str]:
-    """Return the sure types of the names in some sentences, by their keys.
+) -> Mapping[str, str]:
+    """Return the types of the names in some sentences, by their keys, "other" where none is sure.
 
     By what these sentences say alone, and by what was said by hand, by a list or an extraction.
+    Each is found when it is asked for.
     """
-    votes: dict[str, list[str]] = {}
+    places: dict[str, list[tuple[str, Mention]]] = {}
     for text, mentions in sentences:
         for each in mentions:
-            name = text[each.start : each.end]
-            own = votes.setdefault(name_key(name), [])
-            own += [TYPE_OF_LABEL.get(each.label, ""), type_in_text(text, each.start, each.end)]
-    types = {key: decide_type([type_of_name(key), *own]) for key, own in votes.items()}
-    if snapshot is not None and (snapshot.vocabulary or len(snapshot.layer("description"))):
-        rows = snapshot.layer("entity").rows(list(types))
-        extracted = snapshot.get(_EXTRACTED)
-        for key, row in zip(list(types), rows, strict=True):
-            of_texts = ENTITY_TYPES[extracted[row]] if row >= 0 and extracted[row] else types[key]
-            types[key] = find_entry(snapshot.vocabulary, key).type or of_texts
-    return {key: type_ for key, type_ in types.items() if type_ != OTHER}
+            places.setdefault(name_key(text[each.start : each.end]), []).append((text, each))
+    told = {} if snapshot is None else _read_told(snapshot, list(places))
+
+    def find_type(key: str) -> str:
+        votes = [type_of_name(key)]
+        for text, each in () if key in told else places[key]:
+            votes += TYPE_OF_LABEL.get(each.label, ""), type_in_text(text, each.start, each.end)
+        return told.get(key) or decide_type(votes)
+
+    return Lazily({key: partial(find_type, key) for key in places})
+
+
+def _read_told(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str]:
+    """Return the types of those keys of which some were told: by hand, a list, extractions."""
+    vocabulary = snapshot.vocabulary
+    if not (vocabulary or len(snapshot.layer("description"))):
+        return {}
+    extracted, rows = snapshot.get(_EXTRACTED), snapshot.layer("entity").rows(keys)
+    told = {
+        key: ENTITY_TYPES[extracted[row]]
+        for key, row in zip(keys, rows, strict=True)
+        if row >= 0 and extracted[row]
+    }
+    own = {key: find_entry(vocabulary, key).type for key in vocabulary.keys() & keys}
+    return told | {key: type_ for key, type_ in own.items() if type_}
 
 
 def find_entry(vocabulary: Mapping[str, VocabularyEntry], key: str) -> VocabularyEntry:
@@ -123,11 +140,11 @@ def _vote(snapshot: Snapshot, row: int, key: str) -> str:
 
 def decide_type(votes: Iterable[str]) -> str:
     """Return the type that most votes are for, "other" where they do not agree."""
-    counts = Counter(filter(None, votes))
+    if not (sure := [*filter(None, votes)]):
+        return OTHER
+    counts = Counter(sure)
     if counts["date"]:
         del counts["number"]  # a year is both by its name
-    if not counts:
-        return OTHER
     [(best, n)] = counts.most_common(1)
     return best if n >= _SURE * counts.total() else OTHER
 

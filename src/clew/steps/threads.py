@@ -129,7 +129,8 @@ def _strongest_entities(
     given = weigh_kinds(graph.wanted, 1.0)[entries.data] * graph.rarity[entries.indices] * influence
     for i, before in enumerate(seen):
         own = slice(*entries.indptr[i : i + 2])
-        given[own][np.isin(entries.indices[own], [*before])] = 0.0
+        for entity in before:
+            given[own][entries.indices[own] == entity] = 0.0
     strongest, own_title = _find_strongest(entries, given), entries.data & steps.TITLED > 0
     entities = [int(entries.indices[place]) if place >= 0 else -1 for place in strongest]
     doubtful = [

@@ -78,7 +78,8 @@ class StoredColumns:
             some = np.flatnonzero((parents >= least) & (parents <= most))
             if not len(some):
                 continue
-            first, last = (_search_sorted(segment, name, parents[some] + i) for i in (0, 1))
+            both = np.concatenate([parents[some], parents[some] + 1])
+            first, last = _search_sorted(segment, name, both).reshape(2, -1)
             owner, local = expand_ranges(first, last)
             rows.append(begin + local)
             owners.append(some[owner])

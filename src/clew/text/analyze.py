@@ -162,4 +162,4 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 def is_uncased(text: str) -> bool:
     """Say whether `text` is in a script that has no capital letters, such as Han or Arabic."""
-    return not text.isascii() and any(unicodedata.category(c) == "Lo" for c in text)
+    return not text.isascii() and "Lo" in map(unicodedata.category, set(text))

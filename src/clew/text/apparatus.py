@@ -64,8 +64,9 @@ _SHORT = 60  # characters of the lines of a list, on average
 
 def apparatus_kind(text: str, section: str = "") -> str:
     """Return which of `KINDS` a piece of text in a section is, or ""; most of a table is none."""
-    lines = [line for line in map(collapse, text.splitlines()) if line]
-    kind = kind_in_heading(section)
+    lines, kind = text.splitlines(), kind_in_heading(section)
+    if len(lines) > 1 or kind == BIBLIOGRAPHY:
+        lines = [line for line in map(collapse, lines) if line]
     if len(lines) < 2 and kind != BIBLIOGRAPHY:  # as mostly
         return ""
     if 2 * sum(bool(LONE_BAR.search(line)) for line in lines) > len(lines):

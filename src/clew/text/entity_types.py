@@ -5,7 +5,7 @@ Nothing is said of a name in most places: a type is a vote that `clew.steps.enti
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import terms
@@ -124,6 +124,7 @@ _RUN_END = compile_re(
 )
 _WORD_BEHIND = compile_re(r"(?:['’]s)? ([a-z]+)")
 _START = compile_re(r"\W*(?:(?:The|A|An) )?\W*")
+_NEAR = 40  # characters before a name in which a word stands that says its type
 _NOUN_BEFORE = compile_re(r"\b([a-z]+) (?:of )?[\"“‘']?$")
 _OF_BEFORE = compile_re(r"\b(?:city|town|village|island|county|municipality|port|river) of $")
 _KIN_BEFORE = compile_re(
@@ -138,6 +139,7 @@ _BORN = compile_re(
 _BORN_AT = compile_re(r",? born (?:in|on|at)\b")
 
 
+@lru_cache(maxsize=1 << 14)
 def type_of_name(key: str) -> str:
     """Return the type that an entity's key says by itself, "" where it says none.
 
@@ -175,24 +177,24 @@ def type_in_text(text: str, start: int, end: int) -> str:
     >>> type_in_text("Bo Dahl, a Norwegian explorer, met the engineer Ada Lund.", 0, 7)
     'person'
     """
-    before, behind = text[:start], text[end:]
-    if (match := _WORD_BEHIND.match(behind)) and _find_noun_type(match[1]):
+    if (match := _WORD_BEHIND.match(text, end)) and _find_noun_type(match[1]):
         return ""  # "the Pink Floyd guitarist"
-    is_first = bool(_START.fullmatch(before))
-    if _KIN_BEFORE.search(before) or _BORN.match(behind):
+    is_first = bool(_START.fullmatch(text, 0, start))
+    near = max(start - _NEAR, 0), start
+    if _KIN_BEFORE.search(text, *near) or _BORN.match(text, end):
         return "person"
-    if is_first and _BORN_AT.match(behind):
+    if is_first and _BORN_AT.match(text, end):
         return "person"
-    if _OF_BEFORE.search(before):
+    if _OF_BEFORE.search(text, *near):
         return "place"
-    match = _NOUN_BEFORE.search(before)
+    match = _NOUN_BEFORE.search(text, *near)
     if match and not match[0].rstrip("\"“‘'").endswith("of "):
         type_ = _TYPE_OF_NOUN.get(match[1], "")
         if type_:
             return type_
-    match = _APPOSITION.match(behind)
+    match = _APPOSITION.match(text, end)
     if match is None and is_first:
-        match = _IS.match(behind)
+        match = _IS.match(text, end)
     return _type_of_run(match[1]) if match else ""
 
 

@@ -32,7 +32,7 @@ _DOUBLED = compile_re(r"(?<=[a-z]{2})([bdgmnprt])\1$")
 _VOWEL = compile_re("[aeiouy]")
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def find_base(term: str) -> str:
     """Return what the inflected forms of a term in lower case share, which may be no word.
 

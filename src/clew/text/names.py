@@ -8,6 +8,7 @@ gives "Huntingdon"), and so is a name without its form of address ("Captain Scot
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import dropwhile, pairwise
 from re import Pattern
 from typing import NamedTuple
@@ -164,6 +165,7 @@ def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str
     return _LEADING | (JOINING if is_foreign else find_joining(text))
 
 
+@lru_cache(maxsize=1 << 10)
 def strip_title(title: str) -> str:
     """Return the name proper in a document's title: of "The Thing (1982 film)" it is "Thing"."""
     title = _PARENTHESIS.sub("", title) or title

@@ -187,10 +187,10 @@ def _build_hits(
         yield replace(hit, channel=_ON_GRAPH if row in on_graph else _HYBRID)
 
 
-def _build_seeds(graph: FoundSubgraph) -> Iterator[Step]:
-    cosines = dict(graph.mapped.raw)
-    for row in graph.mapped.kept:
-        yield steps.triple_step(graph.view.snapshot, row, "a fact near the question", cosines[row])
+def _build_seeds(graph: FoundSubgraph) -> list[Step]:
+    cosines, reason = dict(graph.mapped.raw), "a fact near the question"
+    kept = [steps.UnreadStep("triple", row, reason, cosines[row]) for row in graph.mapped.kept]
+    return steps.read_steps(graph.view.snapshot, kept)
 
 
 # -- the subgraph ---------------------------------------------------------------------------------

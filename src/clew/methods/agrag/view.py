@@ -287,6 +287,8 @@ class AgragView:
         self, layer: Layer | StatisticalEntities, rows: NDArray[np.integer]
     ) -> NDArray[np.float64]:
         """Return the cosines of rows, in double precision: in any company they are the same."""
+        if not len(rows):
+            return np.empty(0)
         return np.asarray(layer.vectors[rows] @ self.query.vector.astype(np.float64))
 
     def find_pair(self, a: int, b: int) -> int:
