@@ -127,8 +127,8 @@ def test_a_list_is_taken_and_replaces_the_one_before(index, tmp_path):
         ("name,apart\nFram,perhaps\n", "line 2"),
         ("name,aliases\nFram,\nMaud,Fram\n", "line 3: 'fram' stands in an earlier line"),
         (None, "cannot be read"),
-        pytest.param("x" * 200_000, "is no vocabulary", id="header"),
-        pytest.param(f"name\n{'x' * 200_000}\n", "line 2: field larger", id="long"),
+        pytest.param("x" * 200_000, "line 1: a line has at most 100,000", id="header"),
+        pytest.param(f"name\n{'x' * 200_000}\n", "line 2: a line has at most", id="long"),
     ],
 )
 def test_a_list_that_is_none(index, tmp_path, text, why):

@@ -12,6 +12,7 @@ from clew.text.keys import name_key
 from clew.types import VocabularyEntry
 
 _COLUMNS = ("name", "aliases", "type", "apart")
+_LONGEST = 100_000  # characters of a line; the module's own bound is one for the whole process
 _TRUE, _FALSE = frozenset({"yes", "true", "1", "x"}), frozenset({"", "no", "false", "0"})
 
 
@@ -26,7 +27,11 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{path} cannot be read: {why}") from error
-    rows = csv.DictReader(text.splitlines())
+    lines = text.splitlines()
+    long = next((n for n, line in enumerate(lines, 1) if len(line) > _LONGEST), None)
+    if long is not None:
+        raise InputError(f"{path}, line {long}: a line has at most {_LONGEST:,} characters")
+    rows = csv.DictReader(lines)
     try:
         columns = set(rows.fieldnames or ())
     except csv.Error:
