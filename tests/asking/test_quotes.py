@@ -334,6 +334,17 @@ def test_of_alike_records_the_one_asked_for_is_quoted_first(record, values):
             assert quoted(f"What does {name} {verb}?", *passages)[0] == text
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["What do E103 and E101 mean?", "Compare E101 and E103", "Is E103 worse than E101?"],
+)
+def test_of_alike_records_all_that_are_asked_for_are_quoted_and_no_other(question):
+    states = {"E101": "a filter is clogged", "E102": "a pump is dry", "E103": "a lid is open"}
+    texts = [f"Error {code} means that {state}." for code, state in states.items()]
+    for passages in (texts, texts[::-1], [" ".join(texts)]):
+        assert sorted(quoted(question, *passages)) == [texts[0], texts[2]]
+
+
 def test_what_the_index_stores_is_not_embedded_again():
     """With the snapshot only the question is read by the model."""
     documents = [

@@ -141,6 +141,19 @@ def test_documents_that_a_question_names_stand_side_by_side(tmp_path, question, 
         assert one.method != "themes"
 
 
+def test_documents_stand_side_by_side_by_codes_in_their_titles(tmp_path):
+    """A code that two titles have is that of none."""
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        for name, size in {"PX-7-B": 40, "PX-7-C": 55, "PX-7-D": 60}.items():
+            text = f"The spare is a seal.\n\nThe pump {name} needs a gasket of {size} mm."
+            index.add(Document(id=str(size), text=text, title=f"Pump {name}"))
+        index.add(Document(id="61", text="It is out of stock.", title="Valve PX-7-D"))
+        answer = index.ask("Compare the gaskets of the PX-7-C and the PX-7-B")
+        assert [each.document_id for each in answer.citations] == ["55", "40"]
+        assert answer.citations[0].quote == "The pump PX-7-C needs a gasket of 55 mm."
+        assert not index.search("Compare the gaskets of the PX-7-C and the PX-7-D").whole
+
+
 def test_themes_of_a_filter(index):
     with pytest.raises(clew.InputError):
         index.ask(MAIN, where="id = 'none'")

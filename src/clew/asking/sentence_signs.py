@@ -197,17 +197,25 @@ class SentenceSigns:
         return {name_key(self.question[m.start : m.end]) for m in self.question_names}
 
     @cached_property
+    def alike_codes(self) -> list[Span]:
+        """Where the question has several codes of one kind."""
+        return find_alike_codes(self.question)
+
+    @cached_property
     def sides(self) -> list[Sequence[int]]:
         """The sentences of each name that the question compares or asks a yes or no of, if any.
 
-        There are two sides or more, or none.
+        Or of each of several codes of one kind: who names two asks of both. There are two sides or
+        more, or none.
         """
         question = self.question
-        names = self._find_compared()
-        compared = names_alternatives(question, names)
-        compared = compared or query_type(question, names) == "comparison"
-        if len(names) < 2 or not (compared or is_yes_no(question)):
-            return []
+        names = self.alike_codes
+        if not names:
+            names = self._find_compared()
+            compared = names_alternatives(question, names)
+            compared = compared or query_type(question, names) == "comparison"
+            if len(names) < 2 or not (compared or is_yes_no(question)):
+                return []
         about = list(zip(self.titles, self.keys, strict=True))
         sides: list[Sequence[int]] = [
             [i for i, (title, keys) in enumerate(about) if key == title or key in keys]
@@ -458,6 +466,19 @@ def _find_codes(text: str) -> frozenset[str]:
         return frozenset()
     words = filter(_SIGN.search, text.split())
     return frozenset(code for word in words for code in _CODE.findall(word))
+
+
+def find_alike_codes(question: str) -> list[Span]:
+    """Return where a question has codes of one kind, such as "E101" and "E102"; one alone is none.
+
+    >>> find_alike_codes("What do E101 and E102 mean in the 20th and 21st edition?")
+    [(8, 12), (17, 21)]
+    """
+    kinds: dict[str, list[Span]] = {}
+    for match in _CODE.finditer(question):
+        if match[0][0].isalpha() and _LETTER.search(match[0]):
+            kinds.setdefault(_shape(match[0]), []).append(match.span())
+    return next((spans for spans in kinds.values() if len(spans) > 1), [])
 
 
 def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:

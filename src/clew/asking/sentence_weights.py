@@ -26,10 +26,11 @@ class SentenceModel:
     def estimate(self, signs: SentenceSigns) -> NDArray[np.float64]:
         """Return the (n,) probabilities of the sentences to hold the answer; their sum is 1.
 
-        A comparison needs two things at once, so it is never answered by one sentence.
+        A comparison needs two things at once, so it is never answered by one sentence; each of
+        several codes is.
         """
         chain = _softmax(_weigh(signs.columns, self.chain))
-        if signs.sides:
+        if signs.sides and not signs.alike_codes:
             return chain
         way = 1 / (1 + np.exp(-_weigh(signs.of_question, self.way)))
         return np.asarray(way * _softmax(_weigh(signs.columns, self.one)) + (1 - way) * chain)
