@@ -335,8 +335,7 @@ def test_of_alike_records_the_one_asked_for_is_quoted_first(record, values):
 
 
 @pytest.mark.parametrize(
-    "question",
-    ["What do E103 and E101 mean?", "Compare E101 and E103", "Is E103 worse than E101?"],
+    "question", ["What do E103 and E101 mean?", "Compare E101 and E103", "Is E103 worse than E101?"]
 )
 def test_of_alike_records_all_that_are_asked_for_are_quoted_and_no_other(question):
     states = {"E101": "a filter is clogged", "E102": "a pump is dry", "E103": "a lid is open"}
