@@ -12,6 +12,7 @@ from clew.asking.method import build_method
 from clew.index import Settings
 from clew.loading import Specs
 from clew.models import Reply
+from clew.store.catalogue import Catalogue
 from clew.testing import (
     QUESTIONS,
     HashEmbedder,
@@ -504,3 +505,18 @@ def test_an_index_of_a_text_says_how_it_is_opened():
     """The class takes what `clew.open` made of it."""
     with pytest.raises(errors.InputError, match=r"opened by clew\.open\('my\.clew'\)"):
         clew.Index("my.clew")
+
+
+def test_what_one_more_document_costs_does_not_grow_with_the_others(tmp_path, monkeypatch):
+    """Of the documents that are there only those of its ids are looked up."""
+    read = Catalogue.hashes
+
+    def read_some(catalogue, ids=None):
+        assert ids is not None, "all documents were read"
+        return read(catalogue, ids)
+
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(small_documents())
+        monkeypatch.setattr(Catalogue, "hashes", read_some)
+        added = index.add(Document(id="new", text="The Fram drifted with the ice."))
+    assert added.report.added == ["new"]

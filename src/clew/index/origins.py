@@ -67,11 +67,10 @@ def get_fetched(store: Store | None) -> FetchedPlaces:
     """Return what an index has of places that are fetched (`clew.readers.remote`)."""
     from clew.readers.remote import FetchedPlaces  # which no question needs
 
-    return (
-        FetchedPlaces(store.note(_FETCHED), store.hashes().__contains__)
-        if store
-        else FetchedPlaces()
-    )
+    if store is None:
+        return FetchedPlaces()
+    read_hashes = cache(store.hashes)  # of all documents, and most runs fetch nothing
+    return FetchedPlaces(store.note(_FETCHED), lambda own: own in read_hashes())
 
 
 def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
