@@ -517,6 +517,7 @@ def test_what_one_more_document_costs_does_not_grow_with_the_others(tmp_path, mo
 
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(small_documents())
-        monkeypatch.setattr(Catalogue, "hashes", read_some)
+    monkeypatch.setattr(Catalogue, "hashes", read_some)
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
         added = index.add(Document(id="new", text="The Fram drifted with the ice."))
     assert added.report.added == ["new"]
