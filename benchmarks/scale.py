@@ -34,7 +34,7 @@ class Measured:
     kept_bytes: float = 17_000  # docs/results/engineering.md: with what three methods compute
     row_bytes: float = 1_500  # tables in PostgreSQL of a manual of 2,195 chunks
     busy_bytes: float = 6_000  # of those kept: a third (docs/results/engineering.md)
-    question_s: float = 0.156  # docs/results/engineering.md: walk at a million chunks
+    question_s: float = 0.099  # docs/results/engineering.md: walk at a million chunks
     shard: int = 640_000  # chunks of the shard that was measured
 
 
