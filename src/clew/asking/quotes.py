@@ -5,6 +5,7 @@ How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from clew.asking.question import MAX_QUOTES
 from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import read_sentences
+from clew.runtime.lazy import compile_re
 from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:
@@ -31,6 +33,14 @@ if TYPE_CHECKING:
 _FEW = 3  # quotes, which are given anyway, and more until one of them has the answer with `_ENOUGH`
 _ENOUGH = 0.8  # of the probability
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
+_NOTICE = compile_re(
+    r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
+    re.IGNORECASE,
+)
+_OF_RIGHTS = compile_re(
+    r"copyright|©|\b(?:licen[cs]e|rights|holders?|owns?|authors?|publish|wrote|writes|written)",
+    re.IGNORECASE,
+)
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
 
@@ -68,6 +78,7 @@ def choose_quotes(
     """
     if not sentences or most < 1:
         return [], None
+    sentences = _leave_notices_out(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
     likely = FITTED.estimate(signs)
@@ -75,6 +86,16 @@ def choose_quotes(
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     few = rows[:_FEW]
     return quotes, signs.of_quotes(few, likely[few])
+
+
+def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+    """Return the sentences without notices of copyright, which stand on every page of a manual.
+
+    They are left in where the question asks for them, and where there is nothing else.
+    """
+    if _OF_RIGHTS.search(question):
+        return sentences
+    return [each for each in sentences if not _NOTICE.match(each.said)] or sentences
 
 
 def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
