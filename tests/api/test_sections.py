@@ -74,3 +74,18 @@ def test_contents_come_last(index):
         "contents": "contents",
     }
     assert found.hits[0].document_id == "contents"
+
+
+def test_contents_are_quoted_where_a_question_asks_for_them(index):
+    """Or where nothing else is found."""
+    text = "The cook of the Fram, Adolf Lindstrom\n\nThe cook of the Gauss, Otto Berg"
+    marks = (Apparatus(0, len(text), "contents"),)
+    index.add(Document(id="list", text=text, apparatus=marks))
+
+    def quoted(question, **options):
+        found = index.ask(question, method="dense", min_support=0, **options)
+        return {each.document_id for each in found.citations}
+
+    assert quoted(QUESTION) == {"fram"}
+    assert "list" in quoted(f"{QUESTION} See the contents.")
+    assert quoted(QUESTION, where="id = 'list'") == {"list"}

@@ -13,7 +13,7 @@ from clew.asking.method import MAX_ANSWER_TOKENS
 from clew.asking.question import MAX_QUOTES
 from clew.asking.quotes import Quote
 from clew.asking.quotes import choose_quotes as chosen_quotes
-from clew.asking.sentences import find_sentences
+from clew.asking.sentences import Sentence, find_sentences
 from clew.asking.short_answer import add_short_answer
 from clew.asking.support import judge_quotes
 from clew.asking.surroundings import find_surroundings
@@ -22,6 +22,7 @@ from clew.prompts import fill_prompt
 from clew.snapshot import Snapshot
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
+from clew.text.apparatus import CONTENTS, INDEX, asks_for
 from clew.text.pieces import OnPiece
 from clew.types import (
     Answer,
@@ -112,7 +113,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         answer = _build_found(question, context, evidence, min_support)
     if answer is None:
         passages = context.passages
-        sentences = find_sentences(passages, snapshot)
+        sentences = _leave_lists_out(evidence, passages, find_sentences(passages, snapshot))
         best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
@@ -128,6 +129,21 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     if writer is not None:
         writer.end(answer.text)
     return answer
+
+
+def _leave_lists_out(
+    evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
+) -> Sequence[Sentence]:
+    """Return the sentences that are in no contents and no index, which name what stands elsewhere.
+
+    They are left in where the question asks for them, and where there is nothing else.
+    """
+    lists = {
+        hit.chunk_id
+        for hit in evidence.hits
+        if hit.apparatus in {CONTENTS, INDEX} and not asks_for(evidence.query, hit.apparatus)
+    }
+    return [s for s in sentences if passages[s.place].chunk_id not in lists] or sentences
 
 
 def _citation_listener(
