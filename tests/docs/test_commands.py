@@ -32,7 +32,7 @@ REFUSED = 5
 # What other machines, programs or models are needed for, or what does not end by itself.
 ELSEWHERE = re.compile(
     r"ray\b|postgresql:|--watch|clew (?:serve|mcp)|cross-encoder:|--llm local|ollama:|"
-    r"--tagger spacy|--triples parse|other/clue.jsonl"
+    r"--tagger spacy|--triples parse|other/clue.jsonl|rag_storage|--prompts prompts|sqlite:///|--web"
 )
 
 
@@ -137,6 +137,15 @@ def test_commands_run_as_printed(folder, endpoint, monkeypatch, page):
 
 
 GUIDES = [page for page in PAGES if page.parent.name in {"guides", "methods"} and commands(page)]
+FRAM = {"title": "Fram", "text": "Colin Archer built the Fram."}
+SUPPORTING = {"title": "Fram", "paragraph_text": FRAM["text"], "is_supporting": True}
+HOTPOT = {
+    "_id": "1",
+    "question": "Who built her?",
+    "answer": "Colin Archer",
+    "supporting_facts": [["Fram", 0]],
+    "context": [["Fram", [FRAM["text"]]]],
+}
 TEXTS = {
     "README.md": "# Clew\n\nClew finds passages.\n",
     "docs/fram.md": "# Fram\n\nColin Archer built the Fram for Fridtjof Nansen.\n",
@@ -149,6 +158,13 @@ TEXTS = {
     "questions.jsonl": '{"question": "Who built the Fram?", "answers": ["Colin Archer"]}\n',
     "questions.txt": "Who built [Fram]\tColin Archer\n" * 2,
     "clew.toml": "",
+    "texts/fram.md": "# Fram\n\nDie Fram wurde in Larvik gebaut.\n",
+    "names.csv": "name,type\nFram,ship\n",
+    "hotpot.json": json.dumps([HOTPOT]),
+    "musique_corpus.json": json.dumps([FRAM]),
+    "musique.json": json.dumps(
+        [{"id": "1", "question": "Who built her?", "answer": "Archer", "paragraphs": [SUPPORTING]}]
+    ),
 }
 
 
@@ -172,6 +188,13 @@ def test_commands_of_guides_run_as_printed(folder, endpoint, monkeypatch, page):
     Path("dataset/corpus.jsonl").write_text(lines, encoding="utf-8")
     shutil.rmtree("dataset/polar")
     assert run("clew index examples/polar").exit_code == 0
+    if any("git+examples" in line for line in commands(page)):
+        for command in (
+            "init -q",
+            "add polar",
+            "-c user.name=A -c user.email=a@b.c commit -qm Ice",
+        ):
+            subprocess.run(["git", "-C", "examples", *command.split()], check=True)  # noqa: S607
     for line in commands(page):
         if not ELSEWHERE.search(line):
             check(line)
@@ -190,4 +213,5 @@ def test_readme_says_what_is_true(tmp_path, monkeypatch):
     printed = said[0][1].stdout
     assert "born in Larvik" in " ".join(printed.partition("[")[2].partition("[")[0].split())
     _, shown = next(blocks(README, "console"))
-    assert "The thread\n" + shown.partition("The thread\n")[2] in printed
+    thread = shown.partition("The thread\n")[2].removesuffix(" ...\n")  # its end is left out
+    assert f"The thread\n{thread}" in printed
