@@ -134,7 +134,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
 def _leave_lists_out(
     evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
 ) -> Sequence[Sentence]:
-    """Return the sentences that are in no contents and no index, which name what stands elsewhere.
+    """Return the sentences outside contents and indexes, which only name what stands elsewhere.
 
     They are left in where the question asks for them, and where there is nothing else.
     """

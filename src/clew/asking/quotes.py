@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _FEW = 3  # quotes, which are given anyway, and more until one of them has the answer with `_ENOUGH`
 _ENOUGH = 0.8  # of the probability
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
+_SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 _NOTICE = compile_re(
     r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
     re.IGNORECASE,
@@ -41,7 +42,6 @@ _OF_RIGHTS = compile_re(
     r"copyright|©|\b(?:licen[cs]e|rights|holders?|owns?|authors?|publish|wrote|writes|written)",
     re.IGNORECASE,
 )
-_SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,7 @@ class SentenceSigns:
     @cached_property
     def alike_codes(self) -> list[Span]:
         """Where the question has several codes of one kind."""
-        return find_alike_codes(self.question)
+        return _find_alike_codes(self.question)
 
     @cached_property
     def sides(self) -> list[Sequence[int]]:
@@ -303,9 +303,9 @@ class SentenceSigns:
 
     @cached_property
     def _new_names(self) -> list[list[Mention]]:
-        """The names in each sentence itself that have another word than its title and the question.
+        """The names in each sentence itself with a word that neither title nor question has.
 
-        Without dates.
+        Dates are none.
         """
         words, new = term_set(self.question), []
         for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
@@ -468,10 +468,10 @@ def _find_codes(text: str) -> frozenset[str]:
     return frozenset(code for word in words for code in _CODE.findall(word))
 
 
-def find_alike_codes(question: str) -> list[Span]:
+def _find_alike_codes(question: str) -> list[Span]:
     """Return where a question has codes of one kind, such as "E101" and "E102"; one alone is none.
 
-    >>> find_alike_codes("What do E101 and E102 mean in the 20th and 21st edition?")
+    >>> _find_alike_codes("What do E101 and E102 mean in the 20th and 21st edition?")
     [(8, 12), (17, 21)]
     """
     kinds: dict[str, list[Span]] = {}
@@ -535,7 +535,7 @@ def _share_forms(
     titled: Sequence[AbstractSet[str]],
     mentions: Sequence[Mention],
 ) -> Floats:
-    """Return the share of the question's words in no name, in any form, that each text has.
+    """Return for each text the share of the question's words outside names that it has, in a form.
 
     How rare they are is told by the texts with what stands above them.
     """

@@ -453,7 +453,7 @@ class _Keyed(_StoredLayer):
         return self.ids(rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each key; those of a question are asked for several times."""
+        """Return the row of each key; the last are kept, as a question asks for its own again."""
         rows = self._rows_by_key.get_all(ids, partial(self._parts.find_rows, self._name))
         return [rows[key] for key in ids]
 

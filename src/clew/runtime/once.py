@@ -72,7 +72,7 @@ class Once(Generic[K]):
         return values
 
     def keep(self, values: Mapping[K, Any]) -> None:
-        """Keep values that are known, by their names."""
+        """Keep values that were computed elsewhere."""
         with self._lock:
             self._values |= values
             while len(self._values) > self._most:

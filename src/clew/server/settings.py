@@ -30,7 +30,7 @@ EVERYBODY = "*"  # in place of a value of the claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcSettings:
-    """The provider that signs people in, and the key that stands for each of them.
+    """The provider by which people sign in, and the key whose rights each role there has.
 
     A value of the claim has a key, by its name or id; of several values that a person has, the
     first one here counts.

@@ -115,7 +115,7 @@ async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, s
 
 
 def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
-    """Return the key that stands for a person. Raises Refusal 403 where none does."""
+    """Return the key whose rights a person has by their claims. Raises Refusal 403 without one."""
     settings = _get_provider(server).settings
     name = choose_key(find_values(claims, settings.claim) or (), settings.roles)
     if name is not None:

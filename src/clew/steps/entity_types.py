@@ -68,16 +68,18 @@ def find_types_in(
     told = {} if snapshot is None else _read_told(snapshot, list(places))
 
     def find_type(key: str) -> str:
+        if key in told:
+            return told[key]
         votes = [type_of_name(key)]
-        for text, each in () if key in told else places[key]:
+        for text, each in places[key]:
             votes += TYPE_OF_LABEL.get(each.label, ""), type_in_text(text, each.start, each.end)
-        return told.get(key) or decide_type(votes)
+        return decide_type(votes)
 
     return Lazily({key: partial(find_type, key) for key in places})
 
 
 def _read_told(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str]:
-    """Return the types of those keys of which some were told: by hand, a list, extractions."""
+    """Return the types that some of the keys were given by hand, by a list or by an extraction."""
     vocabulary = snapshot.vocabulary
     if not (vocabulary or len(snapshot.layer("description"))):
         return {}

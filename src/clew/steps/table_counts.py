@@ -169,7 +169,7 @@ def _find_quantity(chosen: _Chosen) -> int | None:
 
 
 def _counts_value(reading: TableReading) -> bool:
-    """Say whether the noun that a question counts is a value in a column, as "signal lamps" is."""
+    """Say whether the counted noun is a value in a column, not the name of one or of a table."""
     question = reading.question
     start = next((i for i, t in enumerate(question.tokens) if t.start >= question.noun), -1)
     return question.noun >= 0 and reading.explained.get(start) == VALUE

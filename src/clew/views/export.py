@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -185,12 +184,15 @@ def keep_types(graph: ExportedGraph, types: Collection[str]) -> ExportedGraph:
 
     Raises InputError for a type that no entity has.
     """
-    found = Counter(row["type"] for row in graph.nodes())
-    for wanted in types:
-        if wanted not in found:
-            there = ", ".join(sorted(filter(None, found))) or "none"
-            raise InputError(f"no entity has the type {wanted!r:.60}; there are: {there}")
-    nodes = [row for row in graph.nodes() if row["type"] in types]
+    nodes, found = [], set()
+    for row in graph.nodes():
+        found.add(row["type"])
+        if row["type"] in types:
+            nodes.append(row)
+    missing = next((each for each in types if each not in found), None)
+    if missing is not None:
+        there = ", ".join(sorted(filter(None, found))) or "none"
+        raise InputError(f"no entity has the type {missing!r:.60}; there are: {there}")
     ids = {row["id"] for row in nodes}
     edges = [row for row in graph.edges() if {row["source"], row["target"]} <= ids]
     return replace(

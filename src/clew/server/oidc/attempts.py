@@ -16,7 +16,7 @@ _TEXT = re.compile(r"([0-9]{1,12})\.[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The secret of one sign-in, kept in a cookie, and what is derived from it for the provider.
+    """A sign-in: a secret in the browser's cookie, which gives its state, nonce and code verifier.
 
     No server remembers it, so any server of a home may end what another one began. Who changes
     when it was begun has other derived values, which no provider sends back.

@@ -49,5 +49,5 @@ async def exchange(
 
 @cache
 def _load_certificates() -> ssl.SSLContext:
-    """Read the certificates that are trusted, once: they take long to read."""
+    """Return the trusted certificates, which are read once, as that takes long."""
     return httpx2.create_ssl_context()

@@ -52,7 +52,7 @@ class ProviderDescription:
 
 
 class Provider:
-    """One provider, as the client that the settings name; requests share it."""
+    """An OpenID Connect provider, whose client this server is; all requests share it."""
 
     def __init__(self, settings: OidcSettings) -> None:
         self.settings = settings
@@ -170,7 +170,7 @@ class Provider:
     # -- the provider's description and keys ------------------------------------------------------
 
     async def describe(self) -> ProviderDescription:
-        """Return the provider's description. Raises Refusal 502."""
+        """Return what the provider says of itself, kept for an hour. Raises Refusal 502."""
         async with self._lock:
             if self._description is None or _is_old(self._description[0]):
                 self._description = time.monotonic(), await self._fetch_description()

@@ -30,7 +30,7 @@ def find_values(claims: Claims, name: str) -> tuple[str, ...] | None:
 
 
 def choose_key(values: Sequence[str], roles: Sequence[tuple[str, str]]) -> str | None:
-    """Return the key of the first role that one of the values has, or None.
+    """Return the key of the first role whose claim value is among those of a person, or None.
 
     >>> choose_key(["all", "staff"], [("admins", "boss"), ("staff", "anna"), ("all", "reader")])
     'anna'
