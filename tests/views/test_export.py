@@ -1,6 +1,7 @@
 """A graph in files of other programs: networkx and pyarrow read what was written."""
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import asdict, replace
@@ -210,7 +211,7 @@ FORMULAS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["g.cypher", "g.zip", "g.graphml"])
+@pytest.mark.parametrize("name", ["g.zip", "g.graphml"])
 def test_names_come_back_from_property_graphs(tmp_path, name):
     """From Neo4j's formats and GraphML, with white space as a space."""
     formulas = [each for each in FORMULAS if each[1:] != "=1"]  # which have the key of another
@@ -221,7 +222,22 @@ def test_names_come_back_from_property_graphs(tmp_path, name):
     assert names == {*NAMES[:3], "tab and\x01more", *NAMES[4:], *formulas, "two lines"}
 
 
-@pytest.mark.parametrize("name", ["g.cypher", "g.zip", "g.graphml", "g.parquet", "g.jsonl"])
+def test_cypher_merges_every_node_and_relationship(tmp_path):
+    """Its rows, read as JSON, are the names and edges of the graph."""
+    names = [name for name in (*NAMES, *FORMULAS) if "\x01" not in name]  # which XML cannot have
+    for name in ("g.cypher", "g.graphml"):
+        target(tmp_path / name, whole=True).write(made(names))
+    written = (tmp_path / "g.cypher").read_text("utf-8")
+    quoted = re.sub(r'("(?:[^"\\]|\\.)*")|(\w+): ', lambda m: m[1] or f'"{m[2]}": ', written)
+    rows = [json.loads(line.rstrip(",")) for line in quoted.splitlines() if line[0] == "{"]
+    graph = nx.read_graphml(tmp_path / "g.graphml")
+    assert {row["id"]: row["name"] for row in rows if "id" in row} == dict(graph.nodes("name", default=""))
+    edges = [(row["source"], row["target"]) for row in rows if "source" in row]
+    assert sorted(edges) == sorted((a, b) for a, b, *_ in graph.edges)
+    assert written.count("MERGE (a)-[") and ";" in written
+
+
+@pytest.mark.parametrize("name", ["g.zip", "g.graphml", "g.parquet", "g.jsonl"])
 def test_an_export_is_imported_as_the_same_graph(index, tmp_path, name):
     """Alone, or beside the same texts, which have the triples again."""
     index.export(tmp_path / name)

@@ -99,10 +99,10 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
     FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl, .tsv,
-    .parquet, .cypher or .zip, which has Neo4j's CSV. 'clew import' reads all but .json. A FILE that
-    is there is replaced. Of an index without triples .graphml and .json hold the names that stand
-    in one sentence; all else needs triples, which 'clew index PATH --triples cooccurrence' makes
-    without an LLM.
+    .parquet, .cypher or .zip, which has Neo4j's CSV. 'clew import' reads all but .json and
+    .cypher. An existing FILE is replaced. Without triples, .graphml and .json hold the names that
+    share a sentence; the other formats need triples, which 'clew index PATH --triples
+    cooccurrence' makes without an LLM.
     """
     from clew.views.export import check_triples, target
 

@@ -91,7 +91,7 @@ def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Sta
         raise InputError(
             f"{file.source!r} is in no format of knowledge graphs that Clew knows. "
             f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz, or "
-            "with .cypher, .graphml or .zip"
+            "with .graphml or .zip"
         )
     return _read(file, _READERS[suffix])
 

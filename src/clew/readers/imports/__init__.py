@@ -37,7 +37,6 @@ _MODULES = (
     "obsidian",
     "notion",
     "neo4j_csv",
-    "cypher",
     "graphml",
 )
 
