@@ -36,6 +36,21 @@ HTML = {
     "<table><tr><td><p>a</p></td><td>b</td></tr></table>": "a | b",
     "<p>a</p><pre>\ndef f():\n    return  1\n</pre>b": "a\n\ndef f():\n    return  1\n\nb",
     "<p>never <b>closed": "never closed",
+    "<p>10<sup>3</sup> m<sup>2</sup> of CO<sub>2</sub></p>": "10³ m² of CO₂",
+    "<p>the 1<sup>st</sup> of 2<sup>n</sup>, 2<sup>k+1</sup>, a<sub>i,1</sub></p>": (
+        "the 1st of 2ⁿ, 2^(k+1), a_(i,1)"
+    ),
+    '<p>42<sup><a href="#f">1</a></sup> men<sup class="reference">[3]</sup></p>': "42¹ men[3]",
+    "<table><tr><td>km<sup>2</sup><td><ol><li>a<li>b</ol></table>": "km² | 1. a 2. b",
+    "<ol start=3><li>a<ol type=i><li>b<li><p>c</p><p>d</p></ol><li value=9>e<li>f</ol>": (
+        "3. a\n\ni. b\n\nii. c\n\nd\n\n9. e\n\n10. f"
+    ),
+    "<ol reversed><li>a<li>b</ol><ol start=x type=A><li><li>c</ol>d": "2. a\n\n1. b\n\nB. c\n\nd",
+    '<ol class="loweralpha"><li>a</ol><ol style="list-style: none"><li>b</ol>': "a. a\n\nb",
+    '<ol style="list-style-type: upper-roman"><li><ol><li>a</ol></ol>': "I. 1. a",
+    '<p>a <img src="b.png" alt="A red pump"> <img src="c.png" alt="logo"></p>': (
+        "a [Picture: A red pump]"
+    ),
     "<p>a</p></body></html><p>b": "a\n\nb",
 }
 

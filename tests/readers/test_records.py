@@ -121,7 +121,7 @@ def test_bad_lines_are_skipped_and_the_rest_goes_on(write):
         b'{"text": " "}',
         b'{"text": null}',
         b'{"text": 5}',
-        b'{"x": 1, "y": 2}',
+        b'{"x": null, "y": {"z": ""}}',
         b"{}",
         b'{"text": "a", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}",
         b'{"text": "a", "x": ' + b"1" * 5000 + b"}",
@@ -135,7 +135,7 @@ def test_bad_lines_are_skipped_and_the_rest_goes_on(write):
         "4: its 'text' is empty",
         "5: its 'text' is empty",
         "6: its 'text' is of type int, not a string",
-        "7: has no column text, content, body, contents or passage, only: x, y (see --text-column)",
+        "7: is empty",
         "8: has no column text, content, body, contents or passage, only: none at all",
         "9: is nested too deeply",
         "10: holds a number of too many digits",
@@ -178,7 +178,11 @@ def test_an_id_that_comes_twice_is_skipped(write):
             ),
         ),
         ("a.csv", 'text,"id"x\n', "a.csv, line 1: is not valid CSV: ',' expected after '\"'"),
-        ("a.parquet", parquet({"id": [1]}), f"a.parquet: {NO_TEXT} id (see --text-column)"),
+        (
+            "a.parquet",
+            parquet({"abstract": ["a"], "summary": ["b"]}),
+            f"a.parquet: {NO_TEXT} abstract, summary (see --text-column)",
+        ),
         (
             "a.parquet",
             parquet({"text": pa.array([], pa.string())}),
@@ -216,6 +220,46 @@ def test_bad_rows_are_skipped_and_the_rest_goes_on(write):
         "a.csv, line 6: its 'text' is empty",
         "a.csv, line 9: is not valid CSV: unexpected end of data",
     ]
+
+
+ABOVE = {
+    "sep=;\nName;Role\nIda;captain\n": "Name: Ida; Role: captain",
+    '"sep=|"\r\nName|Role\r\nIda|captain, retired\r\n': "Name: Ida; Role: captain, retired",
+    "Crew of the Hesper, 2024\n\nName;Role\nIda;captain, cook\n": "Name: Ida; Role: captain, cook",
+    "Crew list,,\nprinted,3 May,\nName,Role,Age\nIda,captain,41\n": (
+        "Name: Ida; Role: captain; Age: 41"
+    ),
+    'Name,"Role, at\nsea"\nIda,captain\n': "Name: Ida; Role, at sea: captain",
+    "Name\nIda\n": "Name: Ida",
+}
+
+
+@pytest.mark.parametrize(("content", "text"), ABOVE.items(), ids=range(len(ABOVE)))
+def test_what_stands_above_a_header_is_no_row(write, content, text):
+    """A separator that is named, titles and notes; the number of a line is that in the file."""
+    [row] = read([write("a.csv", content)])
+    assert row.text == text
+    assert row.source == f"a.csv:{content.count(chr(10), 0, content.index('Ida')) + 1}"
+
+
+INSIDE = {
+    '{"question": "Where?", "answer": "At the quay."}': "question: Where?; answer: At the quay.",
+    '{"sku": "A-17", "specs": {"height": 310, "tags": ["red", "new"]}, "sold": false}': (
+        "sku: A-17; specs.height: 310; specs.tags: red, new; sold: false"
+    ),
+    '{"ship": "Fram", "crew": [{"name": "Ida"}, {"name": "Per"}], "lost": null}': (
+        "ship: Fram; crew.1.name: Ida; crew.2.name: Per"
+    ),
+}
+
+
+@pytest.mark.parametrize(("record", "text"), INSIDE.items(), ids=range(len(INSIDE)))
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+def test_a_record_without_a_text_says_all_its_values(write, record, text, suffix):
+    """As a row of a table does, values in objects by their paths; numbers stay numbers."""
+    [row] = read([write(f"a.{suffix}", record if suffix == "jsonl" else f"[{record}]")])
+    assert row.text == text
+    assert row.metadata.get("specs.height") in (None, 310)
 
 
 def test_fields_that_are_long_or_no_utf8(write, document):

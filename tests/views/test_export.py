@@ -231,7 +231,9 @@ def test_cypher_merges_every_node_and_relationship(tmp_path):
     quoted = re.sub(r'("(?:[^"\\]|\\.)*")|(\w+): ', lambda m: m[1] or f'"{m[2]}": ', written)
     rows = [json.loads(line.rstrip(",")) for line in quoted.splitlines() if line[0] == "{"]
     graph = nx.read_graphml(tmp_path / "g.graphml")
-    assert {row["id"]: row["name"] for row in rows if "id" in row} == dict(graph.nodes("name", default=""))
+    assert {row["id"]: row["name"] for row in rows if "id" in row} == dict(
+        graph.nodes("name", default="")
+    )
     edges = [(row["source"], row["target"]) for row in rows if "source" in row]
     assert sorted(edges) == sorted((a, b) for a, b, *_ in graph.edges)
     assert written.count("MERGE (a)-[") and ";" in written

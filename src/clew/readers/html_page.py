@@ -1,11 +1,13 @@
 """HTML: the text is what a reader of the page sees, paragraphs joined by blank lines.
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
-keeps its white space. Navigation, scripts, styles and other things that are no prose are dropped,
-and so is what a role, a class or an id calls a footer, a side bar or a banner for cookies, and a
-line of links to the previous and the next page. What an attribute hides (`hidden`, `display: none`)
-is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are what
-a role, a type of EPUB or a class calls so, and runs of links.
+keeps its white space. Items of numbered lists begin with their numbers, as a browser shows them;
+superscripts and subscripts are as in `clew.readers.scripts`, and the alternative text of a picture
+is in brackets where it has more than one word. Navigation, scripts, styles and other things that
+are no prose are dropped, and so is what a role, a class or an id calls a footer, a side bar or a
+banner for cookies, and a line of links to the previous and the next page. What an attribute hides
+(`hidden`, `display: none`) is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes
+and bibliographies are what a role, a type of EPUB or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -21,7 +23,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.grid import Cell, fill_spans, format_rows
+from clew.readers.list_numbers import format_number
 from clew.readers.properties import properties
+from clew.readers.scripts import subscript, superscript
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
@@ -81,6 +85,18 @@ _SHORT = 3  # characters of what may stand between links, such as the letters of
 _TABLE_LEVELS = 8  # tbody, tr and td around what is in a table, and blocks around that
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
+_LIST_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_LIST_STYLE = re.compile(
+    r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+-(?:alpha|latin|roman)|none)", re.IGNORECASE
+)
+_LIST_STYLES = {
+    f"{case}-{name}": f"{case}{kind}"
+    for case in ("lower", "upper")
+    for name, kind in (("alpha", "Letter"), ("latin", "Letter"), ("roman", "Roman"))
+}
+_LIST_CLASSES = {name.replace("-", ""): form for name, form in _LIST_STYLES.items()}  # of Sphinx
+_WHOLE = re.compile(r"\s*-?\d{1,9}\s*")
+_SHIFTED = {"sup": superscript, "sub": subscript}
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*")
 _FEW_TAGS = 1_000  # of which none can take long
 _OF_TEXT = frozenset("b big code em font i s small strike strong tt u".split())
@@ -203,6 +219,7 @@ class _Marked(NamedTuple):
 
     steps: Counter[int]  # how many links to other pages are below each
     tables: dict[int, int]  # the numbers of those that lay out no page
+    items: dict[int, str]  # what stands before the items of numbered lists, such as "3. "
 
 
 def _paragraphs(tree: LexborHTMLParser) -> Iterator[MarkedParagraph]:
@@ -228,14 +245,20 @@ def _mark_lists(run: list[MarkedParagraph], n_links: int) -> Iterator[MarkedPara
 
 
 def _with_links(tree: LexborHTMLParser) -> Iterator[tuple[MarkedParagraph, bool]]:
-    """Yield paragraphs, and whether most of each is a link."""
+    """Yield paragraphs, and whether most of each is a link.
+
+    The number of an item stands before its first paragraph.
+    """
     pieces: list[str] = []
-    n_linked = 0
+    number, n_linked = "", 0
     level, apparatus, table = 0, "", 0
     if tree.body is None:
         return
-    marked = _Marked(_steps(tree), _number_tables(tree))
+    marked = _Marked(_steps(tree), _number_tables(tree), _number_items(tree))
     for piece, inside in _pieces(tree.body, _Inside(), marked):
+        if isinstance(piece, _ItemNumber):
+            number = number + piece if piece else ""
+            continue
         if piece is not None:
             pieces.append(piece if inside.kept else _SPACES.sub(" ", piece))
             if piece.strip():
@@ -247,14 +270,16 @@ def _with_links(tree: LexborHTMLParser) -> Iterator[tuple[MarkedParagraph, bool]
         is_steps = len(paragraph) <= _MAX_STEPS and _STEP_LINE.match(paragraph)
         if paragraph.strip(" |\n") and not is_steps:
             is_link = n_linked >= _LINKED * len(paragraph)
-            yield MarkedParagraph(paragraph, level, apparatus, table), is_link
+            yield MarkedParagraph(number + paragraph, level, apparatus, table), is_link
+            number = ""
         pieces.clear()
         n_linked = 0
 
 
-def _pieces(
-    root: LexborNode, around: _Inside, marked: _Marked
-) -> Iterator[tuple[str | None, _Inside]]:
+_Piece = tuple[str | None, _Inside]
+
+
+def _pieces(root: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Piece]:
     """Yield texts in order, None at the edges of blocks, and what they stand in."""
     stack: list[tuple[LexborNode | str | None, _Inside]] = [(root, around)]
     while stack:
@@ -266,25 +291,38 @@ def _pieces(
         elif node.tag not in _DROPPED and not _is_frame(node, marked.steps):
             if node.mem_id in marked.tables:
                 yield from _row_pieces(node, around, marked)
-                continue
-            inside = _Inside(
-                kept=around.kept or node.tag == "pre",
-                level=around.level or _HEADINGS.get(node.tag or "", 0),
-                link=around.link or (node.tag == "a" and "href" in node.attributes),
-                apparatus=around.apparatus or _kind(node),
-            )
-            if node.tag in _BLOCKS:
-                yield None, around
-                stack.append((None, inside))
-            elif node.tag in _INSERTED:
-                stack.append((_INSERTED[node.tag], inside._replace(kept=True)))
-            children = [(child, inside) for child in node.iter(include_text=True)]
-            stack += reversed(children)
+            elif node.tag in _SHIFTED:
+                children = node.iter(include_text=True)
+                inner = [piece for each in children for piece, _ in _pieces(each, around, marked)]
+                yield _SHIFTED[node.tag]("".join(piece or " " for piece in inner)), around
+            else:
+                stack += reversed(_open_element(node, around, marked))
 
 
-def _row_pieces(
-    table: LexborNode, around: _Inside, marked: _Marked
-) -> Iterator[tuple[str | None, _Inside]]:
+def _open_element(
+    node: LexborNode, around: _Inside, marked: _Marked
+) -> Sequence[tuple[LexborNode | str | None, _Inside]]:
+    """Return what an element consists of, in order."""
+    inside = _Inside(
+        kept=around.kept or node.tag == "pre",
+        level=around.level or _HEADINGS.get(node.tag or "", 0),
+        link=around.link or (node.tag == "a" and "href" in node.attributes),
+        apparatus=around.apparatus or _kind(node),
+    )
+    parts = [(child, inside) for child in node.iter(include_text=True)]
+    if node.mem_id in marked.items:
+        number = _ItemNumber(marked.items[node.mem_id])
+        return [(None, around), (number, inside), *parts, (None, inside), (_ItemNumber(), inside)]
+    if node.tag in _BLOCKS:
+        return [(None, around), *parts, (None, inside)]
+    if node.tag in _INSERTED:
+        return [*parts, (_INSERTED[node.tag], inside._replace(kept=True))]
+    if node.tag == "img" and len(words := (node.attributes.get("alt") or "").split()) > 1:
+        return [(f"[Picture: {' '.join(words)}]", inside)]
+    return parts
+
+
+def _row_pieces(table: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Piece]:
     """Yield the caption of a table and the text of each row, None at their edges."""
     inside = around._replace(apparatus=around.apparatus or _kind(table))
     for caption in table.css("caption"):
@@ -306,6 +344,42 @@ def _row_pieces(
         yield None, inside
         yield text, inside._replace(link=n_linked >= _LINKED * len(text))
     yield None, inside
+
+
+class _ItemNumber(str):
+    """What stands before an item of a numbered list; empty at the end of the item."""
+
+    __slots__ = ()
+
+
+def _number_items(tree: LexborHTMLParser) -> dict[int, str]:
+    """Return the numbers before the items of `<ol>`, as its attributes and theirs say."""
+    numbers: dict[int, str] = {}
+    for each in tree.css("ol"):
+        attributes = each.attributes
+        items = [item for item in each.iter() if item.tag == "li"]
+        step = -1 if "reversed" in attributes else 1
+        number = _read_whole(attributes.get("start"), 1 if step > 0 else len(items))
+        form = _list_form(attributes)
+        for item in items if form else ():
+            number = _read_whole(item.attributes.get("value"), number)
+            numbers[item.mem_id] = f"{format_number(number, form)}. "
+            number += step
+    return numbers
+
+
+def _list_form(attributes: Mapping[str, str | None]) -> str:
+    """Return how the numbers of a list are written, by its type, style or class; "" for none."""
+    kind = attributes.get("type") or ""
+    style = _LIST_STYLE.search(attributes.get("style") or "")
+    names = (attributes.get("class") or "").casefold().split()
+    named = next((_LIST_CLASSES[name] for name in names if name in _LIST_CLASSES), "decimal")
+    written = style[1].casefold() if style else ""
+    return _LIST_STYLES.get(written) or _LIST_FORMS.get(kind, named) if written != "none" else ""
+
+
+def _read_whole(written: str | None, default: int) -> int:
+    return int(written) if written and _WHOLE.fullmatch(written) else default
 
 
 def _number_tables(tree: LexborHTMLParser) -> dict[int, int]:

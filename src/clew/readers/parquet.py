@@ -15,7 +15,7 @@ _BATCH_ROWS = 1024
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each row. Raises UnreadableSource if there is no text column."""
+    """Yield the document of each row. Raises UnreadableSource where a column is not there."""
 
     def refuse(columns: Sequence[str]) -> str:
         return record.lacking(columns, file.columns)

@@ -1,13 +1,14 @@
 """A record to a document: which columns are its id, its title and its text.
 
 They are those that were said, else the first of the names below that a record has, in upper or
-lower case. Every other column becomes metadata (see `clew.readers.metadata`).
+lower case. Every other column becomes metadata (see `clew.readers.metadata`). A record without a
+column of texts says all its cells, those of objects inside it by their paths, as "specs.height".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
 from clew.readers import metadata
@@ -33,8 +34,43 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
     """Return the document of a record, or why it gives none."""
     columns = file.columns
     missing = lacking(record, columns)
-    if missing:
-        return Skipped(source=file.source, reason=missing, line=line)
+    try:
+        if missing:
+            return Skipped(source=file.source, reason=missing, line=line)
+        if is_in_rows(record, columns):
+            cells = list(_flatten(record))
+            if not any(_write(value) for _, value in cells):
+                return Skipped(source=file.source, reason="is empty", line=line)
+            return row_document(file, cells, line)
+        return _text_document(file, record, line)
+    except RecursionError:
+        return Skipped(source=file.source, reason=_TOO_DEEP, line=line)
+
+
+def _flatten(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Yield each value inside a value of JSON behind its path; a list of plain values is one."""
+    inside: Iterable[tuple[object, object]] = ()
+    if isinstance(value, Mapping):
+        inside = value.items()
+    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        inside = enumerate(value, 1)
+    else:
+        yield replace_surrogates(path), value
+    for name, each in inside:
+        yield from _flatten(each, f"{path}.{name}" if path else str(name))
+
+
+def _write(value: object) -> str:
+    """Return a plain value, or a list of such, as text."""
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_write, value)))
+    if value is None or isinstance(value, str):
+        return replace_surrogates(value or "")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _text_document(file: File, record: Mapping[str, object], line: int) -> Document | Skipped:
+    columns = file.columns
     id_, title = _column(record, columns.id, IDS), _column(record, columns.title, TITLES)
     text = _text_column(record, columns)
     body = record[text]
@@ -46,10 +82,7 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
     if not body or not body.strip():
         return Skipped(source=file.source, reason=f"its {text!r} is empty", line=line)
     used = {column for column in (id_, title, text) if column}
-    try:
-        rest = {replace_surrogates(k): _value(v) for k, v in record.items() if k not in used}
-    except RecursionError:
-        return Skipped(source=file.source, reason=_TOO_DEEP, line=line)
+    rest = {replace_surrogates(k): _value(v) for k, v in record.items() if k not in used}
     return Document(
         id=_words(record, id_) or f"{file.id}:{line}",
         text=replace_surrogates(body),
@@ -74,7 +107,7 @@ def is_in_rows(columns: Iterable[str], wanted: Columns) -> bool:
     return all(_column(columns, name, ()) for name in (wanted.title, wanted.id) if name)
 
 
-def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Document:
+def row_document(file: File, cells: Sequence[tuple[str, object]], line: int) -> Document:
     """Return the document of a row: its cells behind the names of their columns.
 
     Its title is in a column of titles, else the file's.
@@ -82,7 +115,7 @@ def row_document(file: File, cells: Sequence[tuple[str, str]], line: int) -> Doc
     row = {name: value for name, value in cells if name}
     id_, title = (_column(row, name, ()) for name in (file.columns.id, file.columns.title))
     title = title or _column(row, "", TITLES)
-    pairs = ((collapse(name), collapse(value)) for name, value in cells)
+    pairs = ((collapse(name), collapse(_write(value))) for name, value in cells)
     text = "; ".join(f"{name}: {value}" if name else value for name, value in pairs if value)
     return Document(
         id=_words(row, id_) or f"{file.id}:{line}",
@@ -106,7 +139,7 @@ def lacking(columns: Iterable[str], wanted: Columns) -> str:
     for name in (wanted.text, wanted.title, wanted.id):
         if name and not _column(columns, name, ()):
             return f"has no column {name!r}, only: {have}"
-    if has_text(columns, wanted):
+    if has_text(columns, wanted) or (columns and is_in_rows(columns, wanted)):
         return ""
     reason = f"has no column {', '.join(TEXTS[:-1])} or {TEXTS[-1]}, only: {have}"
     if _are_triples(columns):

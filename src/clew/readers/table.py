@@ -2,15 +2,21 @@
 
 Without a column of texts a row is a document that says all its cells: "code: SH-7; shares: 1,200".
 A first line with a number names nothing, and is a row itself. A .csv file may use commas,
-semicolons, tabs or bars: whichever its first line has most of. The line number of a record is that
-of its first line in the file.
+semicolons, tabs or bars: the separator that a first line such as `sep=;` names, else the one that
+cuts most of the first lines into equally many cells. Titles and notes above the header, which fill
+fewer columns than the rows below, are left out. The line number of a record is that of its first
+line in the file.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from itertools import chain
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain, islice, pairwise
 
 from clew.errors import UnreadableSource
 from clew.readers import record
@@ -18,6 +24,10 @@ from clew.readers.decode import SURROGATE, Lines, open_text
 from clew.readers.walk import File
 from clew.text.tables import is_number
 from clew.types import Document, Skipped
+
+_DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", re.IGNORECASE)  # as Excel writes and reads it
+_LINES_AHEAD = 24  # that are looked at for the header
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
@@ -32,22 +42,22 @@ def read(file: File) -> Iterator[Document | Skipped]:
             raise UnreadableSource(header.source, header.reason, header.line)
         columns = [name.strip() for name in header[1]]
         missing = record.lacking(columns, file.columns)
-        in_rows = record.is_in_rows(columns, file.columns)
-        if missing and not in_rows:
+        if missing:
             raise UnreadableSource(file.source, missing)
-        if in_rows and any(map(is_number, columns)):
+        if record.is_in_rows(columns, file.columns) and any(map(is_number, columns)):
             rows, columns = chain([header], rows), [""] * len(columns)
         for row in rows:
             yield row if isinstance(row, Skipped) else _read_row(file, columns, *row)
 
 
 def _rows(file: File, stream: Lines) -> Iterator[tuple[int, list[str]] | Skipped]:
-    """Yield each row that is not blank with the number of its first line."""
-    first = stream.readline()
-    delimiter = "\t" if file.path.suffix.lower() == ".tsv" else max(",;\t|", key=first.count)
-    rows = csv.reader(chain([first], stream), delimiter=delimiter, strict=True)
+    """Yield the header and each row that is not blank with the number of its first line."""
+    delimiter, n_above = _find_header(file)
+    for _ in range(n_above):
+        stream.readline()
+    rows = csv.reader(stream, delimiter=delimiter, strict=True)
     while True:
-        line = rows.line_num + 1
+        line = n_above + rows.line_num + 1
         try:
             row = next(rows)
         except StopIteration:
@@ -60,6 +70,63 @@ def _rows(file: File, stream: Lines) -> Iterator[tuple[int, list[str]] | Skipped
             continue
         if any(map(str.strip, row)):
             yield line, row
+
+
+def _find_header(file: File) -> tuple[str, int]:
+    """Return what separates cells, and how many lines stand above the header."""
+    with open_text(replace(file, partly=[]), guess=True) as stream:
+        lines = list(islice(stream, _LINES_AHEAD))
+    named = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    n_above = 1 if named else 0
+    if file.path.suffix.lower() == ".tsv":
+        delimiter = "\t"
+    else:
+        delimiter = named[1] if named else _choose_delimiter(lines)
+    return delimiter, n_above + _count_above(lines[n_above:], delimiter)
+
+
+def _choose_delimiter(lines: Sequence[str]) -> str:
+    """Return what separates the cells: it gives most lines as many cells as the line below them.
+
+    Of several it is the one that the first line has most of.
+    """
+
+    def rate(delimiter: str) -> tuple[int, int]:
+        widths = [len(cells) for _, cells in _read_ahead(lines, delimiter)]
+        return sum(a == b > 1 for a, b in pairwise(widths)), lines[0].count(delimiter)
+
+    return max(_DELIMITERS, key=rate) if lines else ","
+
+
+def _count_above(lines: Sequence[str], delimiter: str) -> int:
+    """Return how many lines stand above the header: titles, notes and blank lines.
+
+    The header is the first line that fills all of the columns that most lines have, or most of
+    them without a digit.
+    """
+    rows = _read_ahead(lines, delimiter)
+    widths = Counter(len(cells) for _, cells in rows if len(cells) > 1)
+    width, n = max(widths.items(), key=lambda pair: (pair[1], pair[0]), default=(1, 0))
+    for place, cells in rows if n > 1 else ():
+        n_filled = sum(map(bool, map(str.strip, cells)))
+        is_named = 2 * n_filled > width and not any(map(str.isdigit, "".join(cells)))
+        if len(cells) == width and (n_filled == width or is_named):
+            return place
+    return 0
+
+
+def _read_ahead(lines: Sequence[str], delimiter: str) -> list[tuple[int, list[str]]]:
+    """Return the rows of some lines, each with the number of lines above it."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    rows: list[tuple[int, list[str]]] = []
+    with suppress(csv.Error):  # which is told where the rows are read
+        while True:
+            place = reader.line_num
+            row = next(reader, None)
+            if row is None:
+                break
+            rows.append((place, row))
+    return rows
 
 
 def _read_row(file: File, columns: list[str], line: int, row: list[str]) -> Document | Skipped:

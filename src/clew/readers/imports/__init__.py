@@ -30,15 +30,7 @@ from clew.readers.triples import Stated
 from clew.readers.walk import File, os_reason
 from clew.types import Document, Skipped
 
-_MODULES = (
-    "lightrag",
-    "graphrag",
-    "hipporag",
-    "obsidian",
-    "notion",
-    "neo4j_csv",
-    "graphml",
-)
+_MODULES = ("lightrag", "graphrag", "hipporag", "obsidian", "notion", "neo4j_csv", "graphml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

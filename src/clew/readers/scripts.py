@@ -1,0 +1,40 @@
+"""Superscripts and subscripts in plain text, so that 10³ does not become 103.
+
+Digits and signs become the characters that Unicode has for them; other characters stay on the line
+where letters alone stand raised, as in "1st", and follow "^" or "_" where they hold a digit.
+"""
+
+from __future__ import annotations
+
+_SUPERSCRIPTS = str.maketrans("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ")
+_SUBSCRIPTS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_VARIABLES = frozenset("nxykijmt")  # of an exponent; other letters are those of "1st" and "Mlle"
+
+
+def superscript(text: str) -> str:
+    """Return raised text.
+
+    >>> superscript("3"), superscript("st"), superscript("2n/3"), superscript("[1]")
+    ('³', 'st', '^(2n/3)', '[1]')
+    """
+    return _shift(text, _SUPERSCRIPTS, "^")
+
+
+def subscript(text: str) -> str:
+    """Return lowered text.
+
+    >>> subscript("2"), subscript("max"), subscript("1,2")
+    ('₂', 'max', '_(1,2)')
+    """
+    return _shift(text, _SUBSCRIPTS, "_")
+
+
+def _shift(text: str, table: dict[int, int], mark: str) -> str:
+    words = text.strip()
+    if not words or words[0] == "[":  # a reference such as [1] is set apart already
+        return text
+    if all(ord(character) in table for character in words):
+        return words.translate(table)
+    if any(map(str.isdigit, words)) or (mark == "^" and words in _VARIABLES):
+        return f"{mark}{words}" if words.isalnum() else f"{mark}({words})"
+    return text
