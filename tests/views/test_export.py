@@ -236,7 +236,7 @@ def test_cypher_merges_every_node_and_relationship(tmp_path):
     )
     edges = [(row["source"], row["target"]) for row in rows if "source" in row]
     assert sorted(edges) == sorted((a, b) for a, b, *_ in graph.edges)
-    assert written.count("MERGE (a)-[") and ";" in written
+    assert written.count("MERGE (a)-[") == written.count("MATCH (a:") > 0
 
 
 @pytest.mark.parametrize("name", ["g.zip", "g.graphml", "g.parquet", "g.jsonl"])

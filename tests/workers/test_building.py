@@ -36,7 +36,8 @@ class Shuffled:
     def do(self, task, given):
         if task == "names":
             return embed_names(*given, MODELS.embedder)
-        return build_rows(*given, REFUSING, Meter())
+        *given, stored = given
+        return build_rows(*given, REFUSING, Meter(), stored)
 
 
 class _Later:

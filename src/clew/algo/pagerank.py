@@ -382,7 +382,7 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 
 _LEFT = 1e-6
 _DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
-_FEW_EDGES = 50_000  # of which NumPy adds up the products
+_FEW_EDGES = 500_000  # of which NumPy adds up the products
 _FEW_PRODUCTS = 1_000  # those of some 25 questions, which take as long as SciPy to load
 MANY_EDGES = 1_000_000
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster

@@ -13,8 +13,10 @@ from typing import Any, Protocol, cast
 
 from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE, Hashed
+from clew.index.reuse import read_stored_vectors
 from clew.layers import chunks, entities, terms, vectors
 from clew.layers.chunks import Columns
+from clew.layers.vectors import ChunkKey, ChunkVectors
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.snapshot.batch import Batch
@@ -66,9 +68,16 @@ class Workers(Protocol):
 
 
 def build_rows(
-    documents: Sequence[Document], recipe: Mapping[str, Scalar], models: Models, meter: Meter
+    documents: Sequence[Document],
+    recipe: Mapping[str, Scalar],
+    models: Models,
+    meter: Meter,
+    stored: Mapping[ChunkKey, ChunkVectors],
 ) -> Rows:
-    """Return the rows of some documents, without the vectors of names."""
+    """Return the rows of some documents, without the vectors of names.
+
+    Chunks whose vectors are `stored` are not embedded again.
+    """
     models = add_meter(models, meter)
     with meter.stage("chunk"):
         cut = chunks.cut_chunks(documents, read_chunking(recipe))
@@ -82,7 +91,7 @@ def build_rows(
         embedder, code = models.embedder, partial(schema.encode_array, recipe=recipe)
         if recipe["vectors"] == LATE and gives_tokens(embedder):
             tokens = schema.token_type(recipe)
-            embedded = vectors.late_columns(cut, embedder, code, tokens=tokens)
+            embedded = vectors.late_columns(cut, embedder, code, tokens=tokens, stored=stored)
         else:
             embedded = vectors.separate_columns(cut, embedder, code)
     return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable)
@@ -90,7 +99,8 @@ def build_rows(
 
 def build_batch(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
     """Return the rows of `documents` as they come into a store, without committing them."""
-    rows = build_rows(documents, store.recipe, models, meter)
+    stored = read_stored_vectors(store, documents)
+    rows = build_rows(documents, store.recipe, models, meter, stored)
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
     with meter.stage("vectors"):
         embedder = add_meter(models, meter).embedder
@@ -161,7 +171,8 @@ def build_by_workers(
                 break
             store.lock()  # which names are embedded depends on what the store has now
             documents = [document for document, _ in batch]
-            rows = workers.submit("rows", documents, dict(store.recipe))
+            stored = read_stored_vectors(store, documents)
+            rows = workers.submit("rows", documents, dict(store.recipe), stored)
             at_hand.append(_PendingBatch(batch, documents, rows))
         if not at_hand:
             if error is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from contextlib import closing, suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from clew.runtime.lazy import compile_re
 from clew.types import IMPORTED_MARK, OCR, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from clew.index import AddReport
     from clew.readers.formats import FindKnown
@@ -32,6 +33,7 @@ _IMPORTED = "imported"  # what a store keeps under it: the ids of places that im
 _PART = "part"  # what a store keeps under it: which of several shards it is
 NOTE = "roots"  # what a store keeps the roots under
 _LINE = compile_re(r":\d+$")  # behind the file of a record
+_READ_AT_ONCE = 1_000  # documents
 _UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that is no text
 
 
@@ -222,10 +224,11 @@ def find_recognized(open_newest: Callable[[], Snapshot]) -> FindKnown:
 
 
 class DocumentOwners:
-    """The file of each document of an index, read on first use."""
+    """The file of each document of an index, read on first use, some documents at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._sources: dict[str, str] = {}
 
     def refuse(self, document: Document) -> Skipped | None:
         """Say why a document may not replace the one of its id: it is another file's.
@@ -239,15 +242,25 @@ class DocumentOwners:
         return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
 
     def _find_file(self, document_id: str) -> Path | None:
-        if document_id not in self._rows:
-            return None
+        if document_id not in self._sources:
+            self._sources = self._read_sources(document_id)
+        return _source_file(self._sources.get(document_id, ""))
+
+    def _read_sources(self, document_id: str) -> dict[str, str]:
+        """Return the sources of a document and of those behind it, since files come by their ids.
+
+        To open a view takes longer than to read a thousand documents without their texts.
+        """
+        first = bisect_left(self._live, (document_id, -1))
+        live = self._live[first : first + _READ_AT_ONCE]
         with closing(self._store.view()) as view:
-            return _source_file(view.documents([self._rows[document_id]])[0].source)
+            documents = view.documents([row for _, row in live], texts=False)
+        return {own: read.source for (own, _), read in zip(live, documents, strict=True)}
 
     @cached_property
-    def _rows(self) -> dict[str, int]:
+    def _live(self) -> Sequence[tuple[str, int]]:
         with closing(self._store.view()) as view:
-            return dict(view.live_documents())
+            return view.live_documents()
 
 
 def _source_file(source: str) -> Path | None:

@@ -6,7 +6,8 @@ arXiv:2409.04701) and, for the reranker, those of the tokens of terms from that 
 embeds every text by itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,38 @@ _AT_ONCE = 64  # chunks
 _TEXTS_AT_ONCE = 1024
 _CODED_AT_ONCE = 512  # rows
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkVectors:
+    """What one pass over a chunk gives, as floats or as an index has stored it."""
+
+    chunk: NDArray[Any]  # (1, d)
+    sentences: NDArray[Any]  # (n, d)
+    parts: NDArray[Any]  # (m, d), of sub-chunks
+    tokens: NDArray[Any]  # (k, d), of the tokens of terms
+    ranges: Sequence[Sequence[int]]  # (n, 2) the first token of each sentence, and the one behind
+
+
+ChunkKey = tuple[str, int, tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
+
+
+def chunk_keys(chunks: Chunks) -> list[ChunkKey]:
+    """Return what the vectors of each chunk depend on.
+
+    That is its titled text, and where the chunk, its sentences and its sub-chunks are in that.
+    """
+    keys = []
+    parts = chunks.parts or [()] * len(chunks.windows)
+    for (text, offset), window, inside in zip(
+        chunks.titled_texts(), chunks.windows, parts, strict=True
+    ):
+        sentences, sub_chunks = (
+            tuple((a - window.start, b - window.start) for a, b in spans)
+            for spans in (window.sentences, inside)
+        )
+        keys.append((text, offset, sentences, sub_chunks))
+    return keys
 
 
 def keep_uncoded(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
@@ -43,6 +76,8 @@ class _CodedRows:
         self._n_waiting = 0
 
     def add(self, rows: NDArray[Any]) -> None:
+        if self._waiting and self._waiting[0].dtype != rows.dtype:  # stored rows are coded already
+            self._code_waiting()
         self._waiting.append(rows)
         self._n_waiting += len(rows)
         if self._n_waiting >= _CODED_AT_ONCE:
@@ -72,38 +107,39 @@ def late_columns(
     code: Code = keep_uncoded,
     *,
     tokens: type[np.generic] = np.int8,
+    stored: Mapping[ChunkKey, ChunkVectors] | None = None,
 ) -> Columns:
-    """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk."""
-    titled = chunks.titled_texts()
-    parts = chunks.parts or [()] * len(titled)
+    """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk.
+
+    A chunk whose vectors are `stored` is not read again.
+    """
+    keys, stored = chunk_keys(chunks), stored or {}
     d = embedder.dimension
     names = ("chunk.vectors", "sentence.vectors", "subchunk.vectors")
     chunk_vectors, sentence_vectors, part_vectors = (
         _CodedRows(name, d, np.float32, code) for name in names
     )
-    stored, counts = _CodedRows("token.vectors", d, tokens, code), []
-    ranges: list[tuple[int, int]] = []
-    for begin in range(0, len(titled), _AT_ONCE):  # float tokens are eight times what is kept
-        block = slice(begin, begin + _AT_ONCE)
-        passes = embedder.embed_tokens([text for text, _ in titled[block]])
-        for c, read in enumerate(passes, begin):
-            (_, offset), window, inside = titled[c], chunks.windows[c], parts[c]
-            shift = offset - window.start
-            places = [_token_range(read, a + shift, b + shift) for a, b in window.sentences]
-            sentence_vectors.add(_means(read, places))
-            within = [_token_range(read, a + shift, b + shift) for a, b in inside]
-            part_vectors.add(_means(read, within))
-            chunk_vectors.add(read.pooled[None])
+    token_vectors, counts = _CodedRows("token.vectors", d, tokens, code), []
+    ranges: list[Sequence[int]] = []
+    for begin in range(0, len(keys), _AT_ONCE):  # float tokens are eight times what is kept
+        block = range(begin, min(begin + _AT_ONCE, len(keys)))
+        new = [c for c in block if keys[c] not in stored]
+        passes = iter(embedder.embed_tokens([keys[c][0] for c in new]) if new else ())
+        for c in block:
+            known = stored.get(keys[c])
             spans = chunks.term_places.span[chunks.term_places.of_chunk(c)]
-            is_term = _mark_term_tokens(spans, read)
-            n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
-            ranges += [(n_before[first], n_before[last]) for first, last in places]
-            stored.add(_quantize(read.vectors[is_term], tokens))
-            counts.append(n_before[-1])
+            read = known or _read_pass(next(passes), keys[c], spans, tokens)
+            chunk_vectors.add(read.chunk)
+            sentence_vectors.add(read.sentences)
+            if chunks.parts is not None:
+                part_vectors.add(read.parts)
+            token_vectors.add(read.tokens)
+            counts.append(len(read.tokens))
+            ranges += read.ranges
     columns: Columns = {
         "chunk.vectors": chunk_vectors.to_array(),
         "chunk.n_stored": np.asarray(counts, dtype=np.int32),
-        "token.vectors": stored.to_array(),
+        "token.vectors": token_vectors.to_array(),
         "sentence.vectors": sentence_vectors.to_array(),
         "sentence.first_token": np.asarray([a for a, _ in ranges], dtype=np.int32),
         "sentence.last_token": np.asarray([b for _, b in ranges], dtype=np.int32),
@@ -111,6 +147,24 @@ def late_columns(
     if chunks.parts is not None:
         columns["subchunk.vectors"] = part_vectors.to_array()
     return columns
+
+
+def _read_pass(
+    read: TokenVectors, key: ChunkKey, spans: NDArray[Any], dtype: type[np.generic]
+) -> ChunkVectors:
+    """Return the vectors of a chunk whose titled text has terms at the (m, 2) `spans`."""
+    _, offset, sentences, parts = key
+    places = [_token_range(read, a + offset, b + offset) for a, b in sentences]
+    within = [_token_range(read, a + offset, b + offset) for a, b in parts]
+    is_term = _mark_term_tokens(spans, read)
+    n_before = np.concatenate([[0], np.cumsum(is_term)]).tolist()
+    return ChunkVectors(
+        chunk=read.pooled[None],
+        sentences=_means(read, places),
+        parts=_means(read, within),
+        tokens=_quantize(read.vectors[is_term], dtype),
+        ranges=[(n_before[first], n_before[last]) for first, last in places],
+    )
 
 
 def ragged_tokens(

@@ -34,7 +34,7 @@ _MAX_STOPS = 3  # entities on a path
 _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
 # Weight below this share of a node's degree stays there: moves no chunk that matters. In small
 # graphs it goes on until nothing is left of it.
-_RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-10
+_RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-8
 _MOST_BYTES, _EDGE_BYTES = 1 << 28, 12  # of a graph whose edges are all made once; of each
 _FIRST = 4  # questions for which the edges of a large graph are not all made
 

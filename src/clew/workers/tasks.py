@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clew.index import build_model_recipe, check_recipe
 from clew.index.building import Rows, build_rows
-from clew.layers.vectors import embed_names
+from clew.layers.vectors import ChunkKey, ChunkVectors, embed_names
 from clew.loading import Specs, load_extractor, load_models
 from clew.models import Models
 from clew.models.metered import Meter
@@ -27,10 +27,15 @@ def _models(specs: Specs) -> Models:
     return load_models(specs)
 
 
-def _rows(models: Models, documents: Sequence[Document], recipe: Mapping[str, Scalar]) -> Rows:
+def _rows(
+    models: Models,
+    documents: Sequence[Document],
+    recipe: Mapping[str, Scalar],
+    stored: Mapping[ChunkKey, ChunkVectors],
+) -> Rows:
     """Return the rows of documents. Raises RecipeMismatch where this process has other models."""
     check_recipe(recipe, build_model_recipe(models))
-    return build_rows(documents, recipe, models, Meter())
+    return build_rows(documents, recipe, models, Meter(), stored)
 
 
 def _names(models: Models, keys: Sequence[str]) -> NDArray[np.float32]:
