@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.models import Prompt, Turn
-from clew.models.replies import json_values, messages, read, repair_reply
+from clew.models.replies import Reading, json_values, messages, read, repair_reply
 
 pytest.importorskip("fastjsonschema")
 pytest.importorskip("json_repair")
@@ -142,11 +142,11 @@ ASKED = Prompt(user="Who led?", system="Be brief.", schema=CLOSED)
 
 def test_a_reply_keeps_to_the_schema():
     """The first value that satisfies it counts; of several wrong properties none is named."""
-    assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == ({"name": "Nobile"}, "")
-    assert read(Turn("{'name': 'Nobile',}"), ASKED) == ({"name": "Nobile"}, "")
-    assert read(Turn("{'ship': 'Italia',}"), ASKED)[0] is None
-    assert read(Turn("{'name': 'Nobile',}", "the reply was truncated"), ASKED)[0] is None
-    _, fault = read(Turn('{"name": "Byrd", "ship": 1, "pole": 2, "year": 3}'), ASKED)
+    assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == Reading({"name": "Nobile"})
+    assert read(Turn("{'name': 'Nobile',}"), ASKED) == Reading({"name": "Nobile"})
+    assert read(Turn("{'ship': 'Italia',}"), ASKED).data is None
+    assert read(Turn("{'name': 'Nobile',}", "the reply was truncated"), ASKED).data is None
+    fault = read(Turn('{"name": "Byrd", "ship": 1, "pole": 2, "year": 3}'), ASKED).fault
     assert fault == "data must have no properties but those of the schema"
 
 

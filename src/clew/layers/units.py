@@ -3,11 +3,12 @@
 The units of Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.items import find_field, read_items
 from clew.prompts.packing import number_texts, reply_schema, split_reply
 from clew.prompts.quoted import quote_lines
 from clew.text import tokens
@@ -21,6 +22,9 @@ _RATIO = 1.2
 _OWN = 0.5  # of the terms of a unit: with fewer it is not of its text
 _OWN_PAIRS = 0.25  # where terms are pairs of characters, as in Chinese
 
+_LISTS = ("units", "facts", "knowledgeunits", "sentences", "items", "list")
+_FIELDS = {"statement": ("unit", "fact", "sentence", "text", "content", "knowledgeunit")}
+
 _UNITS = {"type": "array", "items": {"type": "string"}}
 
 
@@ -30,8 +34,22 @@ def units_prompt(texts: Sequence[str]) -> Prompt:
         "units",
         schema=reply_schema(len(texts), _UNITS),
         max_tokens=128 + 2 * expected_tokens(texts),
+        read_part=_read_part,
         passages=quote_lines(number_texts(texts), none=""),
     )
+
+
+def _read_part(part: Any) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
+    """Return the statements in a part of a reply, None for nothing, and how many are none."""
+    if isinstance(part, Mapping):
+        listed = find_field(part, "statements", _LISTS)
+        part = (
+            [part] if listed is None and find_field(part, *next(iter(_FIELDS.items()))) else listed
+        )
+    if not isinstance(part, str | list):
+        return None, 0
+    items, n_bad = read_items(part, _FIELDS)
+    return [str(item["statement"]) for item in items] if items or not n_bad else None, n_bad
 
 
 def expected_tokens(texts: Sequence[str]) -> int:

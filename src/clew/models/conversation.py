@@ -32,7 +32,8 @@ from clew.models import (
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
-from clew.models.replies import messages, read, validator
+from clew.models.replies import Reading, check_schema, messages, read
+from clew.models.salvage import merge_parts
 from clew.models.spoken import Kept, find_spoken
 from clew.text import tokens
 from clew.text.pieces import OnPiece
@@ -126,7 +127,7 @@ class Conversation:
             raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
         prompts = [word(prompt, self.wording) for prompt in prompts]
         for prompt in prompts:
-            validator(prompt.schema)  # a broken schema is found before anything is paid for
+            check_schema(prompt.schema)  # a fault is found before anything is paid for
         self._check_price()
         replies = _Replies(on_reply)
 
@@ -212,22 +213,29 @@ class Conversation:
         """Hold a conversation, and add the turns that it buys to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
-        data, fault, refusal = None, "", None
-        while not turns or (fault and prompt.schema is not None and len(turns) <= self.repairs):
-            request = Request(self.name, prompt, tuple(turns))
+        reading, asked, refusal = Reading(), prompt, None
+        while not turns or (
+            reading.fault and prompt.schema is not None and len(turns) <= self.repairs
+        ):
+            request = Request(self.name, asked, tuple(turns))
             if on_text is not None and turns:
                 on_text(None)
             try:
                 turn = self._turn(request, stop, paid, on_text)
             except PromptRefused as error:
-                data, fault, refusal = None, error.brief or str(error), error
+                reading = replace(reading, fault=error.brief or str(error))
+                refusal = error
                 break
             requests.append(request)
-            data, fault = read(turn, prompt)
-            turns.append(replace(turn, fault=fault))
-        if fault and turns and self.ledger is not None:
+            reading = _add_reading(reading, read(turn, asked))
+            turns.append(replace(turn, fault=reading.fault))
+            asked = _narrow(prompt, reading)
+        if reading.fault and turns and self.ledger is not None:
             self.ledger.mark_failed(requests)
-        reply = replace(_reply(turns, paid), data=data, error=fault)
+        fault = "" if reading.data else reading.fault
+        reply = replace(
+            _reply(turns, paid), data=reading.data, error=fault, dropped=reading.dropped
+        )
         return _Outcome(reply, None if turns else refusal)
 
     def _turn(
@@ -419,9 +427,31 @@ class _Whole:
         return None
 
 
+def _add_reading(first: Reading, second: Reading) -> Reading:
+    """Return what a reply holds with what the one before it held already."""
+    if not first.data:
+        return second
+    data = {
+        **first.data,
+        **{
+            key: merge_parts(first.data.get(key), part) for key, part in (second.data or {}).items()
+        },
+    }
+    return replace(second, data=data, dropped=first.dropped + second.dropped)
+
+
+def _narrow(prompt: Prompt, reading: Reading) -> Prompt:
+    """Return the prompt that asks only for what a reply lacks, if some of it can be used."""
+    if not reading.data or not reading.lacking or prompt.schema is None:
+        return prompt
+    properties = {key: prompt.schema["properties"][key] for key in reading.lacking}
+    schema = {**prompt.schema, "properties": properties, "required": list(properties)}
+    return replace(prompt, schema=schema)
+
+
 def _text(reply: Reply, prompt: Prompt) -> str:
     """Return words from which the reply's data are read again."""
-    data, _ = read(Turn(reply.text), prompt)
+    data = read(Turn(reply.text), prompt).data
     return reply.text if data == reply.data else json.dumps(reply.data)
 
 

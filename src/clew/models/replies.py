@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -46,27 +47,55 @@ def messages(
     return conversation
 
 
-def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
-    """Return the validated JSON of a reply where a schema was asked for, and what is wrong."""
-    validate, (text, _) = validator(prompt.schema), find_spoken(turn.text)
-    if validate is None:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reply holds. Some of `data` may be there although there is a `fault`."""
+
+    data: Any = None  # follows the schema, but for the properties that are `lacking`
+    fault: str = ""
+    lacking: tuple[str, ...] = ()  # what to ask for again
+    dropped: int = 0  # items that cannot be used
+
+
+def read(turn: Turn, prompt: Prompt) -> Reading:
+    """Return the JSON of a reply where a schema was asked for, and what is wrong with it.
+
+    A prompt that reads its parts one by one has the data of those that can be used.
+    """
+    text, _ = find_spoken(turn.text)
+    if prompt.schema is None:
         # An answer that ran into its limit is still an answer; an empty one is not.
-        return None, "" if text else turn.fault
-    fault = turn.fault
+        return Reading(fault="" if text else turn.fault)
+    if prompt.read_part is not None:
+        from clew.models.salvage import read_parts
+
+        return read_parts(text, turn.fault, prompt, prompt.read_part)
+    validate, fault = _compile_schema(json.dumps(prompt.schema)), turn.fault
     for value in () if fault else chain(json_values(text), repair_reply(text)):
         problem = validate(value)
         if not problem:
-            return value, ""
+            return Reading(value)
         fault = fault or problem
-    return None, fault or "there is no JSON in it"
+    return Reading(fault=fault or "there is no JSON in it")
 
 
-def validator(schema: Mapping[str, Any] | None) -> Callable[[Any], str] | None:
-    """Return a function from a value to what is wrong with it; None where there is no schema.
+def check_schema(schema: Mapping[str, Any] | None) -> None:
+    """Raise what a reply to a prompt would: before it is paid for.
 
-    Raises InputError for a schema that is none.
+    That is InputError for a schema that is none, MissingExtra for a package.
     """
-    return None if schema is None else _compile_schema(json.dumps(schema))
+    load_repair()
+    if schema is not None:
+        _compile_schema(json.dumps(schema))
+
+
+def load_repair() -> Callable[..., Any]:
+    """Return the function that repairs JSON. Raises MissingExtra."""
+    try:
+        from json_repair import repair_json
+    except ImportError as error:
+        raise MissingExtra("json-repair", "openai", "a reply that is nearly JSON") from error
+    return repair_json
 
 
 @lru_cache(maxsize=64)
@@ -135,20 +164,22 @@ def repair_reply(text: str) -> Iterator[Any]:
     if not 0 < len(nearly) <= _LONGEST:
         return
     try:
-        from json_repair import repair_json
-    except ImportError as error:
-        raise MissingExtra("json-repair", "openai", "a reply that is nearly JSON") from error
-    try:
-        value, _ = _value_at(repair_json(nearly, ensure_ascii=False), 0)
+        value, _ = _value_at(load_repair()(nearly, ensure_ascii=False), 0)
     except (ValueError, RecursionError):
         return
     plain = json.dumps(value, ensure_ascii=False)
-    is_clear = not any(map(_JOINT.search, _STRING.findall(plain)))
-    if is_clear and _bare(nearly) == _bare(plain):
+    if all(map(is_one_string, _STRING.findall(plain))) and compare_form(nearly) == compare_form(
+        plain
+    ):
         yield value
 
 
-def _bare(text: str) -> str:
+def is_one_string(text: str) -> bool:
+    """Say whether a repaired string cannot be two, with what parted them between."""
+    return _JOINT.search(text) is None
+
+
+def compare_form(text: str) -> str:
     """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
     bare = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()
