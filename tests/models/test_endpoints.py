@@ -601,7 +601,7 @@ def test_an_error_in_a_reply(server, body, attempts):
     """It is raised with the server's reason, and tried again where that may help."""
     server.respond = lambda _: Answer(body)
     with pytest.raises(EndpointError, match=r"an error in its reply \(gone\)"):
-        ask(chat(server))
+        ask(chat(server, patience_s=0.0))
     assert len(server.requests) == attempts
 
 
@@ -642,8 +642,9 @@ def test_an_error_in_a_reply_may_have_been_billed(server):
 def test_a_quota_that_is_used_up(server, answer, attempts):
     """Asking again helps where the server says when."""
     server.respond = lambda _: answer
+    llm = chat(server, json_schema=False, temperature=None, patience_s=0.0)
     with pytest.raises(EndpointError) as caught:
-        ask(chat(server, json_schema=False, temperature=None), Prompt(user="Who?"))
+        ask(llm, Prompt(user="Who?"))
     assert len(server.requests) == attempts
     assert ("quota is used up" in str(caught.value)) == (attempts == 1)
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clew.models.waiting import PATIENCE_S
+
 if TYPE_CHECKING:
     from clew.models.http import Endpoint
 
@@ -21,6 +23,7 @@ class Served:
     timeout_s: float = 60.0
     concurrency: int = 8
     attempts: int = 5
+    patience_s: float = PATIENCE_S  # between attempts in all, at a server that is overloaded
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     certificates: str = ""  # a PEM file of further certificates that are trusted
 
@@ -36,6 +39,7 @@ class Served:
             timeout_s=self.timeout_s,
             concurrency=self.concurrency,
             attempts=self.attempts,
+            patience_s=self.patience_s,
             sleep=self.sleep,
             certificates=self.certificates,
         )
