@@ -4,13 +4,18 @@ import base64
 import json
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from clew.errors import EndpointError
+import clew
+from clew import Document, Specs
+from clew.errors import BadReply, EndpointError
+from clew.loading import load_models, load_reranker
 from clew.models import Prompt
 from clew.models.budget import Budget
+from clew.models.cache import CachedEmbedder
 from clew.models.conversation import Conversation
 from tests.models.server import EVENTS, Answer
 
@@ -438,6 +443,82 @@ def test_what_no_cut_helps(server, answer, reason):
     with pytest.raises(EndpointError, match=reason):
         embedder(server).embed(["so and so " * 30] * 8, kind="document")
     assert len(server.requests) < 20
+
+
+def spoil(row):
+    """Return an answer with such a vector for each text that is cursed."""
+
+    def answer(texts):
+        data = vectors(texts).body["data"]
+        cursed = [i for i, text in enumerate(texts) if "cursed" in text]
+        return Answer(
+            {
+                "data": [
+                    {**each, "embedding": row} if i in cursed else each
+                    for i, each in enumerate(data)
+                ]
+            }
+        )
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *map(spoil, ([float("nan")] * 4, [0.0] * 4, None, [], [1.0, 2.0], "no base64")),
+        lambda _: error("input was flagged"),
+        lambda _: error("unprocessable", 422),
+        lambda _: error("failed to encode response: json: unsupported value: NaN", 500),
+        lambda _: error("maximum context length is 100 tokens"),
+        lambda texts: Answer({"data": vectors(texts).body["data"][1:]}),
+    ],
+    ids=range(11),
+)
+def test_a_text_without_a_vector_costs_the_others_nothing(server, answer, caplog, tmp_path):
+    """It has a row of zeros, is named, and is not kept; a question without a vector is an error."""
+
+    def respond(request):
+        texts = request.json["input"]
+        return answer(texts) if any("cursed" in text for text in texts) else vectors(texts)
+
+    server.respond = respond
+    texts = [f"text {i}" for i in range(40)]
+    texts[7] = texts[23] = "cursed"
+    model = CachedEmbedder(embedder(server, concurrency=1), tmp_path / "vectors.sqlite")
+    for _ in range(2):
+        rows = model.embed(texts, kind="document")
+        assert np.flatnonzero(~rows.any(axis=1)).tolist() == [7, 23]
+        np.testing.assert_allclose(
+            np.linalg.norm(np.delete(rows, [7, 23], axis=0), axis=1), 1, atol=0.01
+        )
+    assert (model.hits, model.misses) == (40, 40)
+    assert "get no vector" in caplog.text
+    assert "cursed" in caplog.text
+    with pytest.raises((BadReply, EndpointError)):
+        model.embed(["cursed"], kind="query")
+
+
+def test_documents_without_a_vector_are_named(server, tmp_path):
+    """In the report of the run, which goes on; their words find them."""
+    server.respond = lambda r: (
+        error("flagged")
+        if any("cursed" in t for t in r.json["input"])
+        else vectors(r.json["input"])
+    )
+    models = replace(
+        load_models(Specs()),
+        embedder=embedder(server),
+        reranker=load_reranker("cosine", embedder(server)),
+    )
+    with clew.open(tmp_path / "i.clew", models=models) as index:
+        documents = [Document(id=f"d{i}", text=f"Ship {i} sailed north.") for i in range(9)]
+        documents[4] = Document(id="d4", text="The ship was cursed by all. It sank.")
+        report = index.add(documents).report
+        assert len(report.added) == 9
+        assert report.partly == {"d4": ("no vector for the characters 0-36",)}
+        assert "d4" in [hit.document_id for hit in index.search("What sank?", method="bm25").hits]
+        assert index.search("ship north", method="dense").hits
 
 
 # -- refused fields -------------------------------------------------------------------------------

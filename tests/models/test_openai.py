@@ -385,4 +385,4 @@ def test_vectors_that_cannot_be_used_are_refused(server, embedder, data):
     model = embedder()
     server.script(Answer({"data": data}))
     with pytest.raises(BadReply, match=re.escape(f"{server.url}/embeddings, model m: ")):
-        model.embed(["a", "b"], kind="document")
+        model.embed(["a", "b"], kind="query")

@@ -31,7 +31,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Stopped, batch
-from clew.models.refusals import Refused, says_exhausted, says_too_long
+from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
 from clew.models.waiting import BUSY_S, PATIENCE_S, REST_S, STEP_S, find_failures, part
 
 try:
@@ -121,6 +121,7 @@ class _Fault:
     is_late: bool = False  # it took all the time that it had
     is_busy: bool = False  # the server says that it will do it later
     is_overload: bool = False  # it may take minutes until it is over
+    is_own: bool = False  # the server's own fault, maybe at nothing but this request
 
 
 @dataclass(slots=True)
@@ -300,7 +301,7 @@ class Endpoint:
 
     def _useless(self, attempts: int, fault: _Fault) -> EndpointError:
         times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        error = EndpointError(
+        error = (ServerFault if fault.is_own else EndpointError)(
             f"{self.shown_address} gave no usable answer in {times}, at last {fault.reason}."
             f" Hint: {fault.hint}"
         )
@@ -412,7 +413,7 @@ class Endpoint:
                 is_overload = status in _OVERLOADED and (wait_s or 0) <= self.patience_s
                 return _Fault(
                     reason, hint or "try again later", wait_s, lost=lost, is_late=is_late,
-                    is_busy=is_busy, is_overload=is_overload,
+                    is_busy=is_busy, is_overload=is_overload, is_own=status == _FAILED,
                 )  # fmt: skip
         hint = hint or "check the base URL and the settings"
         refused = Refused(

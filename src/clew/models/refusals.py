@@ -89,6 +89,10 @@ class Refused(EndpointError):
         return self.status in _OF_THE_PROMPT or self.is_too_long
 
 
+class ServerFault(EndpointError):
+    """The server failed at a request (HTTP 500) as often as it was asked."""
+
+
 def says_too_long(status: int, message: str) -> bool:
     """Say whether a server says that a text is too long, and not the reply that is asked for."""
     is_long = status != _TOO_MANY and _TOO_LONG.search(message) is not None
