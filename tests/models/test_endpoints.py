@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import struct
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,12 @@ import pytest
 
 import clew
 from clew import Document, Specs
-from clew.errors import BadReply, EndpointError
+from clew.errors import BadReply, EndpointError, MissingExtra
 from clew.loading import load_models, load_reranker
 from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
-from clew.models.conversation import Conversation
+from clew.models.conversation import Conversation, recorded
 from tests.models.server import EVENTS, Answer
 
 pytest.importorskip("httpx2")
@@ -466,14 +467,14 @@ def spoil(row):
 @pytest.mark.parametrize(
     "answer",
     [
-        *map(spoil, ([float("nan")] * 4, [0.0] * 4, None, [], [1.0, 2.0], "no base64")),
+        *map(spoil, ([float("nan")] * 4, [0.0] * 4, None, [], "no base64")),
         lambda _: error("input was flagged"),
         lambda _: error("unprocessable", 422),
         lambda _: error("failed to encode response: json: unsupported value: NaN", 500),
         lambda _: error("maximum context length is 100 tokens"),
         lambda texts: Answer({"data": vectors(texts).body["data"][1:]}),
     ],
-    ids=range(11),
+    ids=range(10),
 )
 def test_a_text_without_a_vector_costs_the_others_nothing(server, answer, caplog, tmp_path):
     """It has a row of zeros, is named, and is not kept; a question without a vector is an error."""
@@ -519,6 +520,22 @@ def test_documents_without_a_vector_are_named(server, tmp_path):
         assert report.partly == {"d4": ("no vector for the characters 0-36",)}
         assert "d4" in [hit.document_id for hit in index.search("What sank?", method="bm25").hits]
         assert index.search("ship north", method="dense").hits
+
+
+@pytest.mark.parametrize("package", ["fastjsonschema", "json_repair", "httpx2", "genai_prices"])
+def test_a_missing_package_is_found_before_anything_is_paid(server, tmp_path, monkeypatch, package):
+    """Neither vectors nor replies: whatever a later step needs is looked for first."""
+    server.respond = lambda r: vectors(r.json["input"])
+    given = load_models(Specs())
+    llm = recorded(OpenAIChat(base_url="https://api.example.org/v1", model="m"))
+    vector = embedder(server, expected_dimension=4)
+    models = replace(given, embedder=vector, reranker=load_reranker("cosine", vector), llm=llm)
+    monkeypatch.setitem(sys.modules, package, None)
+    with clew.open(tmp_path / "i.clew", models=models) as index:
+        for kinds in ({"units": 1.0}, {"triples": "llm"}):
+            with pytest.raises(MissingExtra, match=r"clew\[openai\]"):
+                index.add([Document(id="fram", text="The Fram sailed.")], **kinds)
+    assert [r.path for r in server.requests if "embeddings" in r.path] == []
 
 
 # -- refused fields -------------------------------------------------------------------------------

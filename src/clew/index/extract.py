@@ -154,7 +154,8 @@ def check_wanted(
     if wanted == before == Wanted():
         return
     if models.llm is not None:
-        models.llm.complete([])  # a budget in dollars needs a price
+        models.llm.complete([])  # a package, or the price for a budget, may be missing
+        _ = models.tagger.name  # which reads chunks whose reply is of no use
     if rules is not None and wanted.triples in _WEAKER:
         _ = rules.name  # a package may be missing
     terms = None if store is None else TermSettings.from_recipe(store.recipe)

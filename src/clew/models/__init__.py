@@ -115,16 +115,16 @@ def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
     return hasattr(embedder, "unpaid")
 
 
-class CheckedEmbedder(Embedder, Protocol):
-    """An embedder that can say what it lacks before it is needed."""
+class Checked(Protocol):
+    """A model that can say what it lacks before it is needed."""
 
     def check(self) -> None:
-        """Raise what the first text would for want of a package or file; load nothing."""
+        """Raise what the first use would for want of a package or file; load nothing."""
 
 
-def is_checked(embedder: Embedder) -> TypeGuard[CheckedEmbedder]:
-    """Say whether an embedder can say what it lacks."""
-    return hasattr(embedder, "check")
+def is_checked(model: object) -> TypeGuard[Checked]:
+    """Say whether a model can say what it lacks."""
+    return hasattr(model, "check")
 
 
 class Tagger(Protocol):

@@ -26,13 +26,14 @@ from clew.models import (
     Wording,
     batch,
     is_chat,
+    is_checked,
     is_streaming,
     word,
 )
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
-from clew.models.replies import Reading, check_schema, messages, read
+from clew.models.replies import Reading, check_schemas, messages, read
 from clew.models.salvage import merge_parts
 from clew.models.spoken import Kept, find_spoken
 from clew.text import tokens
@@ -126,9 +127,8 @@ class Conversation:
         if on_text is not None and len(prompts) != 1:
             raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
         prompts = [word(prompt, self.wording) for prompt in prompts]
-        for prompt in prompts:
-            check_schema(prompt.schema)  # a fault is found before anything is paid for
-        self._check_price()
+        check_schemas(prompts)  # a fault is found before anything is paid for
+        self._check_chat()
         replies = _Replies(on_reply)
 
         def hold(i: int, stop: threading.Event) -> None:
@@ -173,8 +173,12 @@ class Conversation:
     def _model(self) -> str:
         return self.name.partition(" ")[0]
 
-    def _check_price(self) -> None:
-        if self.budget is not None and self.budget.usd is not None and self.price is None:
+    def _check_chat(self) -> None:
+        """Raise what the first exchange would: for want of a package, or of a price."""
+        if is_checked(self.chat):
+            self.chat.check()
+        price = self.price  # for which a package may be missing
+        if self.budget is not None and self.budget.usd is not None and price is None:
             raise InputError(
                 f"a budget in dollars needs the price of {self._model}, which is not known."
                 f" Hint: give it as {self._model}=IN,OUT, dollars per million tokens of prompts"

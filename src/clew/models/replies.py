@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from clew.errors import InputError, MissingExtra
+from clew.errors import InputError
 from clew.models import Prompt, Turn
 from clew.models.spoken import find_spoken
-from clew.runtime.lazy import compile_re
+from clew.runtime.lazy import check_installed, compile_re
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
@@ -79,32 +79,24 @@ def read(turn: Turn, prompt: Prompt) -> Reading:
     return Reading(fault=fault or "there is no JSON in it")
 
 
-def check_schema(schema: Mapping[str, Any] | None) -> None:
-    """Raise what a reply to a prompt would: before it is paid for.
+def check_schemas(prompts: Sequence[Prompt]) -> None:
+    """Raise what replies to prompts would before any is paid for; without prompts, what any would.
 
-    That is InputError for a schema that is none, MissingExtra for a package.
+    That is MissingExtra for a package, and InputError for a schema that is none.
     """
-    load_repair()
-    if schema is not None:
+    schemas = [prompt.schema for prompt in prompts if prompt.schema is not None]
+    if schemas or not prompts:
+        for package in ("fastjsonschema", "json_repair"):
+            check_installed(package, "openai", "a reply that follows a schema")
+    for schema in schemas:
         _compile_schema(json.dumps(schema))
-
-
-def load_repair() -> Callable[..., Any]:
-    """Return the function that repairs JSON. Raises MissingExtra."""
-    try:
-        from json_repair import repair_json
-    except ImportError as error:
-        raise MissingExtra("json-repair", "openai", "a reply that is nearly JSON") from error
-    return repair_json
 
 
 @lru_cache(maxsize=64)
 def _compile_schema(schema: str) -> Callable[[Any], str]:
     """Return a function from a value to what is wrong with it, empty for nothing."""
-    try:
-        import fastjsonschema
-    except ImportError as error:
-        raise MissingExtra("fastjsonschema", "openai", "a reply that follows a schema") from error
+    import fastjsonschema
+
     try:
         validate = fastjsonschema.compile(json.loads(schema), use_default=False)
     except fastjsonschema.JsonSchemaDefinitionException as error:
@@ -163,8 +155,10 @@ def repair_reply(text: str) -> Iterator[Any]:
     nearly = whole[first.start() : end] if first else ""
     if not 0 < len(nearly) <= _LONGEST:
         return
+    from json_repair import repair_json
+
     try:
-        value, _ = _value_at(load_repair()(nearly, ensure_ascii=False), 0)
+        value, _ = _value_at(repair_json(nearly, ensure_ascii=False), 0)
     except (ValueError, RecursionError):
         return
     plain = json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from clew.models import Prompt, ReadPart
-from clew.models.replies import Reading, compare_form, is_one_string, json_values, load_repair
+from clew.models.replies import Reading, compare_form, is_one_string, json_values
 from clew.runtime.lazy import compile_re
 
 _LONGEST = 10_000  # characters that are repaired; of hostile ones these take seconds
@@ -142,8 +142,10 @@ def _repair(text: str, *, is_cut: bool) -> Iterator[Any]:
     nearly = nearly[:_LONGEST]
     if is_cut:
         nearly = _RAGGED.sub("", nearly[: _find_open_string(nearly)])
+    from json_repair import repair_json
+
     try:
-        value = load_repair()(nearly, return_objects=True)
+        value = repair_json(nearly, return_objects=True)
     except (RecursionError, ValueError):
         return
     yield _drop_added(value, compare_form(nearly))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.models.waiting import PATIENCE_S
+from clew.runtime.lazy import check_installed
 
 if TYPE_CHECKING:
     from clew.models.http import Endpoint
@@ -26,6 +27,10 @@ class Served:
     patience_s: float = PATIENCE_S  # between attempts in all, at a server that is overloaded
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     certificates: str = ""  # a PEM file of further certificates that are trusted
+
+    def check(self) -> None:
+        """Raise MissingExtra for want of the package that asks an endpoint."""
+        check_installed("httpx2", "openai", "a model behind an HTTP endpoint")
 
     def endpoint_at(self, path: str) -> Endpoint:
         """Return the endpoint of these settings at `path` below the base URL."""
