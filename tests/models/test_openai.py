@@ -129,7 +129,7 @@ def test_numbers_that_no_reply_can_have_state_no_usage(server, chat, name, numbe
     [reply] = Conversation(chat(), ledger=ledger, budget=budget).complete([ASKED])
     assert reply.data == {"names": ["Ada"]}
     assert budget.spent_tokens == budget.lost_tokens >= 99
-    assert ledger.recall(Request("m", ASKED)).text == GOOD
+    assert ledger.recall(Request(chat().name, ASKED)).text == GOOD
 
 
 def test_a_usage_beyond_all_numbers_is_read(server, chat):
@@ -256,15 +256,21 @@ def test_one_exchange_is_not_checked(server, chat):
     ]  # fmt: skip
 
 
-def test_names_and_prices(chat):
+def test_names_and_prices(chat, server):
     """Elsewhere nobody knows a price; a temperature is another model to a cache."""
     at_openai = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini")
     assert at_openai.price == (0.15, 0.60)
     assert replace(at_openai, prices={"gpt-4o-mini": (0.0, 1.0)}).price == (0.0, 1.0)
     assert replace(chat(), model="gpt-4o-mini").price is None
-    assert chat().name == "m"
-    assert chat(temperature=0.7).name == "m at temperature 0.7"
-    assert chat(temperature=None).name == "m at its own temperature"
+    assert (at_openai.name, replace(at_openai, temperature=1.0).name) == (
+        "gpt-4o-mini", "gpt-4o-mini at temperature 1.0",
+    )  # fmt: skip
+    place = server.url.removeprefix("http://")
+    assert chat().name == f"m of {place}"
+    assert chat(temperature=0.7).name == f"m of {place} at temperature 0.7"
+    assert chat(temperature=None).name == f"m of {place} at its own temperature"
+    hidden = replace(chat(), base_url="https://user:hush@example.org/v1/?key=hush")
+    assert hidden.name == "m of example.org/v1"
     assert "hush" not in repr(chat(api_key="hush"))
     chat = OpenAIChat(base_url="https://api.openai.com/v1", model="gpt-4o-mini", api_key_env="NONE")
     assert chat.count_tokens(Prompt(user="How many?")) is None

@@ -93,9 +93,14 @@ class OpenAIChat(Served):
 
     @property
     def name(self) -> str:
+        """The model, the address unless it is OpenAI's, and how its replies are drawn."""
+        parts = urlsplit(self.base_url)
+        at_openai = parts.hostname == _OPENAI_HOST
+        place = parts.netloc.rpartition("@")[2] + parts.path.rstrip("/")
+        model = self.model if at_openai else f"{self.model} of {place}"
         if self.temperature is None:
-            return f"{self.model} at its own temperature"
-        return name_sampled(self.model, self.temperature, self.top_p, self.seed)
+            return f"{model} at its own temperature"
+        return name_sampled(model, self.temperature, self.top_p, self.seed)
 
     @property
     def price(self) -> Price | None:
