@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -18,14 +18,16 @@ from clew.runtime.lazy import check_installed, compile_re
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
 
-_LONGEST = 10_000  # characters of a reply that is mended; of hostile ones these take a second
+LONGEST = 10_000  # characters of a reply that is repaired; of hostile ones these take seconds
 _STARTS = 1000  # brackets tried in one reply, so that a hostile one costs little
-_FENCED = compile_re(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
 _BRACKET = compile_re(r"[\[{]")
 _CODED = compile_re(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 _QUOTES = compile_re(r"['“”]")
-_STRING = compile_re(r'"((?:[^"\\]|\\.)*)"')
-_JOINT = compile_re(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]""")  # as if a string ended or began
+_ESCAPE = compile_re(r'\\([^"\\/bfnrtu])')  # of Markdown, which JSON does not have
+_WHOLE = compile_re(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_RAGGED = compile_re(r"[\w.+-]+\Z")  # a number or a name at the very end
+# As if a string ended or began, or half a surrogate pair, which is no text.
+_JOINT = compile_re(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]|[\ud800-\udfff]""")
 _LOOSE = compile_re(r"\\[bfnrt]|[\s,\\]")
 
 
@@ -71,7 +73,8 @@ def read(turn: Turn, prompt: Prompt) -> Reading:
 
         return read_parts(text, turn.fault, prompt, prompt.read_part)
     validate, fault = _compile_schema(json.dumps(prompt.schema)), turn.fault
-    for value in () if fault else chain(json_values(text), repair_reply(text)):
+    repaired = () if is_open(text) else repair_reply(text)
+    for value in () if fault else chain(json_values(text), repaired):
         problem = validate(value)
         if not problem:
             return Reading(value)
@@ -115,19 +118,11 @@ def _compile_schema(schema: str) -> Callable[[Any], str]:
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON values in a reply: the whole, what a code fence holds, then from each bracket.
+    """Yield the JSON objects and arrays in a reply, from each bracket that is not within one.
 
     >>> list(json_values('Sure, here it is: {"a": [1]} Anything else?'))
     [{'a': [1]}]
     """
-    fence = _FENCED.search(text)
-    for whole in (text.strip(), fence[1].strip() if fence else ""):
-        try:
-            value, end = _value_at(whole, 0)
-        except (ValueError, RecursionError):
-            continue
-        if end == len(whole):
-            yield value
     start = 0
     for _ in range(_STARTS):
         bracket = _BRACKET.search(text, start)
@@ -141,39 +136,62 @@ def json_values(text: str) -> Iterator[Any]:
             yield value
 
 
-def repair_reply(text: str) -> Iterator[Any]:
-    """Yield the value of a reply that is nearly JSON, if commas and quotes are all that is wrong.
+def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
+    """Yield what a reply says that is nearly JSON, with None for strings that it does not have.
 
-    What is cut off, left out or ambiguous is not mended: an item would be lost, or made up.
+    Of one that was cut off, or is too long to repair, what stands behind the last whole string is
+    left out.
 
-    >>> list(repair_reply("{'ships': ['Fram', 'Gjøa',],}")), list(repair_reply('["Fram", "Gj'))
-    ([{'ships': ['Fram', 'Gjøa']}], [])
+    >>> list(repair_reply("{'ships': ['Fram', 'Gjøa',],}"))
+    [{'ships': ['Fram', 'Gjøa']}]
     """
-    fence = _FENCED.search(text)
-    whole = fence[1] if fence else text
-    first, end = _BRACKET.search(whole), max(map(whole.rfind, "]}")) + 1
-    nearly = whole[first.start() : end] if first else ""
-    if not 0 < len(nearly) <= _LONGEST:
+    begins = _BRACKET.search(text)
+    if begins is None:
         return
+    nearly = _ESCAPE.sub(r"\1", text[begins.start() :])
+    if is_cut or len(nearly) > LONGEST:
+        nearly = nearly[:LONGEST]
+        nearly = _RAGGED.sub("", nearly[: _find_open_string(nearly)])
     from json_repair import repair_json
 
     try:
-        value, _ = _value_at(repair_json(nearly, ensure_ascii=False), 0)
-    except (ValueError, RecursionError):
+        value = repair_json(nearly, return_objects=True)
+    except (RecursionError, ValueError):
         return
-    plain = json.dumps(value, ensure_ascii=False)
-    if all(map(is_one_string, _STRING.findall(plain))) and compare_form(nearly) == compare_form(
-        plain
-    ):
-        yield value
+    yield _drop_added(value, _compare_form(nearly))
 
 
-def is_one_string(text: str) -> bool:
-    """Say whether a repaired string cannot be two, with what parted them between."""
-    return _JOINT.search(text) is None
+def is_open(text: str) -> bool:
+    """Say whether brackets, or a string, are open at the end of a text."""
+    bare = _WHOLE.sub("", text)
+    end = _find_open_string(bare)
+    return end < len(bare) or sum(map(bare.count, "[{")) > sum(map(bare.count, "]}"))
 
 
-def compare_form(text: str) -> str:
+def _find_open_string(text: str) -> int:
+    """Return where a string begins that does not end, else the length of the text."""
+    end = max((match.end() for match in _WHOLE.finditer(text)), default=0)
+    quote = text.find('"', end)
+    return len(text) if quote < 0 else quote
+
+
+def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return a repaired value with None for a string that is not `said`, or that may be two.
+
+    Between two strings that became one stands what parted them.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): _drop_added(each, said) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_drop_added(each, said) for each in value]
+    if isinstance(value, str):
+        is_even = all(value.count(begin) == value.count(end) for begin, end in ("[]", "{}"))
+        is_one = is_even and _JOINT.search(value) is None
+        return value if is_one and f'"{_compare_form(value)}"' in said else None
+    return value
+
+
+def _compare_form(text: str) -> str:
     """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
     bare = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()

@@ -12,15 +12,11 @@ from itertools import chain
 from typing import Any
 
 from clew.models import Prompt, ReadPart
-from clew.models.replies import Reading, compare_form, is_one_string, json_values
+from clew.models.replies import LONGEST, Reading, is_open, json_values, repair_reply
 from clew.runtime.lazy import compile_re
 
-_LONGEST = 10_000  # characters that are repaired; of hostile ones these take seconds
 _KEY = compile_re(r"[\W_]*(?:[a-z]+[\W_]*)?(\d+)[\W_]*", re.IGNORECASE)  # "1", "[1]", "passage_1"
 _NUMBERS = ("passage", "number", "id", "index", "key", "passage_number", "passage_id", "text")
-_ESCAPE = compile_re(r'\\([^"\\/bfnrtu])')  # of Markdown, which JSON does not have
-_WHOLE = compile_re(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_RAGGED = compile_re(r"[\w.+-]+\Z")  # a number or a name at the very end
 _DEEPEST = 3  # wrappers around the parts
 
 
@@ -34,12 +30,12 @@ def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Re
     exact = list(json_values(text))
     pairs = [pair for value in exact for pair in _split(value, keys, read_part)]
     own = _choose({}, (*pairs, *_find_named(exact, keys)), read_part)
-    is_open = bool(fault) or _is_open(text)
-    mended = [_split(value, keys, read_part) for value in _repair(text, is_cut=is_open)]
+    is_cut = bool(fault) or is_open(text)
+    mended = [_split(value, keys, read_part) for value in repair_reply(text, is_cut=is_cut)]
     best = _choose(own, chain.from_iterable(mended), read_part)
     if not best:
         return Reading(fault=fault or "there is no JSON in it that can be used", lacking=(*keys,))
-    is_cut = is_open or (len(text) > _LONGEST and best != own)
+    is_cut = is_cut or (len(text) > LONGEST and best != own)
     last = max(best, key=keys.index)
     lacking = tuple(key for key in keys if key not in best or (is_cut and key == last))
     named = ", ".join(f'"{key}"' for key in lacking)
@@ -127,53 +123,3 @@ def _find_own(value: Any, read_part: ReadPart) -> Any:  # noqa: ANN401 -- parsed
 def _count_items(part: Any) -> int:  # noqa: ANN401 -- parsed JSON
     lists = part.values() if isinstance(part, Mapping) else [part]
     return sum(len(each) for each in lists if isinstance(each, list))
-
-
-def _repair(text: str, *, is_cut: bool) -> Iterator[Any]:
-    """Yield what a reply says that is not JSON, without strings that do not stand in it.
-
-    Of one that was cut off the last string, which is not whole, is left out.
-    """
-    begins = re.search(r"[\[{]", text)
-    if begins is None:
-        return
-    nearly = _ESCAPE.sub(r"\1", text[begins.start() :])
-    is_cut = is_cut or len(nearly) > _LONGEST
-    nearly = nearly[:_LONGEST]
-    if is_cut:
-        nearly = _RAGGED.sub("", nearly[: _find_open_string(nearly)])
-    from json_repair import repair_json
-
-    try:
-        value = repair_json(nearly, return_objects=True)
-    except (RecursionError, ValueError):
-        return
-    yield _drop_added(value, compare_form(nearly))
-
-
-def _find_open_string(text: str) -> int:
-    """Return where a string begins that does not end, else the length of the text."""
-    end = 0
-    for match in _WHOLE.finditer(text):
-        end = match.end()
-    quote = text.find('"', end)
-    return len(text) if quote < 0 else quote
-
-
-def _is_open(text: str) -> bool:
-    """Say whether brackets are open at the end of a text."""
-    bare = _WHOLE.sub("", text)
-    bare = bare[: _find_open_string(bare)]
-    return sum(map(bare.count, "[{")) > sum(map(bare.count, "]}"))
-
-
-def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return a repaired value with None for each string that is not all in what was `said`."""
-    if isinstance(value, Mapping):
-        return {str(key): _drop_added(each, said) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_drop_added(each, said) for each in value]
-    if isinstance(value, str):
-        is_even = all(value.count(begin) == value.count(end) for begin, end in ("[]", "{}"))
-        return value if is_even and is_one_string(value) and compare_form(value) in said else None
-    return value
