@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clew.errors import BadReply, ModelError
 from clew.models import Keep
-from clew.models.refusals import Refused, ServerFault, find_batch_size
+from clew.models.refusals import Refused, ServerFault
 
 _SHORTEST = 32  # characters of a text that is cut
 
@@ -33,9 +33,9 @@ class Embedded(NamedTuple):
 class Batching:
     """Embeds texts together, and remembers how many of them an endpoint refuses to take.
 
-    A batch that is refused, or gets no vectors, is halved, unless the server says what it takes. A
-    text that is too long alone is cut in two until its parts are taken; its vector is the mean of
-    theirs, weighted by their lengths. So it depends on nothing but the text. Threads may share one.
+    A batch that is refused, or gets no vectors, is halved. A text that is too long alone is cut in
+    two until its parts are taken; its vector is the mean of theirs, weighted by their lengths. So
+    it depends on nothing but the text. Threads may share one.
     """
 
     def __init__(self) -> None:
@@ -84,10 +84,11 @@ class Batching:
         except Refused as refusal:
             error = refusal
             if refusal.is_of_prompt and n > 1:
-                return self._find_size(refusal, n)
+                return self._halve(n)
             if refusal.is_too_long:
                 with suppress(Refused):
                     rows = self._embed_parts(ask, texts[0], prefix, refusal, skip=skip)
+                    self._forget_size()
                     return Embedded(rows, [first], [])
             is_of_texts = refusal.is_of_prompt
         except (BadReply, ServerFault) as fault:
@@ -100,18 +101,19 @@ class Batching:
             raise error from None  # it is not the texts' fault
         if n > 1:
             return -(-n // 2)
-        with self._lock:
-            self._size = None  # the text was why a batch was refused, not the size
+        self._forget_size()
         return Embedded(np.zeros_like(known), [], [first])
 
-    def _find_size(self, refusal: Refused, n: int) -> int:
-        """Return how many texts to ask for where `n` were refused; remember it if they are why."""
-        size = find_batch_size(refusal, n)
-        if size is None:
-            return -(-n // 2)
+    def _halve(self, n: int) -> int:
+        """Return how many texts to ask for where `n` were refused, and remember it."""
         with self._lock:
-            self._size = min(size, self._size or size)
+            self._size = min(n // 2, self._size or n)
             return self._size
+
+    def _forget_size(self) -> None:
+        """Ask for any number of texts again: a text was why they were refused."""
+        with self._lock:
+            self._size = None
 
     def _embed_parts(
         self, ask: Ask, text: str, prefix: str, refusal: Refused, *, skip: bool
