@@ -190,6 +190,10 @@ PACKS = {
         {key: [{"statement": each, "id": 3} for each in value] for key, value in STATED.items()}
     ),
     "keys twice": dump(STATED)[:-1] + ', "2": ' + dump(STATED["2"]) + "}",
+    "keys twice, with other items": dump({**STATED, "2": []})[:-1]
+    + ', "2": '
+    + dump(STATED["2"])
+    + "}",
     "fence for each": "\n".join(f"```json\n{dump({k: v})}\n```" for k, v in STATED.items()),
 }
 

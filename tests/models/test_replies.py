@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.models import Prompt, Turn
-from clew.models.replies import Reading, is_open, json_values, messages, read, repair_reply
+from clew.models.replies import ReadReply, is_open, json_values, messages, read, repair_reply
 
 pytest.importorskip("fastjsonschema")
 pytest.importorskip("json_repair")
@@ -162,8 +162,8 @@ ASKED = Prompt(user="Who led?", system="Be brief.", schema=CLOSED)
 
 def test_a_reply_keeps_to_the_schema():
     """The first value that satisfies it counts; of several wrong properties none is named."""
-    assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == Reading({"name": "Nobile"})
-    assert read(Turn("{'name': 'Nobile',}"), ASKED) == Reading({"name": "Nobile"})
+    assert read(Turn('First [1], then {"name": "Nobile"}'), ASKED) == ReadReply({"name": "Nobile"})
+    assert read(Turn("{'name': 'Nobile',}"), ASKED) == ReadReply({"name": "Nobile"})
     assert read(Turn("{'ship': 'Italia',}"), ASKED).data is None
     assert read(Turn("{'name': 'Nobile',}", "the reply was truncated"), ASKED).data is None
     fault = read(Turn('{"name": "Byrd", "ship": 1, "pole": 2, "year": 3}'), ASKED).fault

@@ -26,7 +26,7 @@ from clew.layers.selection import Value, chunk_values, select_chunks
 from clew.layers.units import read_units, units_prompt
 from clew.models import find_wording, word
 from clew.models.ledger import Request
-from clew.models.salvage import merge_parts
+from clew.models.replies import merge_parts
 from clew.prompts.packing import pack_texts, split_reply
 from clew.runtime import arguments
 from clew.snapshot import Snapshot, refer_to

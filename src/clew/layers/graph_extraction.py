@@ -13,7 +13,7 @@ from typing import Any
 
 from clew.models import Prompt
 from clew.prompts import fill_prompt
-from clew.prompts.items import Fields, find_field, read_items
+from clew.prompts.items import ItemList, read_lists
 from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
@@ -35,23 +35,26 @@ _GRAPH = closed_schema(
     }
 )
 
-# What models call the lists, and the fields of their items.
-_LISTS = {
-    "entities": ("nodes", "entitylist", "extractedentities", "concepts"),
-    "relations": ("relationships", "triples", "triplets", "edges", "facts", "relationlist"),
-}
-_ENTITY_FIELDS = {
-    "name": ("entity", "entityname", "label", "title", "text"),
-    "type": ("entitytype", "category", "class", "kind"),
-    "description": ("entitydescription", "summary", "definition"),
-}
-RELATION_FIELDS = {
-    "subject": ("head", "source", "from", "subj", "headentity", "sourceentity", "entity1"),
-    "predicate": ("relation", "relationship", "relationtype", "type", "verb", "label", "edge"),
-    "object": ("tail", "target", "to", "obj", "tailentity", "targetentity", "entity2"),
-    "description": ("relationshipdescription", "relationdescription", "summary", "evidence"),
-    "strength": ("weight", "relationshipstrength", "score"),
-}
+# What models call the lists of a reply, and the fields of their items.
+_ENTITIES = ItemList(
+    names=("nodes", "entitylist", "extractedentities", "concepts"),
+    fields={
+        "name": ("entity", "entityname", "label", "title", "text"),
+        "type": ("entitytype", "category", "class", "kind"),
+        "description": ("entitydescription", "summary", "definition"),
+    },
+)
+RELATIONS = ItemList(
+    names=("relationships", "triples", "triplets", "edges", "facts", "relationlist"),
+    fields={
+        "subject": ("head", "source", "from", "subj", "headentity", "sourceentity", "entity1"),
+        "predicate": ("relation", "relationship", "relationtype", "type", "verb", "label", "edge"),
+        "object": ("tail", "target", "to", "obj", "tailentity", "targetentity", "entity2"),
+        "description": ("relationshipdescription", "relationdescription", "summary", "evidence"),
+        "strength": ("weight", "relationshipstrength", "score"),
+    },
+    needed=3,
+)
 
 # Completion tokens for each token of a text, an estimate: Qwen2.5-Coder-1.5B gave 0.7 to 3.3 in
 # eight replies to drafts of this prompt, those that ran into their limit aside, and left much out.
@@ -88,44 +91,9 @@ def graph_prompt(
         schema=reply_schema(len(texts), _GRAPH),
         max_tokens=256 + 2 * expected_tokens(texts),
         types=", ".join(ENTITY_TYPES),
-        read_part=_read_part,
+        read_part=partial(read_lists, lists={"entities": _ENTITIES, "relations": RELATIONS}),
         passages=quote_lines(passages, none=""),
     )
-
-
-def _read_part(part: Any) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
-    """Return a part of a reply as the schema has it, None where it has no list that can be used.
-
-    How many items cannot be used comes second.
-    """
-    listed = find_lists(part)
-    if all(each is None for each in listed.values()):
-        return None, 0
-    entities, n_bad = read_items(listed["entities"], _ENTITY_FIELDS)
-    relations, n_more = read_items(listed["relations"], RELATION_FIELDS, needed=3)
-    read = {"entities": entities, "relations": relations}
-    is_useless = not (entities or relations) and n_bad + n_more > 0
-    return None if is_useless else read, n_bad + n_more
-
-
-def find_lists(part: Any) -> dict[str, Any]:  # noqa: ANN401 -- parsed JSON
-    """Return the lists of entities and relations in a part of a reply, None for one that it lacks.
-
-    The part may also be one list of both.
-    """
-    if isinstance(part, Mapping):
-        return {name: find_field(part, name, others) for name, others in _LISTS.items()}
-    items = part if isinstance(part, list) else []
-    relations = [each for each in items if isinstance(each, list) or _has(each, RELATION_FIELDS)]
-    entities = [each for each in items if each not in relations and _has(each, _ENTITY_FIELDS)]
-    some = relations or entities or part == []
-    return {"entities": entities, "relations": relations} if some else dict.fromkeys(_LISTS)
-
-
-def _has(item: Any, fields: Fields) -> bool:  # noqa: ANN401 -- parsed JSON
-    """Say whether an item is an object with the first of these fields."""
-    name, others = next(iter(fields.items()))
-    return isinstance(item, Mapping) and find_field(item, name, others) is not None
 
 
 def _list_taken(extraction: Extraction | None) -> Iterator[str]:

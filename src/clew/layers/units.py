@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.models import Prompt
 from clew.prompts import fill_prompt
-from clew.prompts.items import find_field, read_items
+from clew.prompts.items import ItemList, find_field, read_lists
 from clew.prompts.packing import number_texts, reply_schema, split_reply
 from clew.prompts.quoted import quote_lines
 from clew.text import tokens
@@ -22,8 +22,10 @@ _RATIO = 1.2
 _OWN = 0.5  # of the terms of a unit: with fewer it is not of its text
 _OWN_PAIRS = 0.25  # where terms are pairs of characters, as in Chinese
 
-_LISTS = ("units", "facts", "knowledgeunits", "sentences", "items", "list")
-_FIELDS = {"statement": ("unit", "fact", "sentence", "text", "content", "knowledgeunit")}
+_LIST = ItemList(  # what models call it, and the field of its items
+    names=("units", "facts", "knowledgeunits", "sentences", "items", "list"),
+    fields={"statement": ("unit", "fact", "sentence", "text", "content", "knowledgeunit")},
+)
 
 _UNITS = {"type": "array", "items": {"type": "string"}}
 
@@ -41,15 +43,11 @@ def units_prompt(texts: Sequence[str]) -> Prompt:
 
 def _read_part(part: Any) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
     """Return the statements in a part of a reply, None for nothing, and how many are none."""
-    if isinstance(part, Mapping):
-        listed = find_field(part, "statements", _LISTS)
-        part = (
-            [part] if listed is None and find_field(part, *next(iter(_FIELDS.items()))) else listed
-        )
-    if not isinstance(part, str | list):
-        return None, 0
-    items, n_bad = read_items(part, _FIELDS)
-    return [str(item["statement"]) for item in items] if items or not n_bad else None, n_bad
+    is_lone = isinstance(part, str) or (
+        isinstance(part, Mapping) and find_field(part, *next(iter(_LIST.fields.items())))
+    )
+    read, n_bad = read_lists([part] if is_lone else part, {"statements": _LIST})
+    return read and [str(item["statement"]) for item in read["statements"]], n_bad
 
 
 def expected_tokens(texts: Sequence[str]) -> int:

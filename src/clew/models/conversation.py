@@ -33,8 +33,7 @@ from clew.models import (
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
-from clew.models.replies import Reading, check_schemas, messages, read
-from clew.models.salvage import merge_parts
+from clew.models.replies import ReadReply, check_schemas, merge_parts, messages, read
 from clew.models.spoken import Kept, find_spoken
 from clew.text import tokens
 from clew.text.pieces import OnPiece
@@ -217,7 +216,7 @@ class Conversation:
         """Hold a conversation, and add the turns that it buys to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
-        reading, asked, refusal = Reading(), prompt, None
+        reading, asked, refusal = ReadReply(), prompt, None
         while not turns or (
             reading.fault and prompt.schema is not None and len(turns) <= self.repairs
         ):
@@ -431,7 +430,7 @@ class _Whole:
         return None
 
 
-def _add_reading(first: Reading, second: Reading) -> Reading:
+def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
     """Return what a reply holds with what the one before it held already."""
     if not first.data:
         return second
@@ -444,7 +443,7 @@ def _add_reading(first: Reading, second: Reading) -> Reading:
     return replace(second, data=data, dropped=first.dropped + second.dropped)
 
 
-def _narrow(prompt: Prompt, reading: Reading) -> Prompt:
+def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
     """Return the prompt that asks only for what a reply lacks, if some of it can be used."""
     if not reading.data or not reading.lacking or prompt.schema is None:
         return prompt

@@ -269,7 +269,9 @@ class Ledger:
         own = {digest_parts(key): key for key in keys}
         former = {digest_parts((drop_place(key[0]), *key[1:])): key for key in keys}
         with self._file.open() as database:
-            rows = dict(rows_of_keys(database, "piece", "data", list(former | own)))
+            rows: dict[bytes, str] = dict(
+                rows_of_keys(database, "piece", "data", list(former | own))
+            )
         values = {
             names[key]: data
             for names in (former, own)  # what was kept of this very model counts

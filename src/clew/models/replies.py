@@ -50,7 +50,7 @@ def messages(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadReply:
     """What a reply holds. Some of `data` may be there although there is a `fault`."""
 
     data: Any = None  # follows the schema, but for the properties that are `lacking`
@@ -59,7 +59,7 @@ class Reading:
     dropped: int = 0  # items that cannot be used
 
 
-def read(turn: Turn, prompt: Prompt) -> Reading:
+def read(turn: Turn, prompt: Prompt) -> ReadReply:
     """Return the JSON of a reply where a schema was asked for, and what is wrong with it.
 
     A prompt that reads its parts one by one has the data of those that can be used.
@@ -67,7 +67,7 @@ def read(turn: Turn, prompt: Prompt) -> Reading:
     text, _ = find_spoken(turn.text)
     if prompt.schema is None:
         # An answer that ran into its limit is still an answer; an empty one is not.
-        return Reading(fault="" if text else turn.fault)
+        return ReadReply(fault="" if text else turn.fault)
     if prompt.read_part is not None:
         from clew.models.salvage import read_parts
 
@@ -77,9 +77,9 @@ def read(turn: Turn, prompt: Prompt) -> Reading:
     for value in () if fault else chain(json_values(text), repaired):
         problem = validate(value)
         if not problem:
-            return Reading(value)
+            return ReadReply(value)
         fault = fault or problem
-    return Reading(fault=fault or "there is no JSON in it")
+    return ReadReply(fault=fault or "there is no JSON in it")
 
 
 def check_schemas(prompts: Sequence[Prompt]) -> None:
@@ -197,14 +197,33 @@ def _compare_form(text: str) -> str:
     return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()
 
 
+def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return two parts of one text as one: the items of the second behind those of the first."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        names = dict.fromkeys((*first, *second))
+        return {name: merge_parts(first.get(name), second.get(name)) for name in names}
+    if isinstance(first, list) and isinstance(second, list):
+        return [*first, *(item for item in second if item not in first)]
+    return second if first is None else first
+
+
 def _value_at(text: str, start: int) -> tuple[Any, int]:
     value, end = _DECODER.raw_decode(text, start)
     json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
     return value, end
 
 
+def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; what has one name twice is there as a whole."""
+    value: dict[str, Any] = {}
+    for name, each in pairs:
+        is_more = name in value and isinstance(each, Mapping | list)
+        value[name] = merge_parts(value[name], each) if is_more else each
+    return value
+
+
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_join_pairs)

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from clew.models import Prompt, ReadPart
-from clew.models.replies import LONGEST, Reading, is_open, json_values, repair_reply
+from clew.models.replies import LONGEST, ReadReply, is_open, json_values, repair_reply
 from clew.runtime.lazy import compile_re
 
 _KEY = compile_re(r"[\W_]*(?:[a-z]+[\W_]*)?(\d+)[\W_]*", re.IGNORECASE)  # "1", "[1]", "passage_1"
@@ -20,7 +20,7 @@ _NUMBERS = ("passage", "number", "id", "index", "key", "passage_number", "passag
 _DEEPEST = 3  # wrappers around the parts
 
 
-def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Reading:
+def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> ReadReply:
     """Return the parts of a reply; `fault`: why it is not whole.
 
     The last part of a reply that was cut off is kept, and asked for again like those that are
@@ -34,14 +34,14 @@ def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Re
     mended = [_split(value, keys, read_part) for value in repair_reply(text, is_cut=is_cut)]
     best = _choose(own, chain.from_iterable(mended), read_part)
     if not best:
-        return Reading(fault=fault or "there is no JSON in it that can be used", lacking=(*keys,))
+        return ReadReply(fault=fault or "there is no JSON in it that can be used", lacking=(*keys,))
     is_cut = is_cut or (len(text) > LONGEST and best != own)
     last = max(best, key=keys.index)
     lacking = tuple(key for key in keys if key not in best or (is_cut and key == last))
     named = ", ".join(f'"{key}"' for key in lacking)
     why = f"nothing usable stands under {named}, or not all; give these alone" if lacking else ""
     data = {key: best[key][1] for key in keys if key in best}
-    return Reading(data, why, lacking, sum(n for _, _, n in best.values()))
+    return ReadReply(data, why, lacking, sum(n for _, _, n in best.values()))
 
 
 _Best = dict[str, tuple[int, Any, int]]  # of each key: items that can be used, part, others
@@ -55,16 +55,6 @@ def _choose(before: _Best, pairs: Iterable[tuple[str, Any]], read_part: ReadPart
         if read is not None and (key not in best or _count_items(read) > best[key][0]):
             best[key] = _count_items(read), read, n_dropped
     return best
-
-
-def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return two parts of one text as one: the items of the second behind those of the first."""
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        names = dict.fromkeys((*first, *second))
-        return {name: merge_parts(first.get(name), second.get(name)) for name in names}
-    if isinstance(first, list) and isinstance(second, list):
-        return [*first, *(item for item in second if item not in first)]
-    return second if first is None else first
 
 
 def _split(
