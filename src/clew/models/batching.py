@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -16,18 +17,17 @@ from clew.models import Keep
 from clew.models.refusals import Refused, ServerFault
 
 _SHORTEST = 32  # characters of a text that is cut
-
 _WORD = "word"  # which any embedder has a vector for
 
 Ask = Callable[[Sequence[str]], NDArray[np.float32]]  # one request: texts to unit vectors
 
 
 class Embedded(NamedTuple):
-    """Rows of texts, and the positions of those that were cut, or that have no vector."""
+    """Rows of texts, which of them were cut, and why others have no vector."""
 
     rows: NDArray[np.float32]  # (n, d) of length one, zero for a text without a vector
     cut: list[int]
-    bare: list[int]
+    bare: dict[int, ModelError]
 
 
 class Batching:
@@ -43,58 +43,49 @@ class Batching:
         self._lock = threading.Lock()
 
     def embed(
-        self,
-        ask: Ask,
-        texts: Sequence[str],
-        *,
-        first: int,
-        prefix: str,
-        keep: Keep | None,
-        skip: bool,
+        self, ask: Ask, texts: Sequence[str], *, first: int, prefix: str, keep: Keep | None
     ) -> Embedded:
         """Return unit rows for texts that begin with `prefix`; positions count from `first` on.
 
-        With `skip` a text that gets no vector while others do has a row of zeros, of which `keep`
-        is not told. Otherwise, and where no text gets one, raises what came.
+        A text that gets no vector while others do has a row of zeros, of which `keep` is not told.
+        Where no text gets one, raises what came.
         """
         n, size = len(texts), self._size or len(texts)
         if size >= n:
-            found = self._embed_at_once(ask, texts, first=first, prefix=prefix, skip=skip)
+            found = self._embed_at_once(ask, texts, first=first, prefix=prefix)
             if isinstance(found, Embedded):
                 if keep is not None and not found.bare:
                     keep(first, found.rows)
                 return found
             size = found
-        parts = [
-            self.embed(
-                ask, texts[i : i + size], first=first + i, prefix=prefix, keep=keep, skip=skip
-            )
-            for i in range(0, n, size)
-        ]
-        return join_embedded(parts)
+        return join_embedded(
+            [
+                self.embed(ask, texts[i : i + size], first=first + i, prefix=prefix, keep=keep)
+                for i in range(0, n, size)
+            ]
+        )
 
     def _embed_at_once(
-        self, ask: Ask, texts: Sequence[str], *, first: int, prefix: str, skip: bool
+        self, ask: Ask, texts: Sequence[str], *, first: int, prefix: str
     ) -> Embedded | int:
         """Return what one request gives, or how many texts to ask for together in its place."""
         n = len(texts)
         error: ModelError
         try:
-            return Embedded(ask(texts), [], [])
+            return Embedded(ask(texts), [], {})
         except Refused as refusal:
-            error = refusal
-            if refusal.is_of_prompt and n > 1:
+            if not refusal.is_of_prompt:
+                raise
+            if n > 1:
                 return self._halve(n)
+            error = refusal
             if refusal.is_too_long:
                 with suppress(Refused):
-                    rows = self._embed_parts(ask, texts[0], prefix, refusal, skip=skip)
+                    rows = self._embed_parts(ask, texts[0], prefix, refusal)
                     self._forget_size()
-                    return Embedded(rows, [first], [])
-            is_of_texts = refusal.is_of_prompt
+                    return Embedded(rows, [first], {})
         except (BadReply, ServerFault) as fault:
-            error, is_of_texts = fault, True
-        if not skip or not is_of_texts:
-            raise error
+            error = fault
         try:
             known = ask([prefix + _WORD])
         except ModelError:
@@ -102,7 +93,7 @@ class Batching:
         if n > 1:
             return -(-n // 2)
         self._forget_size()
-        return Embedded(np.zeros_like(known), [], [first])
+        return Embedded(np.zeros_like(known), [], {first: error})
 
     def _halve(self, n: int) -> int:
         """Return how many texts to ask for where `n` were refused, and remember it."""
@@ -116,7 +107,7 @@ class Batching:
             self._size = None
 
     def _embed_parts(
-        self, ask: Ask, text: str, prefix: str, refusal: Refused, *, skip: bool
+        self, ask: Ask, text: str, prefix: str, refusal: Refused
     ) -> NDArray[np.float32]:
         """Return (1, d) the mean of the vectors of a text's halves, of length one.
 
@@ -128,7 +119,7 @@ class Batching:
         middle = len(plain) // 2
         middle = max(plain.find(" ", middle, middle + _SHORTEST), middle)
         halves = [prefix + plain[:middle], prefix + plain[middle:]]
-        rows = self.embed(ask, halves, first=0, prefix=prefix, keep=None, skip=skip).rows
+        rows = self.embed(ask, halves, first=0, prefix=prefix, keep=None).rows
         mean = np.average(rows, axis=0, weights=[middle, len(plain) - middle])
         length = float(np.linalg.norm(mean))
         if not length:
@@ -139,4 +130,4 @@ class Batching:
 def join_embedded(parts: Sequence[Embedded]) -> Embedded:
     """Return what several requests gave as one."""
     rows, cut, bare = zip(*parts, strict=True)
-    return Embedded(np.concatenate(rows), [*chain(*cut)], [*chain(*bare)])
+    return Embedded(np.concatenate(rows), [*chain(*cut)], dict(ChainMap(*bare)))

@@ -278,15 +278,16 @@ class OpenAIEmbeddings(Served):
         def job(post: Post, first: int) -> Embedded:
             batch = inputs[first : first + self.batch_size]
             ask = partial(self._embed, post, who)
-            skip = kind == "document"  # nothing is found without a query's vector
-            return batching.embed(ask, batch, first=first, prefix=prefix, keep=keep, skip=skip)
+            return batching.embed(ask, batch, first=first, prefix=prefix, keep=keep)
 
         firsts = range(0, len(inputs), self.batch_size)
         most_bytes = self.batch_size * _VECTOR_BYTES
-        rows, *told = join_embedded(self._endpoint.run(job, firsts, most_bytes))
-        for positions, what in zip(told, (_CUT_TEXTS, _BARE_TEXTS), strict=True):
+        rows, cut, bare = join_embedded(self._endpoint.run(job, firsts, most_bytes))
+        if bare and kind == "query":
+            raise bare[min(bare)]  # nothing is found without its vector
+        for positions, what in ((cut, _CUT_TEXTS), (bare, _BARE_TEXTS)):
             if positions:
-                begin = " ".join(texts[positions[0]].split())[:_SHOWN]
+                begin = " ".join(texts[min(positions)].split())[:_SHOWN]
                 _log.warning(what, len(positions), len(inputs), self.model, begin)
         return rows
 
