@@ -39,7 +39,7 @@ def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Re
     last = max(best, key=keys.index)
     lacking = tuple(key for key in keys if key not in best or (is_cut and key == last))
     named = ", ".join(f'"{key}"' for key in lacking)
-    why = f"nothing usable stands under {named}, or not all; give these alone" if lacking else ""
+    why = f"{named} is missing, cut off or unreadable: give that alone" if lacking else ""
     data = {key: best[key][1] for key in keys if key in best}
     return ReadReply(data, why, lacking, sum(n for _, _, n in best.values()))
 
