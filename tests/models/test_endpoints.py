@@ -4,14 +4,20 @@ import base64
 import json
 import re
 import struct
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from clew.errors import EndpointError
+import clew
+from clew import Document, Specs
+from clew.errors import BadReply, EndpointError, MissingExtra
+from clew.loading import load_models, load_reranker
 from clew.models import Prompt
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation
+from clew.models.cache import CachedEmbedder
+from clew.models.conversation import Conversation, recorded
 from tests.models.server import EVENTS, Answer
 
 pytest.importorskip("httpx2")
@@ -229,9 +235,9 @@ def test_text_embeddings_inference(server):
     model = embedder(server, concurrency=1)
     assert model.embed([f"text {i}" for i in range(300)], kind="document").shape == (300, 4)
     sizes = [len(each.json["input"]) for each in server.requests]
-    assert sizes[0] == 128
-    assert max(sizes[1:]) == 32
-    assert sum(sizes[1:]) == 300  # none is asked for again
+    assert sizes[:2] == [128, 64]
+    assert max(sizes[2:]) == 32
+    assert sum(sizes[2:]) == 300  # none is asked for again
     assert model.embed(["x" * 2_000], kind="document").shape == (1, 4)
 
 
@@ -440,6 +446,98 @@ def test_what_no_cut_helps(server, answer, reason):
     assert len(server.requests) < 20
 
 
+def spoil(row):
+    """Return an answer with such a vector for each text that is cursed."""
+
+    def answer(texts):
+        data = vectors(texts).body["data"]
+        cursed = [i for i, text in enumerate(texts) if "cursed" in text]
+        return Answer(
+            {
+                "data": [
+                    {**each, "embedding": row} if i in cursed else each
+                    for i, each in enumerate(data)
+                ]
+            }
+        )
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *map(spoil, ([float("nan")] * 4, [0.0] * 4, None, [], "no base64")),
+        lambda _: error("input was flagged"),
+        lambda _: error("unprocessable", 422),
+        lambda _: error("failed to encode response: json: unsupported value: NaN", 500),
+        lambda _: error("maximum context length is 100 tokens"),
+        lambda texts: Answer({"data": vectors(texts).body["data"][1:]}),
+    ],
+    ids=range(10),
+)
+def test_a_text_without_a_vector_costs_the_others_nothing(server, answer, caplog, tmp_path):
+    """It has a row of zeros, is named, and is not kept; a question without a vector is an error."""
+
+    def respond(request):
+        texts = request.json["input"]
+        return answer(texts) if any("cursed" in text for text in texts) else vectors(texts)
+
+    server.respond = respond
+    texts = [f"text {i}" for i in range(40)]
+    texts[7] = texts[23] = "cursed"
+    model = CachedEmbedder(embedder(server, concurrency=1), tmp_path / "vectors.sqlite")
+    for _ in range(2):
+        rows = model.embed(texts, kind="document")
+        assert np.flatnonzero(~rows.any(axis=1)).tolist() == [7, 23]
+        np.testing.assert_allclose(
+            np.linalg.norm(np.delete(rows, [7, 23], axis=0), axis=1), 1, atol=0.01
+        )
+    assert (model.hits, model.misses) == (40, 40)
+    assert "get no vector" in caplog.text
+    assert "cursed" in caplog.text
+    with pytest.raises((BadReply, EndpointError)):
+        model.embed(["cursed"], kind="query")
+
+
+def test_documents_without_a_vector_are_named(server, tmp_path):
+    """In the report of the run, which goes on; their words find them."""
+    server.respond = lambda r: (
+        error("flagged")
+        if any("cursed" in t for t in r.json["input"])
+        else vectors(r.json["input"])
+    )
+    models = replace(
+        load_models(Specs()),
+        embedder=embedder(server),
+        reranker=load_reranker("cosine", embedder(server)),
+    )
+    with clew.open(tmp_path / "i.clew", models=models) as index:
+        documents = [Document(id=f"d{i}", text=f"Ship {i} sailed north.") for i in range(9)]
+        documents[4] = Document(id="d4", text="The ship was cursed by all. It sank.")
+        report = index.add(documents).report
+        assert len(report.added) == 9
+        assert report.partly == {"d4": ("no vector for the characters 0-36",)}
+        assert "d4" in [hit.document_id for hit in index.search("What sank?", method="bm25").hits]
+        assert index.search("ship north", method="dense").hits
+
+
+@pytest.mark.parametrize("package", ["fastjsonschema", "json_repair", "httpx2", "genai_prices"])
+def test_a_missing_package_is_found_before_anything_is_paid(server, tmp_path, monkeypatch, package):
+    """Neither vectors nor replies: whatever a later step needs is looked for first."""
+    server.respond = lambda r: vectors(r.json["input"])
+    given = load_models(Specs())
+    llm = recorded(OpenAIChat(base_url="https://api.example.org/v1", model="m"))
+    vector = embedder(server, expected_dimension=4)
+    models = replace(given, embedder=vector, reranker=load_reranker("cosine", vector), llm=llm)
+    monkeypatch.setitem(sys.modules, package, None)
+    with clew.open(tmp_path / "i.clew", models=models) as index:
+        for kinds in ({"units": 1.0}, {"triples": "llm"}):
+            with pytest.raises(MissingExtra, match=r"clew\[openai\]"):
+                index.add([Document(id="fram", text="The Fram sailed.")], **kinds)
+    assert [r.path for r in server.requests if "embeddings" in r.path] == []
+
+
 # -- refused fields -------------------------------------------------------------------------------
 
 REFUSALS = {
@@ -601,7 +699,7 @@ def test_an_error_in_a_reply(server, body, attempts):
     """It is raised with the server's reason, and tried again where that may help."""
     server.respond = lambda _: Answer(body)
     with pytest.raises(EndpointError, match=r"an error in its reply \(gone\)"):
-        ask(chat(server))
+        ask(chat(server, patience_s=0.0))
     assert len(server.requests) == attempts
 
 
@@ -642,8 +740,9 @@ def test_an_error_in_a_reply_may_have_been_billed(server):
 def test_a_quota_that_is_used_up(server, answer, attempts):
     """Asking again helps where the server says when."""
     server.respond = lambda _: answer
+    llm = chat(server, json_schema=False, temperature=None, patience_s=0.0)
     with pytest.raises(EndpointError) as caught:
-        ask(chat(server, json_schema=False, temperature=None), Prompt(user="Who?"))
+        ask(llm, Prompt(user="Who?"))
     assert len(server.requests) == attempts
     assert ("quota is used up" in str(caught.value)) == (attempts == 1)
 

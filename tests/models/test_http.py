@@ -31,7 +31,13 @@ def waits():
 @pytest.fixture
 def endpoint(server, waits):
     def build(**settings):
-        standard = {"base_url": server.url, "path": "embeddings", "api_key": KEY, "attempts": 3}
+        standard = {
+            "base_url": server.url,
+            "path": "embeddings",
+            "api_key": KEY,
+            "attempts": 3,
+            "patience_s": 0.0,
+        }
         calm = {"sleep": waits.append, "random": lambda: 0.0}
         return Endpoint(**(standard | calm | settings))
 
@@ -593,3 +599,45 @@ def test_certificates_that_cannot_be_read(endpoint, tmp_path, monkeypatch):
 def test_https_at_a_server_that_speaks_none(server, endpoint):
     with pytest.raises(EndpointError, match=r"write http:// in the base URL"):
         send(endpoint(base_url=server.url.replace("http:", "https:")), {})
+
+
+@pytest.mark.parametrize(
+    "fault", [*(Answer({}, status) for status in (429, 503, 529)), Answer({}, missing_bytes=10)]
+)
+def test_an_overloaded_server_is_waited_for(server, endpoint, waits, caplog, fault):
+    """For minutes, each pause longer up to the cap, and the log says so once a minute."""
+    server.script(*[fault] * 12, Answer({"ok": 1}))
+    patient = endpoint(attempts=5, patience_s=600.0, clock=lambda: sum(waits))
+    assert send(patient, {}) == [{"ok": 1}]
+    assert waits == [min(2.0**n, 60.0) / 2 for n in range(12)]
+    told = [each.message for each in caplog.records if "is overloaded" in each.message]
+    assert 1 <= len(told) <= 1 + sum(waits) // 60
+    server.script(fault)
+    with pytest.raises(EndpointError, match="gave no usable answer"):
+        send(endpoint(attempts=5, patience_s=100.0), {})
+    assert 60.0 <= sum(waits[12:]) <= 100.0
+
+
+def test_an_overloaded_server_that_asks_for_too_little_is_not_flooded(server, endpoint, waits):
+    """Behind the usual attempts the pauses grow all the same."""
+    server.script(Answer({}, 429, {"Retry-After": "0.02"}))
+    with pytest.raises(EndpointError):
+        send(endpoint(attempts=5, patience_s=600.0), {})
+    assert waits[:4] == [0.02] * 4
+    assert len(waits) < 30
+
+
+@pytest.mark.parametrize(
+    ("answer", "most"),
+    [
+        (Answer({"error": {"message": "Daily limit", "code": "insufficient_quota"}}, 429), 1),
+        (Answer({"error": {"message": "Please try again in 7h."}}, 429), 5),
+        (Answer({}, 500), 5),
+    ],
+)
+def test_what_no_minutes_help_is_not_waited_for(server, endpoint, answer, most):
+    """A quota that is used up, a wait of hours, and an error of the server itself."""
+    server.script(answer)
+    with pytest.raises(EndpointError):
+        send(endpoint(attempts=5, patience_s=600.0), {})
+    assert len(server.requests) == most

@@ -223,7 +223,7 @@ def test_a_reply_that_was_told_is_recorded_as_any_other(server, tmp_path):
         ledger = Ledger(tmp_path / f"{name}.sqlite")
         chat = OpenAIChat(base_url=server.url, model="m")
         Conversation(chat, ledger=ledger).complete(asked(), on_text=heard)
-        rows.append(replace(ledger.recall(Request("m", *asked())), seconds=0))
+        rows.append(replace(ledger.recall(Request(chat.name, *asked())), seconds=0))
         told = []
         [again] = Conversation(chat, ledger=ledger).complete(asked(), on_text=told.append)
         assert (again.text, again.recorded, told) == (WORDS, 1, [])
@@ -369,7 +369,7 @@ def test_whoever_listens_may_fail_and_nothing_is_lost(server, tmp_path, budget):
     with pytest.raises(Gone):
         talk.complete(asked(), on_text=fail)
     assert len(calls) == 1
-    assert ledger.recall(Request("m", *asked())).text == WORDS
+    assert ledger.recall(Request(talk.name, *asked())).text == WORDS
     assert talk.unreported().completion_tokens == 30
     assert bound is None or (bound.spent_tokens, bound.lost_tokens) == (39, 0)
     [again] = talk.complete(asked())

@@ -23,7 +23,7 @@ from tests.index.reads import listed
 
 NAMES = sorted(file.name[:-3] for file in files("clew.prompts").iterdir() if file.suffix == ".md")
 SOURCES = sorted(Path(clew.__file__).parent.rglob("*.py"))
-NOT_VALUES = {"name", "schema", "max_tokens"}
+NOT_VALUES = {"name", "schema", "max_tokens", "read_part"}
 
 
 def placeholders(name):

@@ -23,7 +23,7 @@ from clew.index import Settings
 from clew.models import is_checked
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
-from clew.models.ledger import Cost, Ledger
+from clew.models.ledger import Cost, Ledger, drop_place
 from clew.models.metered import Meter, add_meter
 from clew.runtime.closing import Closing
 from clew.runtime.following import follow
@@ -270,7 +270,8 @@ class OpenIndex(Closing):
         Where the ledger has replies of it, it may not be needed at all.
         """
         totals = self._ledger.totals() if self._ledger.exists() else {}
-        if isinstance(llm, Conversation) and all(model != llm.name for model, _ in totals):
+        known = {model for model, _ in totals}
+        if isinstance(llm, Conversation) and not known & {llm.name, drop_place(llm.name)}:
             llm.reach()
 
     @property

@@ -641,6 +641,8 @@ def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
         counts = list(_count_extracted(done, kind))
         if counts:
             yield f"{what}: {', '.join(counts)}"
+    if done.dropped:
+        yield f"{format_count(done.dropped, 'item')} of the LLM's replies left out, being unusable"
     if not any(done.llm.values()) and sum(done.fallback.values()) >= _TELLING_FALLBACKS:
         yield "No reply of this model was usable: see docs/guides/llm.md"
 

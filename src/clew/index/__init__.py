@@ -197,6 +197,8 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
         for batch, rows in made:
             with meter.stage("store"):
                 store.commit(rows, [content for _, content in batch])
+            for each, note in rows.notes:
+                report.partly[each] = (*report.partly.get(each, ()), note)
             ids = [document.id for document, _ in batch]
             for each in ids:
                 (report.changed if each in addition.known else report.added).append(each)

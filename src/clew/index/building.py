@@ -35,6 +35,7 @@ class Rows:
     terms: list[str]
     columns: Columns
     nameable: frozenset[int]  # entities that questions can be linked to
+    bare: tuple[tuple[str, str], ...] = ()  # of each text without a vector: document, and a note
 
 
 class Pending(Protocol):
@@ -87,6 +88,7 @@ def build_rows(
     with meter.stage("entities"):
         mentioned, keys = entities.mention_columns(cut, models.tagger)
         nameable = frozenset(entities.find_nameable(mentioned, len(keys)))
+    bare: tuple[tuple[str, str], ...] = ()
     with meter.stage("vectors"):
         embedder, code = models.embedder, partial(schema.encode_array, recipe=recipe)
         if recipe["vectors"] == LATE and gives_tokens(embedder):
@@ -94,7 +96,11 @@ def build_rows(
             embedded = vectors.late_columns(cut, embedder, code, tokens=tokens, stored=stored)
         else:
             embedded = vectors.separate_columns(cut, embedder, code)
-    return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable)
+            bare = tuple(
+                (cut.documents[cut.owners[c]].id, f"no vector for the characters {start}-{end}")
+                for c, start, end in vectors.find_bare(cut, embedded, embedder.dimension, code)
+            )
+    return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable, bare)
 
 
 def build_batch(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
@@ -119,6 +125,7 @@ def _build_batch(
         entities=rows.entities,
         terms=rows.terms,
         columns=rows.columns | vectors.name_columns(unnamed, name_vectors),
+        notes=rows.bare,
     )
 
 

@@ -19,13 +19,14 @@ import numpy as np
 from clew import steps
 from clew.derived import Derived
 from clew.errors import InputError
-from clew.layers.graph_extraction import graph_prompt, merge_graphs, read_graph
+from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
 from clew.layers.salient import LONGEST, THRESHOLD
 from clew.layers.selection import Value, chunk_values, select_chunks
 from clew.layers.units import read_units, units_prompt
 from clew.models import find_wording, word
 from clew.models.ledger import Request
+from clew.models.replies import merge_parts
 from clew.prompts.packing import pack_texts, split_reply
 from clew.runtime import arguments
 from clew.snapshot import Snapshot, refer_to
@@ -478,7 +479,7 @@ def _add_part(text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- par
     """Return what two replies gave of a text; the first where the second adds nothing."""
     if first is NOTHING or second is NOTHING:
         return first or second
-    both = merge_graphs(first, second)
+    both = merge_parts(first, second)
     return first if read_graph({"1": both}, [text]) == read_graph({"1": first}, [text]) else both
 
 

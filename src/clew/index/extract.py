@@ -82,6 +82,7 @@ class ExtractionReport(Shown):
     rules: int = 0
     recorded: int = 0
     waiting: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    dropped: int = 0  # items of an LLM's replies that could not be used
     skipped: list[Skipped] = field(default_factory=list)
     stopped: str = ""  # why the run ended although chunks wait
     bare: bool = False  # where a reply for triples is of no use, a chunk has none
@@ -153,7 +154,8 @@ def check_wanted(
     if wanted == before == Wanted():
         return
     if models.llm is not None:
-        models.llm.complete([])  # a budget in dollars needs a price
+        models.llm.complete([])  # a package, or the price for a budget, may be missing
+        _ = models.tagger.name  # which reads chunks whose reply is of no use
     if rules is not None and wanted.triples in _WEAKER:
         _ = rules.name  # a package may be missing
     terms = None if store is None else TermSettings.from_recipe(store.recipe)
@@ -387,7 +389,7 @@ def extract_by_llm(
     done.bare = corpus.terms is not None
     for begin in range(0, len(packs), _PROMPTS_AT_ONCE):
         group = packs[begin : begin + _PROMPTS_AT_ONCE]
-        made, stop = _get_parts(llm, task, memory, group)
+        made, stop = _get_parts(llm, task, memory, group, done)
         extracted = []
         for row, part in made.items():
             gave: Any = None if part is NOTHING else task.read(part, row)
@@ -408,7 +410,11 @@ def extract_by_llm(
 
 
 def _get_parts(
-    llm: LLM | None, task: Task, memory: ReplyMemory, group: Sequence[Sequence[int]]
+    llm: LLM | None,
+    task: Task,
+    memory: ReplyMemory,
+    group: Sequence[Sequence[int]],
+    done: ExtractionReport,
 ) -> tuple[dict[int, Any], BudgetSpent | ModelError | None]:
     """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
 
@@ -427,7 +433,7 @@ def _get_parts(
             coming |= missing
     stop, before = None, None
     for n_left in range(memory.count_gleanings(task.kind), -1, -1):
-        made, ended, stop = _ask_round(llm, task, memory, packs, before, is_last=not n_left)
+        made, ended, stop = _ask_round(llm, task, memory, packs, before, done, is_last=not n_left)
         for i in ended:
             for row, part in zip(packs[i], made[i], strict=True):
                 by_text[read_texts[row]] = by_text[read_texts[row]] or part
@@ -445,6 +451,7 @@ def _ask_round(
     memory: ReplyMemory,
     packs: Sequence[Sequence[int]],
     before: Sequence[Sequence[Any]] | None,
+    done: ExtractionReport,
     *,
     is_last: bool,
 ) -> tuple[dict[int, list[Any]], set[int], BudgetSpent | ModelError | None]:
@@ -458,8 +465,10 @@ def _ask_round(
     prompts = [memory.word(task.prompt(*each)) for each in zip(packs, given, strict=True)]
     made: dict[int, list[Any]] = {}
     ended: set[int] = set()
+    dropped: list[int] = []
 
     def keep(i: int, reply: Reply) -> None:
+        dropped.append(reply.dropped)
         made[i] = memory.read_parts(task.kind, reply, texts[i], given[i])
         if is_last or made[i] == given[i] or not any(made[i]):
             first = prompts[i] if before is None else memory.word(task.prompt(packs[i]))
@@ -467,6 +476,7 @@ def _ask_round(
             ended.add(i)
 
     stop = complete_prompts(llm, prompts, keep)
+    done.dropped += sum(dropped)
     return made, ended, stop
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.items import ItemList, read_lists
 from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
@@ -32,6 +33,27 @@ _GRAPH = closed_schema(
         "entities": {"type": "array", "items": closed_schema(_ENTITY)},
         "relations": {"type": "array", "items": closed_schema(_RELATION)},
     }
+)
+
+# What models call the lists of a reply, and the fields of their items.
+_ENTITIES = ItemList(
+    names=("nodes", "entitylist", "extractedentities", "concepts"),
+    fields={
+        "name": ("entity", "entityname", "label", "title", "text"),
+        "type": ("entitytype", "category", "class", "kind"),
+        "description": ("entitydescription", "summary", "definition"),
+    },
+)
+RELATIONS = ItemList(
+    names=("relationships", "triples", "triplets", "edges", "facts", "relationlist"),
+    fields={
+        "subject": ("head", "source", "from", "subj", "headentity", "sourceentity", "entity1"),
+        "predicate": ("relation", "relationship", "relationtype", "type", "verb", "label", "edge"),
+        "object": ("tail", "target", "to", "obj", "tailentity", "targetentity", "entity2"),
+        "description": ("relationshipdescription", "relationdescription", "summary", "evidence"),
+        "strength": ("weight", "relationshipstrength", "score"),
+    },
+    needed=3,
 )
 
 # Completion tokens for each token of a text, an estimate: Qwen2.5-Coder-1.5B gave 0.7 to 3.3 in
@@ -69,6 +91,7 @@ def graph_prompt(
         schema=reply_schema(len(texts), _GRAPH),
         max_tokens=256 + 2 * expected_tokens(texts),
         types=", ".join(ENTITY_TYPES),
+        read_part=partial(read_lists, lists={"entities": _ENTITIES, "relations": RELATIONS}),
         passages=quote_lines(passages, none=""),
     )
 
@@ -106,11 +129,6 @@ def read_graph(
         some = entities or triples
         extractions.append(Extraction(entities=entities, triples=triples) if some else None)
     return extractions
-
-
-def merge_graphs(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return the part of a reply for one text with the rows of another behind its own."""
-    return {name: [*first[name], *second[name]] for name in ("entities", "relations")}
 
 
 def strip_article(name: str) -> str:

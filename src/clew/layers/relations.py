@@ -11,10 +11,11 @@ from typing import Any, Self
 
 from clew.errors import InputError
 from clew.layers.entities import is_key
-from clew.layers.graph_extraction import collect_triples, read_rows, strip_article
+from clew.layers.graph_extraction import RELATIONS, collect_triples, read_rows, strip_article
 from clew.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_rates
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.items import read_lists
 from clew.prompts.packing import closed_schema, number_texts, reply_schema, split_reply, to_line
 from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
@@ -23,6 +24,7 @@ from clew.types import Described, Extraction, Scalar
 
 LEAST = 2  # terms of a text that an LLM is asked about
 _NAMES = ("subject", "predicate", "object")
+_LIST = RELATIONS._replace(fields={name: RELATIONS.fields[name] for name in _NAMES})
 _RELATION = {name: {"type": "string"} for name in _NAMES}
 _RELATIONS = closed_schema({"relations": {"type": "array", "items": closed_schema(_RELATION)}})
 _RATIO = 1.0  # completion tokens for each token of a text: a guess, no model was measured
@@ -82,6 +84,7 @@ def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> P
         "relations",
         schema=reply_schema(len(texts), _RELATIONS),
         max_tokens=256 + 2 * expected_tokens(texts),
+        read_part=partial(read_lists, lists={"relations": _LIST}),
         passages=quote_lines(passages, none=""),
     )
 

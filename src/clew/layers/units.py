@@ -3,11 +3,12 @@
 The units of Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.models import Prompt
 from clew.prompts import fill_prompt
+from clew.prompts.items import ItemList, find_field, read_lists
 from clew.prompts.packing import number_texts, reply_schema, split_reply
 from clew.prompts.quoted import quote_lines
 from clew.text import tokens
@@ -21,6 +22,11 @@ _RATIO = 1.2
 _OWN = 0.5  # of the terms of a unit: with fewer it is not of its text
 _OWN_PAIRS = 0.25  # where terms are pairs of characters, as in Chinese
 
+_LIST = ItemList(  # what models call it, and the field of its items
+    names=("units", "facts", "knowledgeunits", "sentences", "items", "list"),
+    fields={"statement": ("unit", "fact", "sentence", "text", "content", "knowledgeunit")},
+)
+
 _UNITS = {"type": "array", "items": {"type": "string"}}
 
 
@@ -30,8 +36,18 @@ def units_prompt(texts: Sequence[str]) -> Prompt:
         "units",
         schema=reply_schema(len(texts), _UNITS),
         max_tokens=128 + 2 * expected_tokens(texts),
+        read_part=_read_part,
         passages=quote_lines(number_texts(texts), none=""),
     )
+
+
+def _read_part(part: Any) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
+    """Return the statements in a part of a reply, None for nothing, and how many are none."""
+    is_lone = isinstance(part, str) or (
+        isinstance(part, Mapping) and find_field(part, *next(iter(_LIST.fields.items())))
+    )
+    read, n_bad = read_lists([part] if is_lone else part, {"statements": _LIST})
+    return read and [str(item["statement"]) for item in read["statements"]], n_bad
 
 
 def expected_tokens(texts: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.layers.chunks import Chunks, Columns
+from clew.layers.chunks import Chunks, Columns, Span
 from clew.models import Embedder, TokenEmbedder, TokenVectors
 from clew.text.analyze import term_spans
 
@@ -194,6 +194,18 @@ def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncod
             rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
         columns[name] = rows.to_array()
     return columns
+
+
+def find_bare(chunks: Chunks, columns: Columns, dimension: int, code: Code) -> list[Span]:
+    """Return the chunks, and the sentences of others, for which the embedder gave no vector."""
+    whole = [(c, window.start, window.end) for c, window in enumerate(chunks.windows)]
+    bare: list[Span] = []
+    for name, spans in (("chunk.vectors", whole), ("sentence.vectors", chunks.sentence_spans())):
+        zero = code(name, np.zeros((1, dimension), dtype=np.float32))
+        rows = np.flatnonzero((columns[name] == zero).all(axis=1)).tolist()
+        known = {c for c, *_ in bare}
+        bare += [spans[row] for row in rows if spans[row][0] not in known]
+    return bare
 
 
 def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:

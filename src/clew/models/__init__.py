@@ -115,16 +115,16 @@ def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
     return hasattr(embedder, "unpaid")
 
 
-class CheckedEmbedder(Embedder, Protocol):
-    """An embedder that can say what it lacks before it is needed."""
+class Checked(Protocol):
+    """A model that can say what it lacks before it is needed."""
 
     def check(self) -> None:
-        """Raise what the first text would for want of a package or file; load nothing."""
+        """Raise what the first use would for want of a package or file; load nothing."""
 
 
-def is_checked(embedder: Embedder) -> TypeGuard[CheckedEmbedder]:
-    """Say whether an embedder can say what it lacks."""
-    return hasattr(embedder, "check")
+def is_checked(model: object) -> TypeGuard[Checked]:
+    """Say whether a model can say what it lacks."""
+    return hasattr(model, "check")
 
 
 class Tagger(Protocol):
@@ -172,6 +172,10 @@ def is_late(reranker: Reranker) -> TypeGuard[LateReranker]:
     return hasattr(reranker, "matches")
 
 
+# Of a part of a reply: what can be used of it, None for nothing, and how many items cannot.
+ReadPart = Callable[[Any], tuple[Any, int]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """One request to an LLM."""
@@ -183,6 +187,8 @@ class Prompt:
     version: str = ""  # of the template; enters every cache key
     name: str = ""  # of Clew's template that it was made of, and what that was filled with
     values: Mapping[str, Any] = field(default_factory=dict)
+    # Reads each property of the schema by itself, so that those that can be used are kept.
+    read_part: ReadPart | None = field(default=None, repr=False, compare=False)
 
 
 class Wording(Protocol):
@@ -223,6 +229,7 @@ class Reply:
     cost_usd: float | None = None  # None: the price is not known
     calls: int = 1  # 2 after a repair retry
     recorded: int = 0  # how many of its turns came from a ledger
+    dropped: int = 0  # items that cannot be used, beside those in `data`
     error: str = ""  # why there is no usable reply; empty when there is one
 
 
@@ -236,7 +243,8 @@ class LLM(Protocol):
         """Return a reply for each prompt, in order.
 
         A reply that does not satisfy its schema after one repair retry has `error` set and
-        `data` None, so that the step can fall back and count it. So has the reply to a prompt
+        `data` None, so that the step can fall back and count it; to a prompt that reads its parts
+        one by one `data` has those that can be used. So has the reply to a prompt
         that the endpoint refuses while it takes others. Raises EndpointError where the endpoint
         cannot be used at all.
         """

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.errors import BadReply, ModelError
 from clew.models import Keep
-from clew.models.refusals import Refused, find_batch_size
+from clew.models.refusals import Refused, ServerFault
 
 _SHORTEST = 32  # characters of a text that is cut
+_WORD = "word"  # which any embedder has a vector for
 
 Ask = Callable[[Sequence[str]], NDArray[np.float32]]  # one request: texts to unit vectors
+
+
+class Embedded(NamedTuple):
+    """Rows of texts, which of them were cut, and why others have no vector."""
+
+    rows: NDArray[np.float32]  # (n, d) of length one, zero for a text without a vector
+    cut: list[int]
+    bare: dict[int, ModelError]
 
 
 class Batching:
     """Embeds texts together, and remembers how many of them an endpoint refuses to take.
 
-    A batch that is refused is halved, unless the server says what it takes. A text that is too
-    long alone is cut in two until its parts are taken; its vector is the mean of theirs, weighted
-    by their lengths. So it depends on nothing but the text. Threads may share one.
+    A batch that is refused, or gets no vectors, is halved. A text that is too long alone is cut in
+    two until its parts are taken; its vector is the mean of theirs, weighted by their lengths. So
+    it depends on nothing but the text. Threads may share one.
     """
 
     def __init__(self) -> None:
@@ -30,41 +44,67 @@ class Batching:
 
     def embed(
         self, ask: Ask, texts: Sequence[str], *, first: int, prefix: str, keep: Keep | None
-    ) -> tuple[NDArray[np.float32], list[int]]:
-        """Return (n, d) unit rows for texts that begin with `prefix`, and which were cut.
+    ) -> Embedded:
+        """Return unit rows for texts that begin with `prefix`; positions count from `first` on.
 
-        Both `keep` and what is returned count the texts from `first` on.
+        A text that gets no vector while others do has a row of zeros, of which `keep` is not told.
+        Where no text gets one, raises what came.
         """
         n, size = len(texts), self._size or len(texts)
         if size >= n:
-            try:
-                rows, cut = ask(texts), list[int]()
-            except Refused as refusal:
-                if not refusal.is_of_prompt or (n == 1 and not refusal.is_too_long):
-                    raise
-                if n > 1:
-                    size = self._find_size(refusal, n)
-                else:
-                    rows, cut = self._embed_parts(ask, texts[0], prefix, refusal), [first]
-                    size = n
-            if size >= n:
-                if keep is not None:
-                    keep(first, rows)
-                return rows, cut
-        parts = [
-            self.embed(ask, texts[i : i + size], first=first + i, prefix=prefix, keep=keep)
-            for i in range(0, n, size)
-        ]
-        return np.concatenate([rows for rows, _ in parts]), [row for _, cut in parts for row in cut]
+            found = self._embed_at_once(ask, texts, first=first, prefix=prefix)
+            if isinstance(found, Embedded):
+                if keep is not None and not found.bare:
+                    keep(first, found.rows)
+                return found
+            size = found
+        return join_embedded(
+            [
+                self.embed(ask, texts[i : i + size], first=first + i, prefix=prefix, keep=keep)
+                for i in range(0, n, size)
+            ]
+        )
 
-    def _find_size(self, refusal: Refused, n: int) -> int:
-        """Return how many texts to ask for where `n` were refused; remember it if they are why."""
-        size = find_batch_size(refusal, n)
-        if size is None:
+    def _embed_at_once(
+        self, ask: Ask, texts: Sequence[str], *, first: int, prefix: str
+    ) -> Embedded | int:
+        """Return what one request gives, or how many texts to ask for together in its place."""
+        n = len(texts)
+        error: ModelError
+        try:
+            return Embedded(ask(texts), [], {})
+        except Refused as refusal:
+            if not refusal.is_of_prompt:
+                raise
+            if n > 1:
+                return self._halve(n)
+            error = refusal
+            if refusal.is_too_long:
+                with suppress(Refused):
+                    rows = self._embed_parts(ask, texts[0], prefix, refusal)
+                    self._forget_size()
+                    return Embedded(rows, [first], {})
+        except (BadReply, ServerFault) as fault:
+            error = fault
+        try:
+            known = ask([prefix + _WORD])
+        except ModelError:
+            raise error from None  # it is not the texts' fault
+        if n > 1:
             return -(-n // 2)
+        self._forget_size()
+        return Embedded(np.zeros_like(known), [], {first: error})
+
+    def _halve(self, n: int) -> int:
+        """Return how many texts to ask for where `n` were refused, and remember it."""
         with self._lock:
-            self._size = min(size, self._size or size)
+            self._size = min(n // 2, self._size or n)
             return self._size
+
+    def _forget_size(self) -> None:
+        """Ask for any number of texts again: a text was why they were refused."""
+        with self._lock:
+            self._size = None
 
     def _embed_parts(
         self, ask: Ask, text: str, prefix: str, refusal: Refused
@@ -79,9 +119,15 @@ class Batching:
         middle = len(plain) // 2
         middle = max(plain.find(" ", middle, middle + _SHORTEST), middle)
         halves = [prefix + plain[:middle], prefix + plain[middle:]]
-        rows, _ = self.embed(ask, halves, first=0, prefix=prefix, keep=None)
+        rows = self.embed(ask, halves, first=0, prefix=prefix, keep=None).rows
         mean = np.average(rows, axis=0, weights=[middle, len(plain) - middle])
         length = float(np.linalg.norm(mean))
         if not length:
             raise refusal
         return np.asarray(mean[None] / length, dtype=np.float32)
+
+
+def join_embedded(parts: Sequence[Embedded]) -> Embedded:
+    """Return what several requests gave as one."""
+    rows, cut, bare = zip(*parts, strict=True)
+    return Embedded(np.concatenate(rows), [*chain(*cut)], dict(ChainMap(*bare)))

@@ -81,6 +81,8 @@ class CachedEmbedder:
         rows = np.zeros((len(texts), d), dtype=np.float32)
         for row, key in enumerate(keys):
             vector = stored.get(key)
+            if vector is None and key in missing:
+                continue  # the embedder has none for this text
             if vector is None or vector.size != d:
                 raise StoreError(
                     f"the vector cache {self._file.path} holds a vector that is not of {d} numbers."

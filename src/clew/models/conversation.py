@@ -26,13 +26,14 @@ from clew.models import (
     Wording,
     batch,
     is_chat,
+    is_checked,
     is_streaming,
     word,
 )
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
-from clew.models.replies import messages, read, validator
+from clew.models.replies import ReadReply, check_schemas, merge_parts, messages, read
 from clew.models.spoken import Kept, find_spoken
 from clew.text import tokens
 from clew.text.pieces import OnPiece
@@ -125,9 +126,8 @@ class Conversation:
         if on_text is not None and len(prompts) != 1:
             raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
         prompts = [word(prompt, self.wording) for prompt in prompts]
-        for prompt in prompts:
-            validator(prompt.schema)  # a broken schema is found before anything is paid for
-        self._check_price()
+        check_schemas(prompts)  # a fault is found before anything is paid for
+        self._check_chat()
         replies = _Replies(on_reply)
 
         def hold(i: int, stop: threading.Event) -> None:
@@ -172,8 +172,12 @@ class Conversation:
     def _model(self) -> str:
         return self.name.partition(" ")[0]
 
-    def _check_price(self) -> None:
-        if self.budget is not None and self.budget.usd is not None and self.price is None:
+    def _check_chat(self) -> None:
+        """Raise what the first exchange would: for want of a package, or of a price."""
+        if is_checked(self.chat):
+            self.chat.check()
+        price = self.price  # for which a package may be missing
+        if self.budget is not None and self.budget.usd is not None and price is None:
             raise InputError(
                 f"a budget in dollars needs the price of {self._model}, which is not known."
                 f" Hint: give it as {self._model}=IN,OUT, dollars per million tokens of prompts"
@@ -212,22 +216,29 @@ class Conversation:
         """Hold a conversation, and add the turns that it buys to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
-        data, fault, refusal = None, "", None
-        while not turns or (fault and prompt.schema is not None and len(turns) <= self.repairs):
-            request = Request(self.name, prompt, tuple(turns))
+        reading, asked, refusal = ReadReply(), prompt, None
+        while not turns or (
+            reading.fault and prompt.schema is not None and len(turns) <= self.repairs
+        ):
+            request = Request(self.name, asked, tuple(turns))
             if on_text is not None and turns:
                 on_text(None)
             try:
                 turn = self._turn(request, stop, paid, on_text)
             except PromptRefused as error:
-                data, fault, refusal = None, error.brief or str(error), error
+                reading = replace(reading, fault=error.brief or str(error))
+                refusal = error
                 break
             requests.append(request)
-            data, fault = read(turn, prompt)
-            turns.append(replace(turn, fault=fault))
-        if fault and turns and self.ledger is not None:
+            reading = _add_reading(reading, read(turn, asked))
+            turns.append(replace(turn, fault=reading.fault))
+            asked = _narrow(prompt, reading)
+        if reading.fault and turns and self.ledger is not None:
             self.ledger.mark_failed(requests)
-        reply = replace(_reply(turns, paid), data=data, error=fault)
+        fault = "" if reading.data else reading.fault
+        reply = replace(
+            _reply(turns, paid), data=reading.data, error=fault, dropped=reading.dropped
+        )
         return _Outcome(reply, None if turns else refusal)
 
     def _turn(
@@ -419,9 +430,31 @@ class _Whole:
         return None
 
 
+def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
+    """Return what a reply holds with what the one before it held already."""
+    if not first.data:
+        return second
+    data = {
+        **first.data,
+        **{
+            key: merge_parts(first.data.get(key), part) for key, part in (second.data or {}).items()
+        },
+    }
+    return replace(second, data=data, dropped=first.dropped + second.dropped)
+
+
+def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
+    """Return the prompt that asks only for what a reply lacks, if some of it can be used."""
+    if not reading.data or not reading.lacking or prompt.schema is None:
+        return prompt
+    properties = {key: prompt.schema["properties"][key] for key in reading.lacking}
+    schema = {**prompt.schema, "properties": properties, "required": list(properties)}
+    return replace(prompt, schema=schema)
+
+
 def _text(reply: Reply, prompt: Prompt) -> str:
     """Return words from which the reply's data are read again."""
-    data, _ = read(Turn(reply.text), prompt)
+    data = read(Turn(reply.text), prompt).data
     return reply.text if data == reply.data else json.dumps(reply.data)
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cache, cached_property, lru_cache, partial
 from ipaddress import ip_address
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -30,8 +31,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Stopped, batch
-from clew.models.refusals import Refused, says_exhausted, says_too_long
-from clew.models.waiting import BUSY_S, REST_S, STEP_S, find_failures, part
+from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
+from clew.models.waiting import BUSY_S, PATIENCE_S, REST_S, STEP_S, find_failures, part
 
 try:
     import httpx2
@@ -53,6 +54,8 @@ _LOOK_S = 5.0  # without a byte, where it is only looked what is there
 _LATE = frozenset({504, 524})  # the server behind the gateway may have done the work
 _NO_KEY, _TOO_MANY, _FAILED = 401, 429, 500
 _RETRIED = frozenset({408, _TOO_MANY, _FAILED, 502, 503, 504, *range(520, 530)})
+_OVERLOADED = frozenset({_TOO_MANY, 503, 529})  # it will do it some minutes later
+_TOLD_S = 5.0  # a wait that is worth a line in the log
 _BY_PROXY = frozenset({403, 407, 502, 503, 504})  # what a proxy may answer itself
 _USAGE_S = 5.0  # for the usage, and the end, of a stream that has all of its text
 _NO_CONNECTION = f"no connection within {_CONNECT_S:g} s"
@@ -117,6 +120,8 @@ class _Fault:
     is_final: bool = False  # another attempt would bring, and cost, the same
     is_late: bool = False  # it took all the time that it had
     is_busy: bool = False  # the server says that it will do it later
+    is_overload: bool = False  # it may take minutes until it is over
+    is_own: bool = False  # the server's own fault, maybe at nothing but this request
 
 
 @dataclass(slots=True)
@@ -125,6 +130,7 @@ class _Rest:
 
     fault: _Fault | None = None
     until: float = -math.inf
+    told: float = -math.inf  # when the log was last told that it is waited for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +147,7 @@ class Endpoint:
     attempts: int = 5
     first_wait_s: float = 1.0  # doubles with every attempt
     longest_wait_s: float = 60.0  # also where Retry-After asks for more
+    patience_s: float = PATIENCE_S  # in all, where a server is overloaded and nobody waits
     sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
     random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
     clock: Callable[[], float] = time.monotonic
@@ -203,17 +210,18 @@ class Endpoint:
         as it comes, in the thread that receives them; and `hear` in this one, which may take its
         time over it, with None before another attempt. What `hear` raises ends the exchange.
         `on_lost` is told of each attempt that was sent and brought no answer, and whether another
-        follows. A question tries an address that cannot be reached, or is late, once, any other
-        once more, or as long as one that is busy asks for no more than BUSY_S in all, and one that
-        gave it nothing not again. What it can do without it does not ask an address that was late
-        less than REST_S ago. Raises Refused, EndpointError, and Stopped where `stop` is set before
+        follows. An address that is overloaded is tried for `patience_s`. A question tries one that
+        cannot be reached, or is late, once, any other once more, or as long as one that is busy
+        asks for no more than BUSY_S in all, and one that gave it nothing not again. What it can do
+        without it does not ask an address that was late less than REST_S ago. Raises Refused,
+        EndpointError, and Stopped where `stop` is set before
         an attempt.
         """
         stop, failed, waited_s = stop or threading.Event(), find_failures(), 0.0
         self._check()
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        for attempt in range(1, self.attempts + 1):
+        for attempt in count(1):
             if stop.is_set():
                 raise Stopped
             if hear is not None and attempt > 1:
@@ -232,6 +240,7 @@ class Endpoint:
             if last:
                 error = self._useless(attempt, reply)
                 break
+            self._tell_wait(reply, waited_s, pause_s)
             (self.sleep or stop.wait)(pause_s)
             waited_s += pause_s
         if failed is not None and (reply.is_late or not reply.is_final):
@@ -248,13 +257,26 @@ class Endpoint:
 
     def _is_tried_again(self, attempt: int, fault: _Fault, waited_s: float) -> bool:
         """Say whether another attempt follows, before which `waited_s` is waited in all."""
-        if attempt == self.attempts or fault.is_final:
+        if fault.is_final or self.attempts == 1:
             return False
         if find_failures() is None:  # nobody waits
-            return True
-        if fault.is_late:
+            is_patient = fault.is_overload and waited_s <= self.patience_s
+            return attempt < self.attempts or is_patient
+        if fault.is_late or attempt >= self.attempts:
             return False
         return waited_s <= BUSY_S if fault.is_busy else attempt == 1
+
+    def _tell_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
+        """Write to the log, at most once a minute, that an overloaded server is waited for."""
+        rest = _rest_of(self.shown_address)
+        now = self.clock()
+        if fault.is_overload and pause_s >= _TOLD_S and now >= rest.told + REST_S:
+            rest.told = now
+            _log.warning(
+                "%s is overloaded, %s: waiting %.0f s, and up to %.0f s more",
+                self.shown_address, fault.reason, pause_s,
+                max(self.patience_s - waited_s - pause_s, 0),
+            )  # fmt: skip
 
     def reach(self) -> None:
         """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
@@ -279,7 +301,7 @@ class Endpoint:
 
     def _useless(self, attempts: int, fault: _Fault) -> EndpointError:
         times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        error = EndpointError(
+        error = (ServerFault if fault.is_own else EndpointError)(
             f"{self.shown_address} gave no usable answer in {times}, at last {fault.reason}."
             f" Hint: {fault.hint}"
         )
@@ -388,8 +410,11 @@ class Endpoint:
                 is_late = status in _LATE
                 is_busy = status == _TOO_MANY or wait_s is not None
                 lost = is_late or (is_in_reply and status >= _FAILED)
-                hint = hint or "try again later"
-                return _Fault(reason, hint, wait_s, lost=lost, is_late=is_late, is_busy=is_busy)
+                is_overload = status in _OVERLOADED and (wait_s or 0) <= self.patience_s
+                return _Fault(
+                    reason, hint or "try again later", wait_s, lost=lost, is_late=is_late,
+                    is_busy=is_busy, is_overload=is_overload, is_own=status == _FAILED,
+                )  # fmt: skip
         hint = hint or "check the base URL and the settings"
         refused = Refused(
             f"{self.shown_address} answered {reason}. Hint: {hint}", status, shown, words
@@ -454,15 +479,26 @@ class Endpoint:
             reason = f"nothing within {timeout_s:g} s"
             return _Fault(reason, hint, lost=_was_sent(error), is_late=True)
         reason = self._short(str(error)) or type(error).__name__
-        unreached = isinstance(error, httpx2.ConnectError)
-        return _Fault(reason, self._find_start(reason), lost=_was_sent(error), unreached=unreached)
+        return _Fault(
+            reason,
+            self._find_start(reason),
+            lost=_was_sent(error),
+            unreached=isinstance(error, httpx2.ConnectError),
+            is_overload=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
+            and _was_sent(error),
+        )
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
-        """Return the asked-for wait, or an exponential one; both with jitter and under the cap."""
-        if fault.wait_s is not None:
-            return min(fault.wait_s + self.random() * self.first_wait_s, self.longest_wait_s)
-        longest = self.first_wait_s * 2.0 ** (attempt - 1)
-        return min(longest, self.longest_wait_s) * (1 + self.random()) / 2
+        """Return the asked-for wait, or an exponential one; both with jitter and under the cap.
+
+        Behind the usual attempts it is the longer of the two, as a server may ask for too little.
+        """
+        longest = self.first_wait_s * 2.0 ** min(attempt - 1, 30)
+        own = min(longest, self.longest_wait_s) * (1 + self.random()) / 2
+        if fault.wait_s is None:
+            return own
+        asked = min(fault.wait_s + self.random() * self.first_wait_s, self.longest_wait_s)
+        return asked if attempt < self.attempts else max(asked, own)
 
     def _short(self, text: str) -> str:
         """Return a server's words in one line, without the key even if the server repeats it."""

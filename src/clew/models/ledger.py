@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from clew.models.sqlite import (
     rows_of_keys,
 )
 from clew.runtime import sqlite
+from clew.runtime.lazy import compile_re
 from clew.runtime.sqlite import Connection
 from clew.types import Usage
 
@@ -48,6 +49,8 @@ _PROMPT = """prompt (key BLOB PRIMARY KEY, messages TEXT NOT NULL) WITHOUT ROWID
 _KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET model = excluded.model, version = excluded.version, data = excluded.data"""
 
+_PLACE = compile_re(r"(?<=\S) of \S+")  # in the name of a model, behind its first word
+
 PieceKey = tuple[str, ...]  # model, version of the prompt, and whatever else tells it apart
 
 
@@ -59,6 +62,11 @@ class Request:
     prompt: Prompt
     turns: Sequence[Turn] = ()
 
+    @property
+    def former(self) -> Request:
+        """The same request as ledgers had it that did not tell addresses apart."""
+        return replace(self, model=drop_place(self.model))
+
     def key(self) -> bytes:
         """Return the SHA-256 of all that decides the reply.
 
@@ -69,6 +77,11 @@ class Request:
         replies = [turn.text for turn in self.turns]
         parts = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
         return digest_parts([self.model, *parts, *replies])
+
+
+def drop_place(model: str) -> str:
+    """Return the name of a model without the address that it is asked at."""
+    return _PLACE.sub("", model, count=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +181,13 @@ class Ledger:
         question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
             FROM call WHERE key = ?"""
         with self._file.open() as database:
-            turns = [Turn(*row) for row in sqlite.rows(database, question, [request.key()])]
-            if turns and _is_damaged(turns[0].text):
-                database.execute("DELETE FROM call WHERE key = ?", [request.key()])
-                turns = []
-        return turns[0] if turns else None
+            for key in dict.fromkeys((request.key(), request.former.key())):
+                for row in sqlite.rows(database, question, [key]):
+                    turn = Turn(*row)
+                    if not _is_damaged(turn.text):
+                        return turn
+                    database.execute("DELETE FROM call WHERE key = ?", [key])
+        return None
 
     @mending
     def record(self, request: Request, turn: Turn) -> Turn:
@@ -233,7 +248,7 @@ class Ledger:
     @mending
     def mark_failed(self, requests: Collection[Request]) -> None:
         """Remember that these requests, one conversation, ended without a usable reply."""
-        keys = [(request.key(),) for request in requests]
+        keys = [(each.key(),) for request in requests for each in (request, request.former)]
         with self._file.writing() as database:
             database.executemany("INSERT INTO failed VALUES (?) ON CONFLICT DO NOTHING", keys)
 
@@ -251,10 +266,18 @@ class Ledger:
     @mending
     def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
         """Return what was kept under those of the keys that are known."""
-        by_digest = {digest_parts(key): key for key in keys}
+        own = {digest_parts(key): key for key in keys}
+        former = {digest_parts((drop_place(key[0]), *key[1:])): key for key in keys}
         with self._file.open() as database:
-            rows = list(rows_of_keys(database, "piece", "data", list(by_digest)))
-        values = {by_digest[key]: data for key, data in rows if not _is_damaged(data)}
+            rows: dict[bytes, str] = dict(
+                rows_of_keys(database, "piece", "data", list(former | own))
+            )
+        values = {
+            names[key]: data
+            for names in (former, own)  # what was kept of this very model counts
+            for key, data in rows.items()
+            if key in names and not _is_damaged(data)
+        }
         return {key: json.loads(data) for key, data in values.items()}
 
     @mending

@@ -16,9 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import InputError, MissingExtra, ModelError
+from clew.errors import InputError, ModelError
 from clew.models import OnLost, Prompt, Turn
 from clew.models.prices import FREE, Price
+from clew.runtime.lazy import check_installed
 from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
@@ -91,15 +92,18 @@ class LocalChat:
         with self._starting:  # one copy of the weights, whoever asks first
             return self._server[1]
 
+    def check(self) -> None:
+        """Raise MissingExtra for want of the package that runs the model."""
+        check_installed("xllamacpp", "local", "a local model")
+
     @cached_property
     def _server(self) -> tuple[Any, OpenAIChat]:
         """llama.cpp's server, which ends with this object, and the chat with it."""
         from clew.models.openai import OpenAIChat
 
-        try:
-            import xllamacpp
-        except ImportError as error:
-            raise MissingExtra("xllamacpp", "local", "a local model") from error
+        self.check()
+        import xllamacpp
+
         key = secrets.token_hex()  # other programs on this machine see the address
         settings = xllamacpp.CommonParams()
         settings.model.path = str(self.file)

@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.errors import BadReply, EndpointError, InputError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.batching import Batching
+from clew.models.batching import Batching, Embedded, join_embedded
 from clew.models.budget import Budget, Payer, Purchase, bill, payer
 from clew.models.prices import Price, embedding_price, list_price
 from clew.models.refusals import (
@@ -58,6 +58,11 @@ _TRIES = 6  # of one request, each without more of what it can do without
 _MOST_TOKENS = 1 << 32  # of a request: a larger number is no count
 _AROUND = 8  # tokens that may stand around a text, at the most
 _BATCH = 128  # texts in one embedding request
+_CUT_TEXTS = (
+    "%d of %d texts are longer than %s takes: they were cut, and the vectors of their parts"
+    " averaged; the first begins %r. Hint: a smaller --chunk-size"
+)
+_BARE_TEXTS = "%d of %d texts get no vector from %s, so only their words find them; the first: %r"
 _SHOWN = 60  # characters of a text that a note names
 _OPENAI_HOST = "api.openai.com"
 _V1 = re.compile(r"/v1/?\Z")
@@ -88,9 +93,14 @@ class OpenAIChat(Served):
 
     @property
     def name(self) -> str:
+        """The model, the address unless it is OpenAI's, and how its replies are drawn."""
+        parts = urlsplit(self.base_url)
+        at_openai = parts.hostname == _OPENAI_HOST
+        place = parts.netloc.rpartition("@")[2] + parts.path.rstrip("/")
+        model = self.model if at_openai else f"{self.model} of {place}"
         if self.temperature is None:
-            return f"{self.model} at its own temperature"
-        return name_sampled(self.model, self.temperature, self.top_p, self.seed)
+            return f"{model} at its own temperature"
+        return name_sampled(model, self.temperature, self.top_p, self.seed)
 
     @property
     def price(self) -> Price | None:
@@ -265,21 +275,21 @@ class OpenAIEmbeddings(Served):
         who = payer()  # in this thread; the jobs are in others
         batching = self._batching
 
-        def job(post: Post, first: int) -> tuple[NDArray[np.float32], list[int]]:
+        def job(post: Post, first: int) -> Embedded:
             batch = inputs[first : first + self.batch_size]
             ask = partial(self._embed, post, who)
             return batching.embed(ask, batch, first=first, prefix=prefix, keep=keep)
 
         firsts = range(0, len(inputs), self.batch_size)
-        done = self._endpoint.run(job, firsts, self.batch_size * _VECTOR_BYTES)
-        cut = [row for _, rows in done for row in rows]
-        if cut:
-            _log.warning(
-                "%d of %d texts are longer than %s takes: they were cut, and the vectors of their"
-                " parts averaged; the first begins %r. Hint: a smaller --chunk-size",
-                len(cut), len(inputs), self.model, " ".join(texts[cut[0]].split())[:_SHOWN],
-            )  # fmt: skip
-        return np.concatenate([rows for rows, _ in done])
+        most_bytes = self.batch_size * _VECTOR_BYTES
+        rows, cut, bare = join_embedded(self._endpoint.run(job, firsts, most_bytes))
+        if bare and kind == "query":
+            raise bare[min(bare)]  # nothing is found without its vector
+        for positions, what in ((cut, _CUT_TEXTS), (bare, _BARE_TEXTS)):
+            if positions:
+                begin = " ".join(texts[min(positions)].split())[:_SHOWN]
+                _log.warning(what, len(positions), len(inputs), self.model, begin)
+        return rows
 
     @property
     def price(self) -> Price | None:

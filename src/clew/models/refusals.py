@@ -57,15 +57,6 @@ _GIVEN = re.compile(
     r"|(?:prompt|input)\D{0,20}(\d+)",
     re.IGNORECASE,
 )
-_OF_BATCH = re.compile(
-    r"(?<!physical )batch|array|(?:too many|number of) (?:inputs|texts|items)"
-    r"|(?:inputs|texts|items) (?:per|in)\b",
-    re.IGNORECASE,
-)
-_MOST = re.compile(
-    r"(?:than|to|most|maximum|max|allowed|limit\w*|exceeds?|size|<=|≤|>)\D{0,24}?(\d+)",
-    re.IGNORECASE,
-)
 
 
 class Refused(EndpointError):
@@ -89,6 +80,10 @@ class Refused(EndpointError):
         return self.status in _OF_THE_PROMPT or self.is_too_long
 
 
+class ServerFault(EndpointError):
+    """The server failed at a request (HTTP 500) as often as it was asked."""
+
+
 def says_too_long(status: int, message: str) -> bool:
     """Say whether a server says that a text is too long, and not the reply that is asked for."""
     is_long = status != _TOO_MANY and _TOO_LONG.search(message) is not None
@@ -98,14 +93,6 @@ def says_too_long(status: int, message: str) -> bool:
 def says_exhausted(text: str, wait_s: float | None) -> bool:
     """Say whether an account has nothing left, whenever it is asked again."""
     return _EXHAUSTED.search(text) is not None and (wait_s is None or "insufficient_quota" in text)
-
-
-def find_batch_size(refusal: Refused, n: int) -> int | None:
-    """Return how many texts may be taken together where `n` were too many; None: it is not that."""
-    if _OF_BATCH.search(refusal.message):
-        numbers = [int(each) for each in _MOST.findall(refusal.message)]
-        return max((each for each in numbers if 0 < each < n), default=n // 2)
-    return None if says_too_long(refusal.status, refusal.message) else n // 2
 
 
 @dataclass(frozen=True, slots=True)

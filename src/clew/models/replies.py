@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from clew.errors import InputError, MissingExtra
+from clew.errors import InputError
 from clew.models import Prompt, Turn
 from clew.models.spoken import find_spoken
-from clew.runtime.lazy import compile_re
+from clew.runtime.lazy import check_installed, compile_re
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
 
-_LONGEST = 10_000  # characters of a reply that is mended; of hostile ones these take a second
+LONGEST = 10_000  # characters of a reply that is repaired; of hostile ones these take seconds
 _STARTS = 1000  # brackets tried in one reply, so that a hostile one costs little
-_FENCED = compile_re(r"```[\w-]*[ \t]*\n(.*)```", re.DOTALL)
 _BRACKET = compile_re(r"[\[{]")
 _CODED = compile_re(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 _QUOTES = compile_re(r"['“”]")
-_STRING = compile_re(r'"((?:[^"\\]|\\.)*)"')
-_JOINT = compile_re(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]""")  # as if a string ended or began
+_ESCAPE = compile_re(r'\\([^"\\/bfnrtu])')  # of Markdown, which JSON does not have
+_WHOLE = compile_re(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_RAGGED = compile_re(r"[\w.+-]+\Z")  # a number or a name at the very end
+# As if a string ended or began, or half a surrogate pair, which is no text.
+_JOINT = compile_re(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]|[\ud800-\udfff]""")
 _LOOSE = compile_re(r"\\[bfnrt]|[\s,\\]")
 
 
@@ -46,36 +49,57 @@ def messages(
     return conversation
 
 
-def read(turn: Turn, prompt: Prompt) -> tuple[Any, str]:
-    """Return the validated JSON of a reply where a schema was asked for, and what is wrong."""
-    validate, (text, _) = validator(prompt.schema), find_spoken(turn.text)
-    if validate is None:
+@dataclass(frozen=True, slots=True)
+class ReadReply:
+    """What a reply holds. Some of `data` may be there although there is a `fault`."""
+
+    data: Any = None  # follows the schema, but for the properties that are `lacking`
+    fault: str = ""
+    lacking: tuple[str, ...] = ()  # what to ask for again
+    dropped: int = 0  # items that cannot be used
+
+
+def read(turn: Turn, prompt: Prompt) -> ReadReply:
+    """Return the JSON of a reply where a schema was asked for, and what is wrong with it.
+
+    A prompt that reads its parts one by one has the data of those that can be used.
+    """
+    text, _ = find_spoken(turn.text)
+    if prompt.schema is None:
         # An answer that ran into its limit is still an answer; an empty one is not.
-        return None, "" if text else turn.fault
-    fault = turn.fault
-    for value in () if fault else chain(json_values(text), repair_reply(text)):
+        return ReadReply(fault="" if text else turn.fault)
+    if prompt.read_part is not None:
+        from clew.models.salvage import read_parts
+
+        return read_parts(text, turn.fault, prompt, prompt.read_part)
+    validate, fault = _compile_schema(json.dumps(prompt.schema)), turn.fault
+    repaired = () if is_open(text) else repair_reply(text)
+    for value in () if fault else chain(json_values(text), repaired):
         problem = validate(value)
         if not problem:
-            return value, ""
+            return ReadReply(value)
         fault = fault or problem
-    return None, fault or "there is no JSON in it"
+    return ReadReply(fault=fault or "there is no JSON in it")
 
 
-def validator(schema: Mapping[str, Any] | None) -> Callable[[Any], str] | None:
-    """Return a function from a value to what is wrong with it; None where there is no schema.
+def check_schemas(prompts: Sequence[Prompt]) -> None:
+    """Raise what replies to prompts would before any is paid for; without prompts, what any would.
 
-    Raises InputError for a schema that is none.
+    That is MissingExtra for a package, and InputError for a schema that is none.
     """
-    return None if schema is None else _compile_schema(json.dumps(schema))
+    schemas = [prompt.schema for prompt in prompts if prompt.schema is not None]
+    if schemas or not prompts:
+        for package in ("fastjsonschema", "json_repair"):
+            check_installed(package, "openai", "a reply that follows a schema")
+    for schema in schemas:
+        _compile_schema(json.dumps(schema))
 
 
 @lru_cache(maxsize=64)
 def _compile_schema(schema: str) -> Callable[[Any], str]:
     """Return a function from a value to what is wrong with it, empty for nothing."""
-    try:
-        import fastjsonschema
-    except ImportError as error:
-        raise MissingExtra("fastjsonschema", "openai", "a reply that follows a schema") from error
+    import fastjsonschema
+
     try:
         validate = fastjsonschema.compile(json.loads(schema), use_default=False)
     except fastjsonschema.JsonSchemaDefinitionException as error:
@@ -94,19 +118,11 @@ def _compile_schema(schema: str) -> Callable[[Any], str]:
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON values in a reply: the whole, what a code fence holds, then from each bracket.
+    """Yield the JSON objects and arrays in a reply, from each bracket that is not within one.
 
     >>> list(json_values('Sure, here it is: {"a": [1]} Anything else?'))
     [{'a': [1]}]
     """
-    fence = _FENCED.search(text)
-    for whole in (text.strip(), fence[1].strip() if fence else ""):
-        try:
-            value, end = _value_at(whole, 0)
-        except (ValueError, RecursionError):
-            continue
-        if end == len(whole):
-            yield value
     start = 0
     for _ in range(_STARTS):
         bracket = _BRACKET.search(text, start)
@@ -120,38 +136,75 @@ def json_values(text: str) -> Iterator[Any]:
             yield value
 
 
-def repair_reply(text: str) -> Iterator[Any]:
-    """Yield the value of a reply that is nearly JSON, if commas and quotes are all that is wrong.
+def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
+    """Yield what a reply says that is nearly JSON, with None for strings that it does not have.
 
-    What is cut off, left out or ambiguous is not mended: an item would be lost, or made up.
+    Of one that was cut off, or is too long to repair, what stands behind the last whole string is
+    left out.
 
-    >>> list(repair_reply("{'ships': ['Fram', 'Gjøa',],}")), list(repair_reply('["Fram", "Gj'))
-    ([{'ships': ['Fram', 'Gjøa']}], [])
+    >>> list(repair_reply("{'ships': ['Fram', 'Gjøa',],}"))
+    [{'ships': ['Fram', 'Gjøa']}]
     """
-    fence = _FENCED.search(text)
-    whole = fence[1] if fence else text
-    first, end = _BRACKET.search(whole), max(map(whole.rfind, "]}")) + 1
-    nearly = whole[first.start() : end] if first else ""
-    if not 0 < len(nearly) <= _LONGEST:
+    begins = _BRACKET.search(text)
+    if begins is None:
         return
+    nearly = _ESCAPE.sub(r"\1", text[begins.start() :])
+    if is_cut or len(nearly) > LONGEST:
+        nearly = nearly[:LONGEST]
+        nearly = _RAGGED.sub("", nearly[: _find_open_string(nearly)])
+    from json_repair import repair_json
+
     try:
-        from json_repair import repair_json
-    except ImportError as error:
-        raise MissingExtra("json-repair", "openai", "a reply that is nearly JSON") from error
-    try:
-        value, _ = _value_at(repair_json(nearly, ensure_ascii=False), 0)
-    except (ValueError, RecursionError):
+        value = repair_json(nearly, return_objects=True)
+    except (RecursionError, ValueError):
         return
-    plain = json.dumps(value, ensure_ascii=False)
-    is_clear = not any(map(_JOINT.search, _STRING.findall(plain)))
-    if is_clear and _bare(nearly) == _bare(plain):
-        yield value
+    yield _drop_added(value, _compare_form(nearly))
 
 
-def _bare(text: str) -> str:
+def is_open(text: str) -> bool:
+    """Say whether brackets, or a string, are open at the end of a text."""
+    bare = _WHOLE.sub("", text)
+    end = _find_open_string(bare)
+    return end < len(bare) or sum(map(bare.count, "[{")) > sum(map(bare.count, "]}"))
+
+
+def _find_open_string(text: str) -> int:
+    """Return where a string begins that does not end, else the length of the text."""
+    end = max((match.end() for match in _WHOLE.finditer(text)), default=0)
+    quote = text.find('"', end)
+    return len(text) if quote < 0 else quote
+
+
+def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return a repaired value with None for a string that is not `said`, or that may be two.
+
+    Between two strings that became one stands what parted them.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): _drop_added(each, said) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_drop_added(each, said) for each in value]
+    if isinstance(value, str):
+        is_even = all(value.count(begin) == value.count(end) for begin, end in ("[]", "{}"))
+        is_one = is_even and _JOINT.search(value) is None
+        return value if is_one and f'"{_compare_form(value)}"' in said else None
+    return value
+
+
+def _compare_form(text: str) -> str:
     """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
     bare = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()
+
+
+def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return two parts of one text as one: the items of the second behind those of the first."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        names = dict.fromkeys((*first, *second))
+        return {name: merge_parts(first.get(name), second.get(name)) for name in names}
+    if isinstance(first, list) and isinstance(second, list):
+        return [*first, *(item for item in second if item not in first)]
+    return second if first is None else first
 
 
 def _value_at(text: str, start: int) -> tuple[Any, int]:
@@ -160,8 +213,17 @@ def _value_at(text: str, start: int) -> tuple[Any, int]:
     return value, end
 
 
+def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; what has one name twice is there as a whole."""
+    value: dict[str, Any] = {}
+    for name, each in pairs:
+        is_more = name in value and isinstance(each, Mapping | list)
+        value[name] = merge_parts(value[name], each) if is_more else each
+    return value
+
+
 def _no_number(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_join_pairs)

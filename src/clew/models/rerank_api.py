@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import BadReply
-from clew.models.refusals import Refused, find_batch_size
+from clew.models.refusals import Refused
 from clew.models.served import Served
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RerankEndpoint(Served):
         except Refused as refusal:
             if n == 1 or not refusal.is_of_prompt:
                 raise
-            size = find_batch_size(refusal, n) or -(-n // 2)  # too many, or one is too long
+            size = -(-n // 2)  # too many, or one is too long
             parts = [batch[i : i + size] for i in range(0, n, size)]
             return np.concatenate([self._score(query, post, part) for part in parts])
         place = f"{self._endpoint.shown_address}, model {self.model}"

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clew.models.waiting import PATIENCE_S
+from clew.runtime.lazy import check_installed
+
 if TYPE_CHECKING:
     from clew.models.http import Endpoint
 
@@ -21,8 +24,13 @@ class Served:
     timeout_s: float = 60.0
     concurrency: int = 8
     attempts: int = 5
+    patience_s: float = PATIENCE_S  # between attempts in all, at a server that is overloaded
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
     certificates: str = ""  # a PEM file of further certificates that are trusted
+
+    def check(self) -> None:
+        """Raise MissingExtra for want of the package that asks an endpoint."""
+        check_installed("httpx2", "openai", "a model behind an HTTP endpoint")
 
     def endpoint_at(self, path: str) -> Endpoint:
         """Return the endpoint of these settings at `path` below the base URL."""
@@ -36,6 +44,7 @@ class Served:
             timeout_s=self.timeout_s,
             concurrency=self.concurrency,
             attempts=self.attempts,
+            patience_s=self.patience_s,
             sleep=self.sleep,
             certificates=self.certificates,
         )

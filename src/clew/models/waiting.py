@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 STEP_S = 30.0  # for a step on the way to passages
 BUSY_S = 30.0  # in all, between attempts at a server that says that it is busy
+PATIENCE_S = 600.0  # the same where nobody waits, such as in a run that indexes
 REST_S = 60.0  # in which questions do without an LLM that has let one wait in vain
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ written so that it cannot pass for them (`clew.prompts.quoted`). A user's own wo
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -18,7 +18,7 @@ from string import Template
 from typing import Any
 
 from clew.errors import InputError
-from clew.models import Prompt
+from clew.models import Prompt, ReadPart
 from clew.prompts.quoted import Value, render_values
 from clew.runtime.lazy import compile_re
 
@@ -29,29 +29,29 @@ Parts = tuple[str, str, str]  # of a prompt: its version, its system part, its u
 
 
 def fill_prompt(
-    name: str, *, schema: Mapping[str, Any] | None = None, max_tokens: int = 512, **values: Value
+    name: str,
+    *,
+    schema: Mapping[str, Any] | None = None,
+    max_tokens: int = 512,
+    read_part: ReadPart | None = None,
+    **values: Value,
 ) -> Prompt:
     """Return the prompt in `name`.md with its $names filled in."""
-    return _fill(_parts(name), name, values, schema, max_tokens)
+    unfilled = Prompt(
+        user="", schema=schema, max_tokens=max_tokens, name=name, values=values, read_part=read_part
+    )
+    return _fill(_parts(name), unfilled)
 
 
-def _fill(
-    parts: Parts,
-    name: str,
-    values: Mapping[str, Value],
-    schema: Mapping[str, Any] | None,
-    max_tokens: int,
-) -> Prompt:
+def _fill(parts: Parts, prompt: Prompt) -> Prompt:
+    """Return a prompt in the words of `parts`."""
     version, system, user = parts
-    rendered, guard = render_values(values)
-    return Prompt(
+    rendered, guard = render_values(prompt.values)
+    return replace(
+        prompt,
         system=f"{system.strip()}{guard}",
         user=Template(user).substitute(rendered).strip(),
-        schema=schema,
-        max_tokens=max_tokens,
-        version=f"{name}-{version}",
-        name=name,
-        values=values,
+        version=f"{prompt.name}-{version}",
     )
 
 
@@ -78,9 +78,7 @@ class FolderWording:
 
     def reword(self, prompt: Prompt) -> Prompt:
         parts = self.parts.get(prompt.name)
-        if parts is None:
-            return prompt
-        return _fill(parts, prompt.name, prompt.values, prompt.schema, prompt.max_tokens)
+        return prompt if parts is None else _fill(parts, prompt)
 
 
 def read_wording(folder: Path) -> FolderWording:

@@ -28,6 +28,7 @@ class Batch:
     entities: Sequence[str]  # keys, by first occurrence
     terms: Sequence[str]
     columns: Mapping[str, NDArray[np.generic]]
+    notes: Sequence[tuple[str, str]] = ()  # for the report of the run, by the document's id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

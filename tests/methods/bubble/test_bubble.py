@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 
+import fastjsonschema
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from clew.errors import BudgetSpent
 from clew.methods.bubble import Bubble
 from clew.methods.hybrid import Hybrid
 from clew.models import Reply
-from clew.models.replies import json_values, validator
+from clew.models.replies import json_values
 from clew.testing import ScriptedLLM, models, small_documents
 from clew.types import Document
 from tests.methods.bubble import comet
@@ -573,7 +574,7 @@ class Anything(Guided):
     def _reply(self, prompt):
         said = self.data.draw(REPLIES[self.asks(prompt)])
         value = next(json_values(json.dumps(said)))
-        assert validator(prompt.schema)(value) == ""
+        fastjsonschema.validate(dict(prompt.schema), value)
         return Reply(text="", data=value)
 
 
