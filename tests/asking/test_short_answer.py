@@ -33,7 +33,8 @@ def quote(number, text, title, before="Before. "):
 
 
 def short(question, *pairs):
-    return name_first(question, [quote(n, *pair) for n, pair in enumerate(pairs, 1)])
+    quotes = [quote(n, *pair) for n, pair in enumerate(pairs, 1)]
+    return name_first(question, quotes, [each.passage for each in quotes])
 
 
 SHIPS = ((FRAM, "Fram"), (GJOA, "Gjøa (ship)"))
@@ -114,6 +115,8 @@ def test_what_is_not_dated_is_quoted(question):
         ("The Fram was launched in 1892.", "The Gjøa was launched in May 1892."),  # may be before
         ("The Fram was launched in 1892.", "The Gjøa was sold in 1901."),
         ("The Fram was launched in 1892.", "The Gjøa was built by Skaale, who died in 1901."),
+        ("The Fram was launched in 1892.", "The Gjøa was re-launched in 1901."),
+        ("The Fram was launched in 1892.", "The Gjøa launched a boat in 1901."),
     ],
 )
 def test_a_date_of_something_else_is_not_compared(one, other):
@@ -138,6 +141,42 @@ def test_two_things_are_compared_by_what_they_name(question, text):
     found = short(asked, *films, (star, "Per Aune"), *PEOPLE)
     assert (found.text, found.kind) == (text, "span")
     assert short(asked, *films, (star, "Per Aune"), PEOPLE[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        ("Who is older, Ada or Bo?", "Ada made her debut in 1990.", "Bo was founded in 1980."),
+        (
+            "Which singer is older, Ada or Bo?",
+            "Ada founded Kite in 1990.",
+            "Bo founded Myr in 1980.",
+        ),
+        ("Who is older, Ada or Bo?", "Ada (active 1950–1990) sang.", "Bo (1940–1999) sang."),
+        (
+            "Who died first, Ada or Bo?",
+            "Ada (born 1911, married 1935) sang.",
+            "Bo (1940–1999) sang.",
+        ),
+        ("Who died first, Ada or Bo?", "Ada sah 1935 die Stadt.", "Bo (1940–1999) sang."),
+    ],
+)
+def test_people_are_compared_by_their_lives(question, one, other):
+    assert short(question, (one, "Ada"), (other, "Bo")) is None
+
+
+def test_what_several_documents_are_called_is_not_compared():
+    """Nor what several people did together."""
+    older = "The Last Harbour is a 1931 film."
+    asked = "Which film is older, The Last Harbour or Zeynep?"
+    assert short(asked, *FILMS) is not None
+    assert short(asked, *FILMS, (older, "The Last Harbour (1931 film)")) is None
+    whole = "Which film is older, The Last Harbour (film) or Zeynep?"
+    assert short(whole, *FILMS, (older, "The Last Harbour (1931 film)")) is not None
+    asked = "Which film has the director born first, The Last Harbour or Zeynep?"
+    joint = (HARBOUR.replace("Vold", "Vold and Bo Tarn"), "The Last Harbour")
+    assert short(asked, *FILMS, *PEOPLE) is not None
+    assert short(asked, joint, FILMS[1], *PEOPLE) is None
 
 
 def test_no_quote_gives_no_short_answer():

@@ -26,7 +26,7 @@ _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 MONTH = compile_re(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
 _YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
 _DAY = compile_re(r"\b([1-3]?\d)(?:st|nd|rd|th)?\b(?!\d)")
-_BORN, _DIED = r"born", r"died|die|passed away"
+_BORN, _DIED = "born", "died|passed away"
 _BEGUN = (
     r"released|published|premiered|came out|come out|founded|formed|established|incorporated"
     r"|created|built|constructed|completed|made|launched|commissioned|opened|introduced|issued"
@@ -40,7 +40,7 @@ _AGE = (
 _ASKED = (
     *(
         (kind, compile_re(pattern, re.IGNORECASE))
-        for kind, verbs in (("born", _BORN), ("died", _DIED), ("begun", _BEGUN))
+        for kind, verbs in (("born", _BORN), ("died", f"{_DIED}|die"), ("begun", _BEGUN))
         for pattern in (rf"\b(?:{verbs}) {_ORDER}", rf"\b{_ORDER} (?:to be )?(?:{verbs})\b")
     ),
     ("begun", compile_re(rf"\bcame {_ORDER}", re.IGNORECASE)),
@@ -70,6 +70,7 @@ _REST = compile_re(
     r"(?: (?!(?:in|at|to|for|on|as|with|from|by|during|after|before|than)\b)\w+)?"
     r"\s*(?:$|[,:;?]|\b(?:or|and|of|out of|between|among)\b)"
 )
+_WHO = compile_re(r"\bwho\b", re.IGNORECASE)
 # What a question asks of something else than the two: "the director of film A".
 _INDIRECT = compile_re(
     r"(?<=\w )(?<!out )(?<!which )(?:of|by)(?: the)?(?: \w+)? ?[\"“]?$", re.IGNORECASE
@@ -80,9 +81,13 @@ _COMPARES_OTHERS = compile_re(
 _ROLE_STEM = 6  # characters that "director" and "directed" share
 _NEAR = 60  # characters between a verb and what belongs to it
 _OTHER_CLAUSE = compile_re(r"[;:.]\s|\b(?:and|but|who|which|when|while|after|before|until)\b")
+# Behind a verb of which something is the object: "was founded in", not "founded her label in".
+_PASSIVE = compile_re(r"(?: \w+ly)?,?(?: (?:in|on|at|by|as|from|for|of|since)\b|\W*$)")
 _DEFINED = compile_re(r"\b(?:is|was|are|were) an?\W+(?:\w+ )?$")  # "is a", before "1957 film"
 _LIFE = compile_re(r"^[^()]{1,80}\(([^()]*)\)")  # the brackets behind a name
 _NO_LIFE = compile_re(r"\b(?:active|reigned|fl|r)\b", re.IGNORECASE)
+_DASH = compile_re(r"[–—-]")  # between birth and death, not before a wedding
+_JOINT = compile_re(r"(?:,|,? and|,? &) [^\W\d_a-zà-þ]")  # "directed by A and B"
 
 Date = tuple[int, ...]  # year, month and day, as far as they are known
 
@@ -104,6 +109,7 @@ class _Asked:
     words: str  # that say so
     is_last: bool
     role: str  # of what the two name and it asks about: "director", or ""
+    is_of_people: bool
 
 
 def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] | None:
@@ -143,7 +149,9 @@ def _read_asked(question: str) -> _Asked | None:
         is_whole = of_another or (asking and (asking["be"] or _ACTIVE.search(match[0])))
         if not (is_whole and _REST.match(behind)):
             return None
-        return _Asked(kind, match[0], bool(match["last"]), of_another["role"] if of_another else "")
+        role = of_another["role"] if of_another else ""
+        is_of_people = bool(role) or _WHO.search(before) is not None
+        return _Asked(kind, match[0], bool(match["last"]), role, is_of_people)
     return None
 
 
@@ -189,13 +197,14 @@ def _find_behind(role: str, text: str, quotes: Sequence[Quote], sides: Sequence[
         return ""
     own = {side.quote for side in sides}
     named = (
-        (place[0], quote.text)
+        (*place, quote.text)
         for i, quote in enumerate(quotes)
         if i not in own
         and (place := _find(drop_qualifier(quote.passage.title), text[stem.end() :]))
     )
-    at, behind = min(named, default=(_NEAR, ""))
-    return behind if at < _NEAR else ""
+    start, end, behind = min(named, default=(_NEAR, _NEAR, ""))
+    is_sure = start < _NEAR and not _JOINT.match(text, stem.end() + end)
+    return behind if is_sure else ""
 
 
 # -- dates ----------------------------------------------------------------------------------------
@@ -204,9 +213,10 @@ def _find_behind(role: str, text: str, quotes: Sequence[Quote], sides: Sequence[
 def _find_dates(asked: _Asked, texts: Sequence[str]) -> tuple[Date, Date] | None:
     """Return the dates by which two texts are compared, equally precise ones.
 
-    An age is that of two people or of two other things.
+    An age is that of two people or of two other things, but where the question says "who".
     """
-    for kind in ("born", "begun") if asked.kind == "age" else (asked.kind,):
+    ages = ("born",) if asked.is_of_people else ("born", "begun")
+    for kind in ages if asked.kind == "age" else (asked.kind,):
         dates = [_find_date(kind, asked.words, text) for text in texts]
         if dates[0] and dates[1]:
             n = min(map(len, dates))  # type: ignore[arg-type]
@@ -221,17 +231,19 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
     years of a life in brackets; the year in "is a 1957 film".
     """
     dates = [(a, date) for a, b in date_spans(text) for date in _read_dates(text[a:b])]
-    if (match := _LIFE.match(text)) and not _NO_LIFE.search(match[1]):
-        life = [date for place, date in dates if match.start(1) <= place < match.end(1)]
-        if kind != "begun" and len(life) == 2:
-            return life[kind == "died"]
+    if kind != "begun" and (match := _LIFE.match(text)) and not _NO_LIFE.search(match[1]):
+        life = [each for each in dates if match.start(1) <= each[0] < match.end(1)]
+        if len(life) == 2 and _DASH.search(text, life[0][0], match.end()):
+            return life[kind == "died"][1]
     verbs = {"born": _BORN, "died": _DIED, "begun": _BEGUN}[kind]
-    found = list(re.finditer(rf"\b(?:{verbs})\b", text, re.IGNORECASE))
+    found = list(re.finditer(rf"(?<![\w-])(?:{verbs})\b", text, re.IGNORECASE))
     found.sort(key=lambda verb: verb[0].casefold() not in asked.casefold())
     for verb in found:
         place, date = next((each for each in dates if each[0] >= verb.end()), (0, None))
         between = text[verb.end() : place]
-        if date and len(between) < _NEAR and not _OTHER_CLAUSE.search(between):
+        is_its_own = kind != "begun" or _PASSIVE.match(between)
+        is_near = len(between) < _NEAR and not _OTHER_CLAUSE.search(between)
+        if date and is_its_own and is_near:
             return date
     if kind != "begun":
         return None

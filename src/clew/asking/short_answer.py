@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from clew.asking.comparisons import compare_sides
 from clew.asking.quotes import Quote
+from clew.text.keys import name_key
+from clew.text.names import drop_qualifier
 from clew.text.phrases import overlap
 from clew.text.sentences import sentence_spans
 from clew.types import AnswerSpan, ShortAnswer
@@ -39,7 +41,7 @@ def add_short_answer(
     `most` quotes.
     """
     if models.reader is None:
-        return list(quotes), name_first(question, quotes)
+        return list(quotes), name_first(question, quotes, passages)
     read = models.reader.read(question, [each.text for each in passages])
     if read is None or read.probability < _LEAST_READ:
         return list(quotes), None
@@ -55,16 +57,33 @@ def add_short_answer(
     return list(quotes), _build_answer(place, passage, (read.start, read.end), read.probability)
 
 
-def name_first(question: str, quotes: Sequence[Quote]) -> ShortAnswer | None:
+def name_first(
+    question: str, quotes: Sequence[Quote], passages: Sequence[Passage]
+) -> ShortAnswer | None:
     """Return the name of the first or last of two things that a question compares by date.
 
-    None where its quotes do not tell, or its own passage spells the name in another way.
+    None where its quotes do not tell, where its own passage spells the name in another way, and
+    where several documents have one of the names, and the question not the whole title.
     """
     compared = compare_sides(question, quotes)
     if compared is None or (name := compared[0].name) is None:
         return None
+    titles = [quotes[side.quote].passage.title for side in compared]
+    if any(
+        _is_ambiguous(title, passages)
+        for title in titles
+        if title.casefold() not in question.casefold()
+    ):
+        return None
     place = compared[0].quote
     return _build_answer(place, quotes[place].passage, name, _RIGHT_COMPARED)
+
+
+def _is_ambiguous(title: str, passages: Sequence[Passage]) -> bool:
+    """Say whether documents have one title but for what is in parentheses behind it."""
+    key = name_key(drop_qualifier(title))
+    named = {p.document_id for p in passages if name_key(drop_qualifier(p.title)) == key}
+    return len(named) > 1
 
 
 def _build_answer(
