@@ -117,6 +117,7 @@ def test_what_is_not_dated_is_quoted(question):
         ("The Fram was launched in 1892.", "The Gjøa was built by Skaale, who died in 1901."),
         ("The Fram was launched in 1892.", "The Gjøa was re-launched in 1901."),
         ("The Fram was launched in 1892.", "The Gjøa launched a boat in 1901."),
+        ("The Fram was launched in 1892.", "The Gjøa won a prize that is a 1901 cup."),
     ],
 )
 def test_a_date_of_something_else_is_not_compared(one, other):

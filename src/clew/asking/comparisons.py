@@ -83,7 +83,8 @@ _NEAR = 60  # characters between a verb and what belongs to it
 _OTHER_CLAUSE = compile_re(r"[;:.]\s|\b(?:and|but|who|which|when|while|after|before|until)\b")
 # Behind a verb of which something is the object: "was founded in", not "founded her label in".
 _PASSIVE = compile_re(r"(?: \w+ly)?,?(?: (?:in|on|at|by|as|from|for|of|since)\b|\W*$)")
-_DEFINED = compile_re(r"\b(?:is|was|are|were) an?\W+(?:\w+ )?$")  # "is a", before "1957 film"
+# "Zeynep is a", before "1957 film", but not "won a prize that is a".
+_DEFINED = compile_re(r"(?:(?!\b(?:that|which|who)\b).)*\b(?:is|was|are|were) an?\W+(?:\w+ )?$")
 _LIFE = compile_re(r"^[^()]{1,80}\(([^()]*)\)")  # the brackets behind a name
 _NO_LIFE = compile_re(r"\b(?:active|reigned|fl|r)\b", re.IGNORECASE)
 _DASH = compile_re(r"[–—-]")  # between birth and death, not before a wedding
@@ -247,7 +248,7 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
             return date
     if kind != "begun":
         return None
-    return next((date for place, date in dates if _DEFINED.search(text[:place])), None)
+    return next((date for place, date in dates if _DEFINED.match(text[:place])), None)
 
 
 def _read_dates(text: str) -> Iterator[Date]:
