@@ -273,7 +273,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
 
 
 def load_reader(spec: str) -> SpanReader | None:
-    """Return the model that `spec` names for short answers; None for the signs of quotes."""
+    """Return the model that `spec` names for short answers; None without one."""
     kind, _, model = spec.partition(":")  # a path may have any sign in it
     if kind == "extractive" and model:
         from clew.models.extractive import ExtractiveReader

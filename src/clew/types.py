@@ -706,14 +706,12 @@ class AnswerSpan(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ShortAnswer(Shown):
-    """An answer in a few words: a range of a document, yes or no, or what was found of a list."""
+    """An answer in a few words: a range of a document, or what was counted."""
 
     text: str
-    kind: str  # "span", "yes or no", "list", "count" or "amount"
+    kind: str  # "span", "list", "count" or "amount"
     probability: float  # that it is right
-    spans: tuple[
-        AnswerSpan, ...
-    ]  # the range itself; of yes or no, and of a list, what is behind it
+    spans: tuple[AnswerSpan, ...]  # the range itself; of what was counted, that of each item
     note: str = ""  # what it does not prove
 
 

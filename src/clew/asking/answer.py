@@ -119,9 +119,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         if _is_refused(evidence, min_support):
             answer = _build_refusal(question, context, evidence)
         else:
-            best, short = add_short_answer(
-                question, best, passages, models, evidence.support, most=quotes
-            )
+            best, short = add_short_answer(question, best, passages, models, most=quotes)
             best, note = add_difference(question, best, sentences, passages, evidence)
             if note:
                 evidence, short = _add_note(evidence, note), None

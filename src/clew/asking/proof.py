@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from clew.snapshot import Snapshot
 
 _MOST_CHUNKS = 20  # in whose documents a quote is looked for that its own lacks
-_UNQUOTED = frozenset({"yes", "no"})  # short answers that no quote has to hold
 
 
 def build_proof(answer: Answer, snapshots: Sequence[Snapshot]) -> Proof:
@@ -176,8 +175,7 @@ def _find_unsupported(proof: Proof) -> Iterator[str]:
     # The first line of what was counted is computed, the others are the items.
     counted = proof.text.splitlines()[1:] if proof.kind == "counted" else None
     for text in (proof.short, proof.text) if counted is None else counted:
-        if text.casefold() not in _UNQUOTED:
-            yield from find_citations(proof.question, text, text, context).unsupported
+        yield from find_citations(proof.question, text, text, context).unsupported
 
 
 def _build_passage(proved: ProvedQuote) -> Passage:

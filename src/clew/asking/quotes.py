@@ -18,7 +18,6 @@ from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import read_sentences
 from clew.runtime.lazy import compile_re
-from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,9 +154,9 @@ def build_quotes(
     for sentence, probability in zip(sentences, likely.tolist(), strict=True):
         built.append(_build_quote(sentence, probability, passages, built))
     quotes = [built[i] for i in top_k(likely, len(built))]
-    compared = None if is_yes_no(question) else compare_sides(question, quotes, ())
+    compared = compare_sides(question, quotes)
     if compared is not None:
-        quotes.insert(0, quotes.pop(compared.sides[0].quote))
+        quotes.insert(0, quotes.pop(compared[0].quote))
     return quotes
 
 

@@ -1,24 +1,18 @@
-"""A short answer above the quotes: a span of them, or yes or no.
+"""A short answer above the quotes: which of two things a comparison by date gives.
 
-Nothing is generated: what is given stands in a document, but for yes and no. What all documents
-have of something `clew.methods.counts` gathers. Which span it is, and how probably it is right, is
-estimated by `clew.asking.answer_spans`; which of two things is first, or has something in common,
-by `clew.asking.comparisons`.
+Or the span that an extractive model reads. Nothing is generated: what is given stands in a
+document. What all documents have of something `clew.methods.counts` gathers.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from clew.asking.answer_spans import CandidateSpan, SpanSigns
-from clew.asking.comparisons import Compared, compare_sides
+from clew.asking.comparisons import compare_sides
 from clew.asking.quotes import Quote
-from clew.asking.span_weights import FITTED, SpanModel, read_confidence
-from clew.models import gives_tokens
-from clew.runtime.lazy import compile_re
-from clew.text.phrases import overlap, query_type
-from clew.text.questions import has_question_word, is_yes_no, names_alternatives
+from clew.text.keys import name_key
+from clew.text.names import drop_qualifier
+from clew.text.phrases import overlap
 from clew.text.sentences import sentence_spans
 from clew.types import AnswerSpan, ShortAnswer
 
@@ -28,37 +22,8 @@ if TYPE_CHECKING:
     from clew.models import Models
     from clew.types import Passage
 
-_LIST = compile_re(
-    r"\W*(?:list|enumerate|name all|name the \w+s)\b|.*\b(?:which|what)\b.*\ball\b", re.IGNORECASE
-)
+_RIGHT_COMPARED = 0.95  # of benchmarks/short_answers.py
 _LEAST_READ = 0.5  # of a model's own probability
-
-
-def find_short_answer(
-    question: str,
-    quotes: Sequence[Quote],
-    passages: Sequence[Passage],
-    models: Models,
-    support: float | None = None,
-    model: SpanModel = FITTED,
-) -> ShortAnswer | None:
-    """Return the short answer that quotes hold, None where none is likely enough.
-
-    `passages` are all of the context; the places of quotes are those of an answer's citations.
-    """
-    if not quotes:
-        return None
-    signs = SpanSigns(question, quotes, passages, models)
-    compared = compare_sides(question, quotes, signs.mentions)
-    if compared is not None:
-        answer = name_compared(compared, quotes, model.compared)
-    elif _LIST.match(question) or not (asks_for_span(signs) and gives_tokens(models.embedder)):
-        return None  # the weights are of signs that need tokens, and of one span
-    elif has_question_word(question):
-        answer = _find_span(signs, model, support)
-    else:  # a keyword asks for nothing in particular
-        return None
-    return answer if answer and answer.probability >= model.least else None
 
 
 def add_short_answer(
@@ -66,17 +31,17 @@ def add_short_answer(
     quotes: Sequence[Quote],
     passages: Sequence[Passage],
     models: Models,
-    support: float | None = None,
     *,
     most: int,
 ) -> tuple[list[Quote], ShortAnswer | None]:
     """Return the quotes with the short answer, if any.
 
-    One that a model reads may stand elsewhere in the passages: then its sentence is the first of at
-    most `most` quotes.
+    `passages` are all of the context; the places of quotes are those of an answer's citations. What
+    a model reads may stand elsewhere in the passages: then its sentence is the first of at most
+    `most` quotes.
     """
     if models.reader is None:
-        return list(quotes), find_short_answer(question, quotes, passages, models, support)
+        return list(quotes), name_first(question, quotes, passages)
     read = models.reader.read(question, [each.text for each in passages])
     if read is None or read.probability < _LEAST_READ:
         return list(quotes), None
@@ -89,64 +54,49 @@ def add_short_answer(
         holding = [Quote(passage, passage.start + a, passage.start + b, read.probability)]
         quotes = [*holding, *quotes][:most]
     place = next(i for i, quote in enumerate(quotes) if quote is holding[0])
-    span = _place_span(place, holding[0], start - holding[0].start, end - holding[0].start)
-    answer = ShortAnswer(text=span.text, kind="span", probability=read.probability, spans=(span,))
-    return list(quotes), answer
+    return list(quotes), _build_answer(place, passage, (read.start, read.end), read.probability)
 
 
-def asks_for_span(signs: SpanSigns) -> bool:
-    """Say whether a question asks for neither yes or no nor one of two names that it has itself."""
-    names = [(m.start, m.end) for m in signs.in_question if m.label != "DATE"]
-    is_choice = names_alternatives(signs.question, names)
-    compares = query_type(signs.question, names) == "comparison"
-    return not (is_yes_no(signs.question) or is_choice or compares)
-
-
-def name_compared(
-    compared: Compared, quotes: Sequence[Quote], probability: float
+def name_first(
+    question: str, quotes: Sequence[Quote], passages: Sequence[Passage]
 ) -> ShortAnswer | None:
-    """Return yes or no with both quotes, or the name of the side that a comparison gives."""
-    if compared.text:
-        sides = [quotes[side.quote] for side in compared.sides]
-        spans = [
-            _place_span(side.quote, quote, 0, len(quote.text))
-            for side, quote in zip(compared.sides, sides, strict=True)
-        ]
-        return ShortAnswer(
-            text=compared.text, kind="yes or no", probability=probability, spans=tuple(spans)
-        )
-    first = compared.sides[0]
-    if first.name is None:
+    """Return the name of the first or last of two things that a question compares by date.
+
+    None where its quotes do not tell, where its own passage spells the name in another way, and
+    where several documents have one of the names, and the question not the whole title.
+    """
+    compared = compare_sides(question, quotes)
+    if compared is None or (name := compared[0].name) is None:
         return None
-    quote = quotes[first.quote]
-    before = quote.start - quote.passage.start
-    span = _place_span(first.quote, quote, first.name[0] - before, first.name[1] - before)
-    return ShortAnswer(text=span.text, kind="span", probability=probability, spans=(span,))
-
-
-def _find_span(signs: SpanSigns, model: SpanModel, support: float | None) -> ShortAnswer | None:
-    """Return the likeliest span, with its probability to be right."""
-    if not signs.spans:
+    titles = [quotes[side.quote].passage.title for side in compared]
+    if any(
+        _is_ambiguous(title, passages)
+        for title in titles
+        if title.casefold() not in question.casefold()
+    ):
         return None
-    read = signs.read()
-    best, about = read_confidence(signs.spans, model.score(read), read, support)
-    span = _place_candidate(signs, signs.spans[best])
-    return ShortAnswer(
-        text=span.text, kind="span", probability=model.estimate(about), spans=(span,)
-    )
+    place = compared[0].quote
+    return _build_answer(place, quotes[place].passage, name, _RIGHT_COMPARED)
 
 
-def _place_candidate(signs: SpanSigns, span: CandidateSpan) -> AnswerSpan:
-    return _place_span(span.quote, signs.quotes[span.quote], span.start, span.end)
+def _is_ambiguous(title: str, passages: Sequence[Passage]) -> bool:
+    """Say whether documents have one title but for what is in parentheses behind it."""
+    key = name_key(drop_qualifier(title))
+    named = {p.document_id for p in passages if name_key(drop_qualifier(p.title)) == key}
+    return len(named) > 1
 
 
-def _place_span(place: int, quote: Quote, start: int, end: int) -> AnswerSpan:
-    """Return the range of a quote, or of its passage around it, in the document."""
-    passage, begin = quote.passage, quote.start - quote.passage.start
-    return AnswerSpan(
+def _build_answer(
+    place: int, passage: Passage, span: tuple[int, int], probability: float
+) -> ShortAnswer:
+    """Return a range of a passage as an answer; `place` is that of its quote."""
+    start, end = span
+    text = passage.text[start:end]
+    cited = AnswerSpan(
         citation=place,
         document_id=passage.document_id,
-        start=quote.start + start,
-        end=quote.start + end,
-        text=passage.text[begin + start : begin + end],
+        start=passage.start + start,
+        end=passage.start + end,
+        text=text,
     )
+    return ShortAnswer(text=text, kind="span", probability=probability, spans=(cited,))

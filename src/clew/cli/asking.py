@@ -57,10 +57,10 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     """Answer QUESTION, with citations and the thread that led there.
 
     Without an LLM the answer quotes the sentences that support it best, below a short answer where
-    one is likely enough. A citation names a file
-    and the line in it, [1] docs/fram.md:12, or the page or section of a file without lines; with
-    --json also the range of characters. A question that was asked before costs nothing again. On a
-    terminal an LLM's answer is shown while it is written.
+    their dates say which of two things is meant. A citation names a file and the line in it,
+    [1] docs/fram.md:12, or the page or section of a file without lines; with --json also the range
+    of characters. A question that was asked before costs nothing again. On a terminal an LLM's
+    answer is shown while it is written.
 
     Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
     shown as such, and the exit status is 5.

@@ -385,7 +385,7 @@ class Models:
     tagger: Tagger
     reranker: Reranker
     llm: LLM | None = None
-    reader: SpanReader | None = None  # of short answers; None: by signs of the quotes
+    reader: SpanReader | None = None  # of short answers
     writes: bool = True  # whether the LLM writes answers; else they are quoted
 
 

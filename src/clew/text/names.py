@@ -167,10 +167,18 @@ def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str
 
 @lru_cache(maxsize=1 << 10)
 def strip_title(title: str) -> str:
-    """Return the name proper in a document's title: of "The Thing (1982 film)" it is "Thing"."""
-    title = _PARENTHESIS.sub("", title) or title
+    """Return the key part of a document's title: of "The Thing (1982 film)" it is "Thing".
+
+    An answer gives the whole name, by `drop_qualifier`.
+    """
+    title = drop_qualifier(title)
     words = _strip_leading(_words(title))
     return title[words[0].start :] if words else title
+
+
+def drop_qualifier(title: str) -> str:
+    """Return a title without a parenthesis at its end: of "The Thing (1982 film)", "The Thing"."""
+    return _PARENTHESIS.sub("", title) or title
 
 
 def _words(text: str, pattern: Pattern[str] = _WORD) -> list[_Word]:

@@ -204,8 +204,13 @@ def comparison_kind(question: str) -> Kind | None:
 
 
 def is_yes_no(question: str) -> bool:
-    """Say whether a question can be answered by yes or no: it begins with a verb for that."""
-    return bool(_YES_NO.match(question))
+    """Say whether a question can be answered by yes or no: it begins with a verb for that.
+
+    >>> is_yes_no("Was A built first?"), is_yes_no("Was A or B built first?")
+    (True, False)
+    """
+    is_choice = _OR.search(question) and comparison_kind(question)
+    return bool(_YES_NO.match(question)) and not is_choice
 
 
 def find_content_words(question: str) -> list[str]:
