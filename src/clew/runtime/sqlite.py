@@ -235,7 +235,8 @@ class _PlacedFile(apsw.VFSFile):
         header = super().xRead(_HEADER, 0)
         if not any(header):
             return True
-        self._is_bound = int.from_bytes(header[_USER_VERSION]) == _OF_PLACE
+        version = int.from_bytes(header[_USER_VERSION])
+        self._is_bound = header[_RESERVED] == _CHECKSUM and version == _OF_PLACE
         return self._is_bound
 
 

@@ -314,7 +314,7 @@ def test_rows_of_a_query_are_documents(index, tmp_path, monkeypatch):
     database.execute("DELETE FROM ship WHERE id = 1")
     assert add(index, address, sql=sql)[:4] == ([], both[1:], both[:1], 0)
     [problem] = add(index, address, sql="DELETE FROM ship")[4]
-    assert "readonly" in problem
+    assert problem == f"{address}/ship: is asked by one SELECT alone, which reads only"
     assert add(index, address, sql="SELECT 1 AS id, 'A word.' AS text")[:3] == (
         [f"{address}/rows/1"],
         [],
@@ -322,6 +322,70 @@ def test_rows_of_a_query_are_documents(index, tmp_path, monkeypatch):
     )
     assert index.documents() == [f"{address}/rows/1", *both]
     assert database.execute("SELECT count(*) FROM ship").fetchall() == [(2,)]
+
+
+WRITES = [
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP TABLE ship",
+    "DROP TABLE ship",
+    "UPDATE ship SET id = 2",
+    "INSERT INTO ship VALUES (2, 'b')",
+    "CREATE TABLE more (a)",
+    "ATTACH 'other.db' AS other",
+    "VACUUM INTO 'other.db'",
+    "BEGIN",
+]
+
+
+@pytest.mark.parametrize(
+    "sql", [*WRITES, "PRAGMA user_version = 7", "PRAGMA table_info(ship)",
+            "WITH a AS (SELECT 1) DELETE FROM ship", "SELECT load_extension('x.so')",
+            "CREATE TEMP TABLE more AS SELECT 1", "SELECT 1 -- ;\n; ATTACH 'other.db' AS other"],
+)  # fmt: skip
+def test_sqlite_is_only_read(index, tmp_path, sql):
+    """By one statement, which writes nothing and opens no other file."""
+    with apsw.Connection(str(tmp_path / "a.db")) as database:
+        database.execute(
+            "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
+        )
+    before = (tmp_path / "a.db").read_bytes()
+    added, *_, [problem] = add(index, f"sqlite:///{tmp_path.as_posix()}/a.db", sql=sql)
+    assert (added, "is asked by one SELECT" in problem) == ([], True)
+    assert (tmp_path / "a.db").read_bytes() == before
+    assert not list(tmp_path.glob("*other.db"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 AS id, 'A word.' AS text;",
+        " -- all\nSELECT id, text FROM ship",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) SELECT i AS id, upper(text) AS text FROM n, ship",
+        "SELECT id, group_concat(text) AS text FROM ship GROUP BY id",
+        "SELECT id, text FROM json_each('[1]'), ship",
+    ],
+)
+def test_sqlite_is_asked_by_any_select(index, tmp_path, sql):
+    with apsw.Connection(str(tmp_path / "a.db")) as database:
+        database.execute(
+            "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
+        )
+    added, *_, problems = add(index, f"sqlite:///{tmp_path.as_posix()}/a.db", sql=sql)
+    assert (bool(added), problems) == (True, [])
+
+
+@pytest.mark.parametrize("sql", WRITES)
+def test_duckdb_is_only_read(index, tmp_path, sql, monkeypatch):
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("a.duckdb") as database:
+        database.execute(
+            "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
+        )
+    added, *_, [problem] = add(index, "duckdb:///a.duckdb", sql=sql)
+    assert (added, "asked by one SELECT" in problem) == ([], True)
+    assert not list(tmp_path.glob("*other.db"))
+    assert add(index, "duckdb:///a.duckdb", sql="FROM ship")[0]
 
 
 # -- sites ----------------------------------------------------------------------------------------
