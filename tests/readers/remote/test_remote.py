@@ -361,8 +361,10 @@ def test_sqlite_is_only_read(index, tmp_path, sql):
     [
         "SELECT 1 AS id, 'A word.' AS text;",
         " -- all\nSELECT id, text FROM ship",
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) "
-        "SELECT i AS id, upper(text) AS text FROM n, ship",
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) "
+            "SELECT i AS id, upper(text) AS text FROM n, ship"
+        ),
         "SELECT id, group_concat(text) AS text FROM ship GROUP BY id",
         "SELECT ship.id, text FROM json_each('[1]'), ship",
     ],
