@@ -387,7 +387,8 @@ def test_duckdb_is_only_read(index, tmp_path, sql, monkeypatch):
             "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
         )
     added, *_, [problem] = add(index, "duckdb:///a.duckdb", sql=sql)
-    assert (added, "asked by one SELECT" in problem) == ([], True)
+    assert added == []
+    assert "asked by one SELECT" in problem or "Parser Error" in problem
     assert not list(tmp_path.glob("*other.db"))
     assert add(index, "duckdb:///a.duckdb", sql="FROM ship")[0]
 

@@ -59,7 +59,7 @@ def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
     allowed = {getattr(apsw, f"SQLITE_{each}") for each in ("SELECT", "READ", "RECURSIVE")}
     n_statements = count(1)
 
-    def authorize(action: int, _table: str, name: str, *_: object) -> int:
+    def authorize(action: int, _table: str | None, name: str | None, *_: str | None) -> int:
         is_function = action == apsw.SQLITE_FUNCTION and name not in _FUNCTIONS_OF_FILES
         return apsw.SQLITE_OK if action in allowed or is_function else apsw.SQLITE_DENY
 
