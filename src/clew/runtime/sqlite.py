@@ -218,7 +218,10 @@ class _PlacedFile(apsw.VFSFile):
         super().__init__(_system(), name, flags)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 -- APSW's
-        return self._combine(super().xRead(amount, offset), offset)
+        data = super().xRead(amount, offset)
+        if data and self._is_database and amount >= _LEAST_PAGE:
+            data = data.ljust(amount, b"\0")  # the checksum of half a page is looked at, too
+        return self._combine(data, offset)
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: ANN401, N802 -- APSW's
         super().xWrite(self._combine(data, offset), offset)
