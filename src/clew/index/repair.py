@@ -27,11 +27,13 @@ from clew.index.extract import (
     get_task,
 )
 from clew.index.origins import find_files, get_roots
+from clew.layers.chunks import text_key
 from clew.readers.roots import Roots
 from clew.runtime.private import make_inner_folder
 from clew.store import schema
 from clew.store.embedded import EmbeddedStore, replace_files
-from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES, Document
+from clew.text.sentences import sentence_spans
+from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES, Document, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -189,7 +191,9 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
             without_triples = _find_without_triples(damage, ids, ids)
         damage = None  # Windows moves no files that are mapped
         _commit_texts(texts, new, models, meter)
-        read = list(_read_files(salvaged.lost, get_roots(new, folder)))
+        sentences = store.sentence_keys() if salvaged.is_unsure else set()
+        known = {document.id for document, _ in documents}
+        read = list(_read_files(salvaged.lost, known, sentences, get_roots(new, folder)))
         _commit_texts(read, new, models, meter)
         if salvaged.vocabulary:
             new.set_vocabulary(salvaged.vocabulary)
@@ -205,18 +209,33 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     )
 
 
-def _read_files(ids: Iterable[str], roots: Mapping[str, Path]) -> Iterator[tuple[Document, str]]:
-    """Yield documents by their ids, with their hashes, as far as their files are still there."""
-    wanted = set(ids)
+def _read_files(
+    lost: Iterable[str], known: set[str], sentences: set[int], roots: Mapping[str, Path]
+) -> Iterator[tuple[Document, str]]:
+    """Yield documents that are `lost`, with their hashes, as far as their files are still there.
+
+    Where not all of these can be named, others that are not `known` count as well, if the index has
+    most of their `sentences`.
+    """
+    wanted, read = set(lost), set(known)
     likely = [place for each in sorted(wanted) for place in find_files(each, roots)]
     for path in [*dict.fromkeys(likely), *roots.values()]:  # a record may have any id
-        if not wanted:
+        if not (wanted or sentences):
             return
         with suppress(InputError, MissingExtra):  # then its documents are lost
             for item in readers.read([path], Roots(roots)):
-                if isinstance(item, Document) and item.id in wanted:
-                    wanted.remove(item.id)
+                if isinstance(item, Skipped) or item.id in read:
+                    continue
+                if item.id in wanted or _has_most(sentences, item):
+                    wanted.discard(item.id)
+                    read.add(item.id)
                     yield item, index.hash_content(item)
+
+
+def _has_most(sentences: set[int], document: Document) -> bool:
+    spans = sentence_spans(document.text, document.body_start) if sentences else []
+    n_known = sum(text_key(document.text[start:end]) in sentences for start, end in spans)
+    return 2 * n_known > len(spans)
 
 
 # -- and what was extracted -----------------------------------------------------------------------
