@@ -80,7 +80,6 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     """
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
-    store.put_back()
     damage = store.stand_ins()
     if not damage.is_damaged:
         return Repaired()

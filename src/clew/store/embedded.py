@@ -143,10 +143,6 @@ class EmbeddedStore(SegmentedStore[Database]):
                 keys.update(segments.open_segment(path).get("sentence.key", np.zeros(0)).tolist())
         return keys
 
-    def put_back(self) -> None:
-        """Give segments their own names again that stand under one another's."""
-        segments.restore_names(self._segments, self._list_names())
-
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
         return self._catalogue.salvage(hash_of)
 

@@ -22,7 +22,6 @@ from clew.runtime.lazy import needs
 from clew.types import Skipped
 
 _NOT_ONE = "is asked by one SELECT alone"
-_FUNCTIONS_OF_FILES = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # names of columns, and rows
 
 
@@ -56,17 +55,14 @@ def _database(place: RemotePlace) -> str:
 def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
     import apsw
 
-    allowed = {getattr(apsw, f"SQLITE_{each}") for each in ("SELECT", "READ", "RECURSIVE")}
+    reads = (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE)
     n_statements = count(1)
-
-    def authorize(action: int, _table: str | None, name: str | None, *_: str | None) -> int:
-        is_function = action == apsw.SQLITE_FUNCTION and name not in _FUNCTIONS_OF_FILES
-        return apsw.SQLITE_OK if action in allowed or is_function else apsw.SQLITE_DENY
-
     try:
         database = apsw.Connection(_database(place), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            database.authorizer = authorize
+            database.authorizer = lambda does, *_: (
+                apsw.SQLITE_OK if does in reads else apsw.SQLITE_DENY
+            )
             database.exec_trace = lambda *_: next(n_statements) == 1
             cursor = database.execute(place.sql)
             names = [name for name, _ in cursor.get_description()]
