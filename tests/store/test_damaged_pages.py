@@ -203,3 +203,17 @@ def test_an_open_database_at_the_end_of_the_process(ledger):
     )
     done = subprocess.run([sys.executable, "-c", code, ledger], capture_output=True, check=True)
     assert (done.stdout.strip(), done.stderr) == (b"120", b"")
+
+
+@pytest.mark.parametrize("at", range(2_900, 4_090, 70))
+def test_damage_to_the_schema_of_a_ledger(ledger, tmp_path, at):
+    """What the first page says of the tables may be of any form."""
+    path = tmp_path / "calls.sqlite"
+    for n in (1, 16, 512):
+        data = bytearray(ledger.read_bytes())
+        data[at : min(at + n, PAGE)] = bytes(min(at + n, PAGE) - at)
+        for end in ("", "-wal", "-shm"):
+            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
+        path.write_bytes(data)
+        for read in (Ledger.costs, Ledger.totals, Ledger.faults, Ledger.mend):
+            tried(lambda read=read: read(Ledger(path)))
