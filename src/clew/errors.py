@@ -28,7 +28,12 @@ from typing import Self
 
 
 class ClewError(Exception):
-    """The root of all errors that Clew raises on purpose."""
+    """The root of all errors that Clew raises on purpose; no message tells an address's secrets."""
+
+    def __init__(self, *args: object) -> None:
+        from clew.display.addresses import hide_secrets_in  # whose patterns take time to compile
+
+        super().__init__(*(hide_secrets_in(a) if isinstance(a, str) else a for a in args))
 
 
 class InputError(ClewError):
@@ -47,11 +52,13 @@ class UnreadableSource(InputError):
     """A file or record that gives no document."""
 
     def __init__(self, source: str, reason: str, line: int | None = None) -> None:
-        self.source = source
-        self.reason = reason
+        from clew.display.addresses import hide_secrets, hide_secrets_in
+
+        self.source = hide_secrets(source)
+        self.reason = hide_secrets_in(reason)
         self.line = line
-        place = source if line is None else f"{source}, line {line}"
-        super().__init__(f"{place}: {reason}")
+        place = self.source if line is None else f"{self.source}, line {line}"
+        super().__init__(f"{place}: {self.reason}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, int | None]]:
         """Let an error be told by another process."""

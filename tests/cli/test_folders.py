@@ -122,3 +122,18 @@ def test_a_plan_and_the_next_command_leave_out_the_same(clew, here):
     done = clew("index", "p2/docs", "--exclude", "more*", "--no-gitignore")
     command = 'clew index p2/docs --exclude "more*" --no-gitignore --triples cooccurrence'
     assert done.stdout.endswith(f"  {command}\n")
+
+
+def test_links_out_of_a_folder(clew, here):
+    """They are named with a reason; an option or the configuration reads them, and back."""
+    Path("p1/docs/more.md").symlink_to(Path("p2/docs/more.md").resolve())
+    done = clew("index", "p1/docs")
+    assert "skipped p1/docs/more.md: leads out of the folder, to " in done.stderr
+    assert "--follow-links reads it" in done.stderr
+    assert len(clew("list").stdout.splitlines()) == 1
+    assert clew("index", "p1/docs", "--follow-links").exit_code == 0
+    assert len(clew("list").stdout.splitlines()) == 2
+    assert "1 document no longer there" in clew("index", "p1/docs").stdout
+    Path("clew.toml").write_text("[index]\nfollow-links = true\n", encoding="utf-8")
+    assert clew("index", "p1/docs", "--prune").exit_code == 0
+    assert len(clew("list").stdout.splitlines()) == 2

@@ -14,8 +14,8 @@ from clew.cli.helping import list_guides
 from clew.cli.program import HEADING_OF, HEADINGS
 
 FILES = (
-    "--limit --exclude --no-gitignore --text-column --title-column --id-column --suffix --web "
-    "--ocr --sql"
+    "--limit --exclude --no-gitignore --follow-links --text-column --title-column --id-column "
+    "--suffix --web --ocr --sql"
 )
 BUILD = (
     "--into --chunk-size --chunk-overlap --subchunk-depth --splitter --vectors --vector-bits "

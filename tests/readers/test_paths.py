@@ -8,13 +8,14 @@ import pytest
 
 from clew.errors import InputError, MissingExtra
 from clew.readers import formats, read
+from clew.readers.selection import Selection
 from clew.types import Document, Skipped
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def ids(paths):
-    return [item.id for item in read(paths) if isinstance(item, Document)]
+def ids(paths, **options):
+    return [item.id for item in read(paths, **options) if isinstance(item, Document)]
 
 
 def test_a_folder_is_read_in_the_order_of_its_names(write):
@@ -98,19 +99,74 @@ def test_links_to_folders(write):
     Path("docs/in/top").symlink_to("/")
     assert ids(["docs"]) == ["docs/in/a.txt"]
     Path("link").symlink_to(Path("docs").resolve())
-    (item,) = read(["link"])
+    item, top = read(["link"])
     assert (item.id, item.source) == ("docs/in/a.txt", "link/in/a.txt")
+    assert str(top) == "link/in/top: leads to /, which the folder that is read is in"
 
 
 def test_linked_folders_are_read_once(write):
-    """A link out of the folder is followed, links within it and further ones are not."""
+    """A link out of the folder is followed where it is to be, links to what was read are not."""
     write("docs/z/a.txt", "text")
     write("elsewhere/b.txt", "text")
     Path("docs/a-link").symlink_to(Path("docs/z").resolve())
     Path("docs/more").symlink_to(Path("elsewhere").resolve())
     Path("docs/more-again").symlink_to(Path("elsewhere").resolve())
     Path("elsewhere/loop").symlink_to(Path("elsewhere").resolve())
-    assert ids(["docs"]) == ["docs/more/b.txt", "docs/z/a.txt"]
+    Path("elsewhere/up").symlink_to("/")
+    follow = Selection(follow_links=True)
+    assert ids(["docs"], selection=follow) == ["docs/more/b.txt", "docs/z/a.txt"]
+    assert ids(["docs"]) == ["docs/z/a.txt"]
+
+
+def test_links_out_of_a_folder_are_skipped_with_a_reason(write):
+    """To a file or a folder, in a chain, by `..`; hard links are files, and named ones are read."""
+    write("docs/in/a.txt", "text")
+    write("other/b.txt", "secret")
+    Path("docs/file.txt").symlink_to("../other/b.txt")
+    Path("docs/in/dotted.txt").symlink_to("../in/../../other/b.txt")
+    Path("docs/folder").symlink_to(Path("other").resolve())
+    Path("docs/chain.txt").symlink_to("file.txt")
+    Path("docs/through.txt").symlink_to("folder/b.txt")
+    Path("docs/passwd.txt").symlink_to("/etc/passwd")
+    os.link("other/b.txt", "docs/hard.txt")
+    found = list(read(["docs"]))
+    assert [each.id for each in found if isinstance(each, Document)] == [
+        "docs/hard.txt",
+        "docs/in/a.txt",
+    ]
+    skipped = {each.source: each.reason for each in found if isinstance(each, Skipped)}
+    other = Path("other/b.txt").resolve()
+    assert skipped == {
+        "docs/chain.txt": f"leads out of the folder, to {other}: --follow-links reads it",
+        "docs/file.txt": f"leads out of the folder, to {other}: --follow-links reads it",
+        "docs/folder": f"leads out of the folder, to {other.parent}: --follow-links reads it",
+        "docs/in/dotted.txt": f"leads out of the folder, to {other}: --follow-links reads it",
+        "docs/passwd.txt": "leads out of the folder, to /etc/passwd: --follow-links reads it",
+        "docs/through.txt": f"leads out of the folder, to {other}: --follow-links reads it",
+    }
+    assert (ids(["docs/file.txt"]), ids(["docs/folder"])) == (["b.txt"], ["other/b.txt"])
+    Path("docs/passwd.txt").unlink()
+    # Of several that lead to one place the first is read.
+    follow = Selection(follow_links=True)
+    assert ids(["docs"], selection=follow) == ["docs/chain.txt", "docs/hard.txt", "docs/in/a.txt"]
+
+
+def test_what_links_within_a_folder_lead_to_is_read_once(write):
+    """In its own place, or by the link where that is left out, as by what updates a volume."""
+    write("docs/z/a.txt", "one")
+    write("docs/.kept/b.txt", "two")
+    write("docs/.kept/more/c.txt", "three")
+    Path("docs/alias.txt").symlink_to("z/a.txt")
+    Path("docs/again.txt").symlink_to("alias.txt")
+    Path("docs/b.txt").symlink_to(".kept/b.txt")
+    Path("docs/b2.txt").symlink_to(".kept/b.txt")
+    Path("docs/more").symlink_to(Path("docs/.kept/more").resolve())
+    Path("docs/z/round").symlink_to("..")
+    Path("docs/z/and-round").symlink_to("../z/round/z")
+    assert ids(["docs"]) == ["docs/z/a.txt", "docs/b.txt", "docs/more/c.txt"]
+    assert not [each for each in read(["docs"]) if isinstance(each, Skipped)]
+    changed = Selection(changed=["docs/alias.txt"])  # as `--watch` has it of a new link
+    assert ids(["docs"], selection=changed) == ids(["docs"])
 
 
 def test_a_broken_link_is_skipped(write):
@@ -132,7 +188,11 @@ def test_pipes_and_devices_are_skipped(write):
     os.mkfifo("docs/pipe.txt")
     Path("docs/null.txt").symlink_to("/dev/null")
     items = list(read(["docs", "docs/pipe.txt"]))
-    assert [item.reason for item in items[1:]] == ["is not a regular file"] * 3
+    assert [item.reason for item in items[1:]] == [
+        "leads out of the folder, to /dev/null: --follow-links reads it",
+        "is not a regular file",
+        "is not a regular file",
+    ]
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root may read everything")

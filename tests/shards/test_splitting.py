@@ -153,3 +153,18 @@ def test_what_is_done_is_done_until_the_index_changes(whole, place):
         index.remove(["lund"])
     with pytest.raises(InputError, match="is not empty"):
         split(whole, place / "parts", 2)
+
+
+def test_the_vocabulary_is_in_every_shard(whole, place):
+    """Aliases, names, types, what stays apart and what a list says, as in the index."""
+    (place / "list.csv").write_text(
+        "name,aliases,type,apart\nMira Toll,M. Toll,person,\nVerle,,place,yes\n", encoding="utf-8"
+    )
+    with opened(whole) as index:
+        index.take_vocabulary(place / "list.csv")
+        index.merge("Bo Dahl", "Ola Eriksen")
+        said = dict(index.vocabulary())
+    assert {entry.type for entry in said.values()} >= {"person"}
+    for shard in split(whole, place / "shards", 2):
+        with opened(shard) as index:
+            assert dict(index.vocabulary()) == said

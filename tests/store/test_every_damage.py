@@ -11,7 +11,7 @@ from clew.errors import ClewError
 from tests.store.test_paid import QUESTION, opened, reply_to, texts
 
 KINDS = ("plain", "extracted", "updated", "removed", "graph")
-HOWS = ("flip", "zero", "page", "cut", "tail", "empty", "garbage", "delete", "swap")
+HOWS = ("flip", "zero", "page", "cut", "tail", "empty", "garbage", "delete", "swap", "pages")
 
 
 def build(folder, kind):
@@ -57,7 +57,7 @@ def sound(tmp_path_factory):
     return of
 
 
-def damaged(folder, rng):
+def damaged(folder, rng):  # noqa: C901 -- one case for each kind
     """Damage a file; return its name, and how."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     path = rng.choice([each for each in paths if each.name != "writer.lock"])
@@ -71,6 +71,12 @@ def damaged(folder, rng):
         case "page":
             begin = at - at % 4096
             data[begin : begin + 4096] = bytes(len(data[begin : begin + 4096]))
+        case "pages":
+            begin, other = at - at % 4096, rng.randrange(len(data) // 4096 + 1) * 4096
+            if len(data) >= max(begin, other) + 4096:
+                one = data[begin : begin + 4096]
+                data[begin : begin + 4096] = data[other : other + 4096]
+                data[other : other + 4096] = one
         case "cut":
             del data[at : at + rng.choice([1, 100, 5000])]
         case "tail":

@@ -74,6 +74,7 @@ class Adding(OpenIndex):
         exclude: Sequence[str] = (),
         limits: ReadingLimits = LIMITS,
         gitignore: bool = True,
+        follow_links: bool = False,
         changed: Iterable[str | Path] | None = None,
         columns: Columns | None = None,
         web: bool = False,
@@ -109,6 +110,7 @@ class Adding(OpenIndex):
                 file that is named itself is always read.
             limits: What a document may take at the most.
             gitignore: Leave out what `.gitignore` files name.
+            follow_links: Read also what links in a folder lead to outside of it.
             changed: Of folders, read these files and no others.
             columns: Which fields of tables and records have text, title and id.
             web: Fetch a source that is on another machine: a web page, or an address such as
@@ -156,7 +158,9 @@ class Adding(OpenIndex):
         progress = progress or Progress()
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
-        selection = Selection(exclude, gitignore=gitignore, changed=changed)
+        selection = Selection(
+            exclude, gitignore=gitignore, follow_links=follow_links, changed=changed
+        )
         former = self._find_store()
         part = None if part is None else ShardPart.parse_part(part)
         own = origins.choose_part(former, part, self.shown)
@@ -414,6 +418,7 @@ class Adding(OpenIndex):
         exclude: Sequence[str] = (),
         limits: ReadingLimits = LIMITS,
         gitignore: bool = True,
+        follow_links: bool = False,
         columns: Columns | None = None,
         web: bool = False,
         ocr: bool = False,
@@ -441,7 +446,7 @@ class Adding(OpenIndex):
 
         read_files = partial(
             readers.read,
-            selection=Selection(exclude, gitignore=gitignore),
+            selection=Selection(exclude, gitignore=gitignore, follow_links=follow_links),
             columns=columns,
             limits=limits,
             web=web,

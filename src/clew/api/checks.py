@@ -19,7 +19,7 @@ _OF_KINDS: Mapping[Kind, str] = {
     arguments.TEXT: "name into spec label query patterns suffix sql start rename type",
     arguments.TEXTS: "methods chunk_ids exclude types",
     arguments.TEXT_OR_TEXTS: "ids",
-    arguments.TRUTH: "processes gitignore web ocr prune again dry_run raw dated apart",
+    arguments.TRUTH: "processes gitignore follow_links web ocr prune again dry_run raw dated apart",
     arguments.whole_numbers(0): "probe generation level",
     arguments.whole_numbers(1): "n_shards answer_tokens chunks most",
     arguments.number(0): "every_s name_weight",

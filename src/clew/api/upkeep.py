@@ -208,9 +208,10 @@ class Upkeep(OpenIndex):
         Documents whose rows are damaged are indexed again; the others stay as they are, unless the
         database itself is damaged: all are indexed again then. What an LLM made of chunks comes
         back for those that had it, from its recorded replies, or is asked for again within
-        `budget`. Documents whose texts are damaged, subjects of imported graphs and triples that
-        came from a file cannot be made anew: the result names them. Of what was paid for, what can
-        be read is kept. Raises DamagedIndex where not even the settings of the index can be read.
+        `budget`. Documents whose texts are damaged are read from their files again. What has no
+        file, such as subjects of imported graphs, or triples that came from one cannot be made
+        anew: the result names it, and says whether there may be more. Of what was paid for, what
+        can be read is kept. Raises DamagedIndex where not even the settings can be read.
         """
         from clew.index import repair
         from clew.index.choose import read_wanted

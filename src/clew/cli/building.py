@@ -697,6 +697,7 @@ def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any
         return f"{need}  the same command with --triples cooccurrence"
     left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
     left_out += [] if files["gitignore"] else ["--no-gitignore"]
+    left_out += ["--follow-links"] if files["follow_links"] else []
     words = [*paths, *left_out, "--triples", "cooccurrence"]
     return f"{need}  {options.command_line('index', *words, folder=folder)}"
 

@@ -149,7 +149,8 @@ def check_index(
     Every file has checksums, the recorded replies and vectors that were paid for among them. What
     can be computed again is dropped, and made anew at the next question. With --repair the
     documents whose rows are damaged are indexed again from the texts that the index holds; the
-    others stay as they are. What an LLM made of chunks comes back from its recorded replies. The
+    others stay as they are. A document whose text is damaged is read from its file again, where
+    that is still there. What an LLM made of chunks comes back from its recorded replies. The
     exit status is 1 where damage is left.
     """
     with opener(folder, **paid.choose_models()) as index:
@@ -159,7 +160,7 @@ def check_index(
     done = None if is_sound else done
     value = {"index": options.index_name(folder), "damages": damages, "repaired": done}
     print_result(value, _describe_damage(damages, folder, done), as_json=as_json)
-    if not is_sound and (done is None or done.lost or done.without_triples):
+    if not is_sound and (done is None or done.lost or done.without_triples or done.is_unsure):
         sys.exit(1)
 
 
@@ -187,6 +188,9 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
 def _describe_repair(done: Repaired) -> Iterator[str]:
     n = format_count(len(done.documents), "document")
     yield f"Repaired: {n} indexed again from the texts that the index holds."
+    if done.reread:
+        n = format_count(len(done.reread), "document")
+        yield f"The texts of {n} were lost, and are read again from their files."
     for name in done.paid:
         yield f"{name} has what could be read of it; the rest is paid for again when it is needed."
     for what, names in (
@@ -196,6 +200,8 @@ def _describe_repair(done: Repaired) -> Iterator[str]:
         if names:
             yield what
             yield from _list_documents(names)
+    if done.is_unsure:
+        yield "More may be gone than can be named: index again what the index was made of."
 
 
 def _list_documents(names: Sequence[str]) -> Iterator[str]:

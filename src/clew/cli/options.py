@@ -406,6 +406,11 @@ file_options = gather_options(
             default=True,
             help="Read what .gitignore files name, too.",
         ),
+        flag(
+            "--follow-links",
+            "Read also what links in a folder lead to outside of it.",
+            "follow_links",
+        ),
         text(
             "--text-column NAME",
             "Column or field that has the text. [default: text, content, body ...]",

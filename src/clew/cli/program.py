@@ -113,7 +113,8 @@ class Program(click.Group):
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
-    "What is read": "exclude limits gitignore suffix web ocr name prune watch file label",
+    "What is read": "exclude limits gitignore follow_links suffix web ocr name prune watch file "
+    "label",
     "Which rows and columns": "sql text_column title_column id_column",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",

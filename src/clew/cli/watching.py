@@ -96,7 +96,9 @@ def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
     from clew.readers.selection import Selection
     from clew.readers.walk import files
 
-    selection = Selection(options["exclude"], gitignore=options["gitignore"])
+    selection = Selection(
+        options["exclude"], gitignore=options["gitignore"], follow_links=options["follow_links"]
+    )
     return next(files(folders, None, selection), None) is not None
 
 

@@ -196,6 +196,13 @@ def _possible_places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
     ]
 
 
+def find_files(document_id: str, roots: Mapping[str, Path]) -> list[Path]:
+    """Return the files that are there from which a document of an id may have come."""
+    ids = dict.fromkeys((document_id, _LINE.sub("", document_id)))
+    places = (Path(place) for each in ids for place in _possible_places(each, roots))
+    return [place for place in places if place.is_file()]
+
+
 def _is_missing(path: str, *, or_empty: bool = False) -> bool:
     """Say whether there is surely no such file: not if it may be hidden, or has another name."""
     if _UNWRITABLE in path:

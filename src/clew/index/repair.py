@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew import index
-from clew.errors import DamagedIndex
+from clew import index, readers
+from clew.errors import DamagedIndex, InputError, MissingExtra
 from clew.generation import compaction
 from clew.index.building import build_batch
 from clew.index.choose import LEFT as LEFT_PACK
@@ -26,13 +26,17 @@ from clew.index.extract import (
     extract_by_rules,
     get_task,
 )
+from clew.index.origins import find_files, get_roots
+from clew.layers.chunks import text_key
+from clew.readers.roots import Roots
 from clew.runtime.private import make_inner_folder
 from clew.store import schema
 from clew.store.embedded import EmbeddedStore, replace_files
-from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES
+from clew.text.sentences import sentence_spans
+from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES, Document, Skipped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -59,10 +63,12 @@ class Repaired:
     """What a repair did; every other document is as it was."""
 
     documents: list[str] = field(default_factory=list)  # ids of those indexed again, from the index
+    reread: list[str] = field(default_factory=list)  # of those indexed again, from their files
     lost: list[str] = field(default_factory=list)  # of those that are gone: add or import them
     # Of those whose triples came from a file and are gone: import these again.
     without_triples: list[str] = field(default_factory=list)
     paid: list[str] = field(default_factory=list)  # files with replies or vectors that were mended
+    is_unsure: bool = False  # more may be lost than can be named
 
 
 def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
@@ -74,7 +80,6 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     """
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
-    store.put_back()
     damage = store.stand_ins()
     if not damage.is_damaged:
         return Repaired()
@@ -160,7 +165,8 @@ def _rewrite_store(store: EmbeddedStore, models: Models) -> None:
 def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
     """Index all documents again whose texts can be read, where the database is damaged.
 
-    The damaged files go into the folder `damaged` of the index; `store` is closed.
+    Those whose texts are lost are read from their files, where these are still there. The damaged
+    files go into the folder `damaged` of the index; `store` is closed.
     """
     index.check_recipe(store.recipe, index.build_model_recipe(models))
     store.lock()
@@ -184,15 +190,51 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
             without_triples = _find_without_triples(damage, ids, ids)
         damage = None  # Windows moves no files that are mapped
         _commit_texts(texts, new, models, meter)
+        sentences = store.sentence_keys() if salvaged.is_unsure else set()
+        known = {document.id for document, _ in documents}
+        read = list(_read_files(salvaged.lost, known, sentences, get_roots(new, folder)))
+        _commit_texts(read, new, models, meter)
         if salvaged.vocabulary:
             new.set_vocabulary(salvaged.vocabulary)
     store.close()
     replace_files(folder, place)
+    reread = [each.id for each, _ in read]
     return Repaired(
         documents=[each.id for each, _ in texts],
-        lost=[*imported, *salvaged.lost],
+        reread=reread,
+        lost=[*imported, *(each for each in salvaged.lost if each not in set(reread))],
         without_triples=without_triples,
+        is_unsure=salvaged.is_unsure,
     )
+
+
+def _read_files(
+    lost: Iterable[str], known: set[str], sentences: set[int], roots: Mapping[str, Path]
+) -> Iterator[tuple[Document, str]]:
+    """Yield documents that are `lost`, with their hashes, as far as their files are still there.
+
+    Where not all of these can be named, others that are not `known` count as well, if the index has
+    most of their `sentences`.
+    """
+    wanted, read = set(lost), set(known)
+    likely = [place for each in sorted(wanted) for place in find_files(each, roots)]
+    for path in [*dict.fromkeys(likely), *roots.values()]:  # a record may have any id
+        if not (wanted or sentences):
+            return
+        with suppress(InputError, MissingExtra):  # then its documents are lost
+            for item in readers.read([path], Roots(roots)):
+                if isinstance(item, Skipped) or item.id in read:
+                    continue
+                if item.id in wanted or _has_most(sentences, item):
+                    wanted.discard(item.id)
+                    read.add(item.id)
+                    yield item, index.hash_content(item)
+
+
+def _has_most(sentences: set[int], document: Document) -> bool:
+    spans = sentence_spans(document.text, document.body_start) if sentences else []
+    n_known = sum(text_key(document.text[start:end]) in sentences for start, end in spans)
+    return 2 * n_known > len(spans)
 
 
 # -- and what was extracted -----------------------------------------------------------------------

@@ -419,7 +419,9 @@ def _tables(damaged: Connection) -> list[sqlite.Row]:
 def _copy(damaged: Connection, mended: Connection, table: str) -> int:
     """Copy the rows of a table that can be read, and return how many."""
     columns = sqlite.rows(mended, "SELECT name, type FROM pragma_table_info(?)", [table])
-    key, kind = columns[0]
+    key, kind = columns[0] if columns else ("", "")
+    if kind not in _RANGES:  # what made it, in the damaged file, is not what was written
+        return 0
     rows = sqlite.readable(damaged, table, key, _RANGES[kind])
     places = ",".join("?" * len(columns))
     with sqlite.transaction(mended):

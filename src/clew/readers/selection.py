@@ -36,18 +36,24 @@ class Selection:
         exclude: Sequence[str] = (),
         *,
         gitignore: bool = True,
+        follow_links: bool = False,
         changed: Iterable[str | Path] | None = None,
     ) -> None:
         """Leave out what the patterns of `exclude` name, and what `.gitignore` files do.
 
         A pattern is like those of `clew.text.patterns`, for the id of a file or folder, its path
         below the folder that is read, its path as it was given, or its name alone. Where `changed`
-        files are given, no others are taken, as if all others were read before.
+        files are given, no others are taken, as if all others were read before. Links that lead out
+        of a folder are taken only where it is to `follow_links`.
         """
         if isinstance(exclude, str):
             raise InputError(f"patterns are a list, not one. Hint: exclude=[{exclude!r}]")
         self._patterns = [each.removeprefix("./").rstrip("/") for each in exclude]
         self._gitignore = gitignore
+        self.follow_links = follow_links
+        changed = None if changed is None else list(changed)
+        if changed is not None and any(Path(each).is_symlink() for each in changed):
+            changed = None  # what a link leads to may be read in its own place
         self._changed = None if changed is None else _places(changed)
         self._above_changed = {above for each in self._changed or () for above in each.parents}
         self._left_out: dict[str, str] = {}  # by the id of a file or folder, and why
@@ -86,6 +92,10 @@ class Selection:
         if why or self._changed is None or place in self._above_changed:
             return not why
         return not self._changed.isdisjoint([place, *place.parents])
+
+    def leave(self, file_id: str) -> None:
+        """Note that a link is not read."""
+        self._left_out[file_id] = "default"
 
     def is_marked(self, folder_id: str, names: Iterable[str]) -> bool:
         """Say whether a folder that holds files of some names is one that a program fills."""

@@ -1,23 +1,28 @@
 """Paths to files, in a fixed order.
 
 A folder is read in the order of its names, without what a `Selection` leaves out and without Clew's
-own indexes: one may well stand among the documents. A link to a folder is followed once, and not at
-all if it leads into the folder that is read anyway or above it.
+own indexes: one may well stand among the documents. A link that leads out of the folder is skipped
+unless the `Selection` follows links, and one within it is read where nothing else leads there.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from typing import TYPE_CHECKING
 
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.roots import Roots, show_name
 from clew.readers.selection import Selection
 from clew.types import Document, Skipped, Value
+
+if TYPE_CHECKING:
+    from clew.readers.gitignore import Ignored
 
 _NO_NAME = re.compile(r'[<>:"/\\|?*\x00-\x1f]')  # what Windows takes in no name of a file
 _INDEX_FILES = ("index.sqlite", "writer.lock")
@@ -74,10 +79,12 @@ def files(
 
 def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[File | Skipped]:
     root = folder.resolve()
-    seen: set[Path] = set()
-    stack = [(folder, selection.ignored_above(root))]
-    while stack:
-        path, ignored = stack.pop()
+    seen: set[Path] = set()  # where files and folders are that were read, without links
+    stack = [(folder, root, selection.ignored_above(root))]
+    inner: deque[tuple[Path, Path, Ignored | None]] = deque()  # links to what is below the root
+    while stack or inner:
+        is_again = not stack
+        path, real, ignored = stack.pop() if stack else inner.popleft()
         below = path.relative_to(folder)
         place = root / below
         try:
@@ -85,29 +92,51 @@ def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[Fi
             if path != folder:
                 if not selection.takes(path, place, below.as_posix(), file_id, ignored):
                     continue
-                if path.is_symlink() and path.is_dir():
-                    real = path.resolve()
-                    if real.is_relative_to(root) or root.is_relative_to(real):
-                        continue
+                is_link = path.is_symlink() and path.exists()
+                if is_link and (why := _explain_skip(real, root, selection)):
+                    selection.leave(file_id)
+                    yield Skipped(source=show_name(path.as_posix()), reason=why)
+                    continue
+                if is_link and not is_again and real.is_relative_to(root):
+                    inner.append((path, real, ignored))
+                    continue
+            if real in seen:
+                selection.leave(file_id)
+                continue
+            seen.add(real)
             if not path.is_dir():
                 yield _file(path, file_id)
                 continue
-            children = _children(path, seen)
+            children = _children(path)
             if path != folder and selection.is_marked(file_id, (each.name for each in children)):
                 continue
             inside = None if ignored is None else ignored.enter(place)
-            stack += [(child, inside) for child in sorted(children, reverse=True)]
+            stack += [(each, _without_links(each, real), inside) for each in children]
         except OSError as error:
             yield Skipped(source=show_name(path.as_posix()), reason=os_reason(error))
 
 
-def _children(path: Path, seen: set[Path]) -> list[Path]:
-    """Return what a folder holds, the first time that it is seen; nothing of an index."""
-    real = path.resolve()
-    if real in seen or all((path / name).exists() for name in _INDEX_FILES):
+def _explain_skip(real: Path, root: Path, selection: Selection) -> str:
+    """Return why a link that leads to a place is skipped, empty where it is not."""
+    if real.is_relative_to(root):
+        return ""
+    if root.is_relative_to(real):
+        return f"leads to {show_name(str(real))}, which the folder that is read is in"
+    if selection.follow_links:
+        return ""
+    return f"leads out of the folder, to {show_name(str(real))}: --follow-links reads it"
+
+
+def _without_links(path: Path, folder: Path) -> Path:
+    """Return where a file is that stands in a folder, which is given without links."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else folder / path.name
+
+
+def _children(path: Path) -> list[Path]:
+    """Return what a folder holds, the last name first; nothing of an index."""
+    if all((path / name).exists() for name in _INDEX_FILES):
         return []
-    seen.add(real)
-    return list(path.iterdir())
+    return sorted(path.iterdir(), reverse=True)
 
 
 def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from email.message import Message
@@ -28,6 +29,7 @@ from urllib.request import (
     Request,
 )
 
+from clew.display.addresses import hide_secrets
 from clew.errors import UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.inputs import Page
@@ -73,7 +75,8 @@ def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Sk
         stem = Path(unquote(urlsplit(page.address).path)).stem or urlsplit(page.address).netloc
         path = Path(folder) / f"{file_stem(stem)}{suffix}"
         path.write_bytes(data)
-        yield File(path=path, id=page.address, source=page.address, named=True)
+        shown = hide_secrets(page.address)
+        yield File(path=path, id=shown, source=shown, named=True)
 
 
 def fetch_bytes(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
@@ -82,7 +85,13 @@ def fetch_bytes(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
     for kind in _HANDLERS:
         opener.add_handler(kind())
     opener.add_handler(_Redirects(address))
-    request = Request(address, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `locate_input` and `_Redirects`
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    plain = parts._replace(netloc=host).geturl()
+    request = Request(plain, headers={"User-Agent": "clew", "Accept": "text/html, */*;q=0.8"})  # noqa: S310 -- http(s) only, by `locate_input` and `_Redirects`
+    if at:  # for this server alone: not where it leads to
+        basic = b64encode(unquote(user).encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {basic}")
     try:
         with opener.open(request, timeout=_WAIT_S) as reply:
             if reply.status != 200:
@@ -139,7 +148,8 @@ class _Redirects(HTTPRedirectHandler):
     ) -> Request | None:
         parts = urlsplit(newurl)
         if parts.scheme not in {"http", "https"}:
-            raise UnreadableSource(req.full_url, f"leads to {newurl!r:.99}, which is no web page")
+            shown = hide_secrets(newurl)
+            raise UnreadableSource(req.full_url, f"leads to {shown!r:.99}, which is no web page")
         if not self._may_be_near and not is_public(parts.hostname or ""):
             reason = f"leads to {parts.hostname}, an address of this network"
             raise UnreadableSource(req.full_url, reason)

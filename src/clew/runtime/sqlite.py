@@ -1,9 +1,12 @@
 """SQLite files whose pages have checksums, so that damage is an error where it is met.
 
 SQLite comes with APSW, and with it the checksum VFS of the SQLite project: the last eight bytes of
-a page are a checksum of the others, which is looked at whenever a page is read. Other programs
-read such a file as any other. A page of zeros has the right checksum: a long text that may have
-become one needs a checksum of its own.
+a page are a checksum of the others, which is looked at whenever a page is read. Below it a VFS of
+ours binds each checksum to the page's place in the file, so that a page in the place of another, or
+one of zeros, is damage too. Other programs read such a file as any other.
+
+Files of before that, whose `user_version` is 1, keep checksums of the content alone. In these a
+page of zeros has the right checksum: a long text that may have become one needs one of its own.
 
 Nothing may open a file of SQLite beside it: on POSIX, a process that closes any descriptor of a
 file drops every lock that it holds on that file, those of its other connections too. So bytes of
@@ -31,15 +34,20 @@ LockedFile = apsw.VFSFile
 Row = tuple[Any, ...]
 
 _VFS = "cksmvfs"
+_PLACES = "clew-places"  # the VFS below it
 _CHECKSUM = 8  # bytes of a page
 _HEADER = 100  # bytes of the file
 _RESERVED = 20  # the place in the header of how many bytes of a page are reserved
+_USER_VERSION = slice(60, 64)  # of the header
+_LEAST_PAGE = 512  # bytes
 _MAGIC = b"SQLite format 3\0"
 _APPLICATION_ID = slice(68, 72)  # of the header
 _PIECE = 1 << 16  # bytes of a file that are copied together: SQLite reads and writes less than 2^17
 _PAUSE_S = 0.01  # between two tries to lock a file
 _TRIES = 1_000  # ranges of keys of a damaged table that are read, the widest first
-_HAS_CHECKSUMS = 1  # `user_version` of a file that was made with them
+# `user_version` of a file whose checksums are of the content alone, and of one where they are bound
+# to the page's place too.
+_OF_CONTENT, _OF_PLACE = 1, 2
 _lock = threading.Lock()
 
 
@@ -89,12 +97,12 @@ def _check_readable(path: Path) -> None:
 
 def mark(connection: Connection) -> None:
     """Note in a new file, inside the transaction that makes its tables, that it has checksums."""
-    connection.execute(f"PRAGMA user_version = {_HAS_CHECKSUMS}")
+    connection.execute(f"PRAGMA user_version = {_OF_PLACE}")
 
 
 def check_checksums(connection: Connection, path: Path) -> None:
     """Raise CorruptError where a file that was made with checksums says that it has none."""
-    if connection.execute("PRAGMA user_version").get == _HAS_CHECKSUMS:
+    if connection.execute("PRAGMA user_version").get in (_OF_CONTENT, _OF_PLACE):
         header = read_header(path)
         if header and header[_RESERVED] != _CHECKSUM:
             raise apsw.CorruptError("its header was changed")
@@ -122,8 +130,7 @@ def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
 
     `access` is SQLITE_OPEN_READONLY or SQLITE_OPEN_READWRITE. Raises Error.
     """
-    system = next(name for name in apsw.vfs_names() if name != _VFS)  # reads bytes as they are
-    file = apsw.VFSFile(system, str(path), [apsw.SQLITE_OPEN_MAIN_DB | access, 0])
+    file = apsw.VFSFile(_system(), str(path), [apsw.SQLITE_OPEN_MAIN_DB | access, 0])
     try:
         yield file
     finally:
@@ -198,11 +205,66 @@ def is_damage(error: Error) -> bool:
     )
 
 
+class _PlacedFile(apsw.VFSFile):
+    """A file in whose pages the checksum is combined with the number of pages before.
+
+    The first page is as the checksum VFS writes it, and so is every page of a file that does not
+    say that its checksums are bound. One that is not there yet will say so.
+    """
+
+    def __init__(self, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        self._is_database = bool(flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
+        self._is_bound = False  # as far as is known: a file of before may be mended in its place
+        super().__init__(_system(), name, flags)
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 -- APSW's
+        data = super().xRead(amount, offset)
+        if data and self._is_database and amount >= _LEAST_PAGE:
+            data = data.ljust(amount, b"\0")  # the checksum of half a page is looked at, too
+        return self._combine(data, offset)
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: ANN401, N802 -- APSW's
+        super().xWrite(self._combine(data, offset), offset)
+
+    def _combine(self, data: bytes, offset: int) -> bytes:
+        if not (self._is_database and offset and len(data) >= _LEAST_PAGE and self._binds()):
+            return data
+        checksum = int.from_bytes(data[-_CHECKSUM:]) ^ (offset // len(data))
+        return data[:-_CHECKSUM] + checksum.to_bytes(_CHECKSUM)
+
+    def _binds(self) -> bool:
+        if self._is_bound:
+            return True
+        header = super().xRead(_HEADER, 0)
+        if not any(header):
+            return True
+        version = int.from_bytes(header[_USER_VERSION])
+        self._is_bound = header[_RESERVED] == _CHECKSUM and version == _OF_PLACE
+        return self._is_bound
+
+
+class _Places(apsw.VFS):
+    """The system's files, with checksums that are bound to the places of their pages."""
+
+    def __init__(self) -> None:
+        super().__init__(_PLACES, _system(), makedefault=True)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 -- APSW's
+        return _PlacedFile(name, flags)
+
+
 @cache
-def _load() -> None:
-    """Bring the checksum VFS into the process."""
+def _system() -> str:
+    """Return the name of the system's own VFS, which reads and writes bytes as they are."""
+    return next(name for name in apsw.vfs_names() if name not in (_VFS, _PLACES))
+
+
+@cache
+def _load() -> apsw.VFS:
+    """Bring the checksum VFS into the process, and the one below it, which lives on with this."""
     import apsw.sqlite_extra  # 15 ms
 
+    places = _Places()  # the default, which the checksum VFS takes for the one below it
     memory = Connection(":memory:")
     try:
         apsw.sqlite_extra.load(memory, "cksumvfs")
@@ -212,6 +274,7 @@ def _load() -> None:
         ) from error
     finally:
         memory.close()
+    return places
 
 
 @contextmanager
@@ -268,6 +331,9 @@ def copy(connection: Connection, path: Path) -> None:
     """
     target = connect(path, wait=0.0)
     try:
+        # The file says first how its checksums are made: pages are written in no certain order.
+        version = connection.execute("PRAGMA user_version").get
+        target.execute(f"PRAGMA user_version = {version}")
         with target.backup("main", connection, "main") as pages:
             while not pages.done:
                 pages.step(-1)

@@ -85,14 +85,14 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
 
 
 def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
-    """Commit some documents of an index to a shard, with the names that stand for others."""
+    """Commit some documents of an index to a shard, with the whole vocabulary."""
     snapshot = index.snapshot()
     rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
         batch = _read_documents(snapshot, rows[start : start + _AT_ONCE])
         store.commit(batch, [part[each.id] for each in batch.documents])
-    if aliases := dict(index.alias_targets()):
-        store.set_aliases(aliases)
+    if vocabulary := index.vocabulary():
+        store.set_vocabulary(vocabulary)
 
 
 # -- where they are --------------------------------------------------------------------------------

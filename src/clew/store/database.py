@@ -43,6 +43,7 @@ class SalvagedRows:
 
     documents: Mapping[int, tuple[Document, str]]  # live ones with their hashes, by stored row
     lost: Sequence[str]  # ids of documents whose texts cannot be read, as far as known
+    is_unsure: bool  # there may be more of these
     notes: Mapping[str, Any]
     vocabulary: Mapping[str, VocabularyEntry]
     # By kind, the pack of each chunk that was considered; None where not all can be read.
@@ -242,9 +243,13 @@ class Database(Catalogue):
             readable = sqlite.readable(self._connection, "document", "row", (0, _MOST_ROWS))
             rows = {row: (fields[1], fields[2]) for row, *fields in readable}
             names: dict[int, str] = {}  # ids by row, from an index of these, as far as it goes
+            is_unsure = True
+            with suppress(sqlite.Error):
+                is_unsure = not self._connection.execute("SELECT count(*), sum(live) FROM document")
             with suppress(sqlite.Error):  # what came before stays
                 ids = "SELECT row, id FROM document INDEXED BY document_by_id"
                 names.update(self._connection.execute(ids))
+                is_unsure = False
         notes = self._read_notes()
         work: dict[str, dict[int, int]] | None = None
         with suppress(DamagedIndex):
@@ -274,6 +279,7 @@ class Database(Catalogue):
         return SalvagedRows(
             documents=documents,
             lost=[each for each in dict.fromkeys(lost) if each not in there],
+            is_unsure=is_unsure,
             notes=notes,
             vocabulary=vocabulary,
             work=work,
@@ -290,8 +296,10 @@ class Database(Catalogue):
     def _read_decision(self, row: int) -> tuple[int, str]:
         """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
         with suppress(DamagedIndex, UnicodeDecodeError):
-            for decision in self._select("SELECT live, hash FROM document WHERE row = ?", (row,)):
-                return tuple(decision)
+            question = "SELECT live, hash FROM document WHERE row = ?"
+            for live, content in self._select(question, (row,)):
+                if live in (0, 1) and content:  # no zeros in place of what was cut off
+                    return live, content
         return 1, ""
 
     def _read_notes(self) -> dict[str, Any]:

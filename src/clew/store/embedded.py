@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from clew.errors import DamagedIndex, NotAnIndex, StoreError
 from clew.runtime.lazy import compile_re
@@ -132,9 +135,13 @@ class EmbeddedStore(SegmentedStore[Database]):
         """Return the segments with zeros for damaged rows, and the documents of these rows."""
         return stand_ins(self._segments, self._catalogue)
 
-    def put_back(self) -> None:
-        """Give segments their own names again that stand under one another's."""
-        segments.restore_names(self._segments, self._list_names())
+    def sentence_keys(self) -> set[int]:
+        """Return the keys of the sentences of all segments that can be read, registered or not."""
+        keys: set[int] = set()
+        for path in sorted(self._segments.glob(f"*{segments.SUFFIX}")):
+            with suppress(DamagedIndex):
+                keys.update(segments.open_segment(path).get("sentence.key", np.zeros(0)).tolist())
+        return keys
 
     def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
         return self._catalogue.salvage(hash_of)

@@ -400,37 +400,6 @@ def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
             let_go(part, name)
 
 
-def restore_names(folder: Path, names: Iterable[str]) -> None:
-    """Rename files back that bear one another's names, among `names`.
-
-    None takes the place of a file that is where it belongs.
-    """
-    paths = {f"{folder.name}/{name}": folder / f"{name}{SUFFIX}" for name in names}
-    own_names = {path: _read_name(path) for path in paths.values()}
-    moves = {
-        path: paths[name]
-        for path, name in own_names.items()
-        if name in paths and paths[name] != path and own_names[paths[name]] != name
-    }
-    aside = {path: path.with_name(f"{path.name}.aside") for path in moves}
-    for path, place in aside.items():
-        path.replace(place)
-    for path, target in moves.items():
-        aside[path].replace(target)
-
-
-def _read_name(path: Path) -> str | None:
-    """Return the name that a file records of itself, or None."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(_LENGTH), "little")
-            metadata = json.loads(file.read(min(size, path.stat().st_size)))["__metadata__"]
-        name = str(metadata["name"])
-        if metadata["name_crc32"] == _checksum({}, metadata["crc32"], name):
-            return name
-    return None
-
-
 def delete_others(folder: Path, keep: Iterable[str]) -> None:
     """Delete the segments in `folder` that are not in `keep`."""
     names = {f"{name}{SUFFIX}" for name in keep}

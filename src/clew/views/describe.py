@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from clew import methods
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
+from clew.display.addresses import hide_secrets_in
 from clew.display.visible import visible
 from clew.errors import InputError
 from clew.generation import wasted_share
@@ -51,7 +52,10 @@ def describe_index(
         "extraction": extraction,
         "links": describe_links(snapshot),
         "wasted": round(wasted_share(store), 4),
-        "recipe": dict(snapshot.recipe),
+        "recipe": {
+            name: hide_secrets_in(value) if isinstance(value, str) else value
+            for name, value in snapshot.recipe.items()
+        },
         "cost": "unknown" if spent is None else _cost(spent),
         "documents": sorted(store.hashes()),
     }

@@ -17,9 +17,9 @@ import obstore.store
 import pytest
 
 import clew
+from clew.display.addresses import hide_secrets
 from clew.errors import InputError
 from clew.limits import ReadingLimits
-from clew.readers.remote import _without_secrets, hide_secrets
 from clew.testing import models
 from tests.store.postgres.conftest import S3_VARIABLES
 
@@ -142,24 +142,17 @@ def test_what_may_not_or_cannot_be_fetched(index, address, options, message):
 def test_secrets_are_in_no_id():
     shown = hide_secrets("postgresql://me:secret@host:5432/name?password=secret")
     assert shown == "postgresql://me@host:5432/name"
-    assert hide_secrets("github://org:repository@main/docs/") == "github://org:repository@main/docs"
+    assert hide_secrets("github://org:repository@main/docs") == "github://org:repository@main/docs"
     assert hide_secrets("git+https://token@host/r.git@main") == "git+https://host/r.git@main"
     assert (
         hide_secrets("zip://a.md::https://me:secret@host/a.zip?b")
-        == "zip://a.md::https://host/a.zip"
+        == "zip://a.md::https://host/a.zip?b"
     )
 
 
 def test_secrets_are_in_no_report(index):
     [problem] = add(index, "POSTGRES://me:secret@[::1]:1/n", web=True, sql="SELECT 1")[4]
     assert "secret" not in problem
-    assert (
-        _without_secrets(
-            "no password for 'https://token@host', nor git+https://token:x@host/r",
-            "git+https://token:x@host/r",
-        )
-        == "no password for 'https://host', nor git+https://host/r"
-    )
 
 
 def test_what_is_no_archive_is_reported(index, tmp_path):
@@ -321,7 +314,7 @@ def test_rows_of_a_query_are_documents(index, tmp_path, monkeypatch):
     database.execute("DELETE FROM ship WHERE id = 1")
     assert add(index, address, sql=sql)[:4] == ([], both[1:], both[:1], 0)
     [problem] = add(index, address, sql="DELETE FROM ship")[4]
-    assert "readonly" in problem
+    assert problem == f"{address}/ship: is asked by one SELECT alone, which reads only"
     assert add(index, address, sql="SELECT 1 AS id, 'A word.' AS text")[:3] == (
         [f"{address}/rows/1"],
         [],
@@ -329,6 +322,75 @@ def test_rows_of_a_query_are_documents(index, tmp_path, monkeypatch):
     )
     assert index.documents() == [f"{address}/rows/1", *both]
     assert database.execute("SELECT count(*) FROM ship").fetchall() == [(2,)]
+
+
+WRITES = [
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP TABLE ship",
+    "DROP TABLE ship",
+    "UPDATE ship SET id = 2",
+    "INSERT INTO ship VALUES (2, 'b')",
+    "CREATE TABLE more (a)",
+    "ATTACH 'other.db' AS other",
+    "VACUUM INTO 'other.db'",
+    "BEGIN",
+]
+
+
+@pytest.mark.parametrize(
+    "sql", [*WRITES, "PRAGMA user_version = 7", "PRAGMA table_info(ship)",
+            "WITH a AS (SELECT 1) DELETE FROM ship", "SELECT writefile('other.db', text) FROM ship",
+            "CREATE TEMP TABLE more AS SELECT 1", "SELECT 1 -- ;\n; ATTACH 'other.db' AS other"],
+)  # fmt: skip
+def test_sqlite_is_only_read(index, tmp_path, sql):
+    """By one statement, which writes nothing and opens no other file."""
+    with apsw.Connection(str(tmp_path / "a.db")) as database:
+        database.execute(
+            "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
+        )
+    before = (tmp_path / "a.db").read_bytes()
+    added, *_, [problem] = add(index, f"sqlite:///{tmp_path.as_posix()}/a.db", sql=sql)
+    assert added == []
+    assert "is asked by one SELECT" in problem or "no such function" in problem
+    assert (tmp_path / "a.db").read_bytes() == before
+    assert not list(tmp_path.glob("*other.db"))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1 AS id, 'A word.' AS text;",
+        " -- all\nSELECT id, text FROM ship",
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) "
+            "SELECT i AS id, upper(text) AS text FROM n, ship"
+        ),
+        "SELECT id, group_concat(text) AS text FROM ship GROUP BY id",
+        "SELECT ship.id, text FROM json_each('[1]'), ship",
+    ],
+)
+def test_sqlite_is_asked_by_any_select(index, tmp_path, sql):
+    with apsw.Connection(str(tmp_path / "a.db")) as database:
+        database.execute(
+            "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
+        )
+    added, *_, problems = add(index, f"sqlite:///{tmp_path.as_posix()}/a.db", sql=sql)
+    assert (bool(added), problems) == (True, [])
+
+
+@pytest.mark.parametrize("sql", WRITES)
+def test_duckdb_is_only_read(index, tmp_path, sql, monkeypatch):
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("a.duckdb") as database:
+        database.execute(
+            "CREATE TABLE ship (id INTEGER, text TEXT); INSERT INTO ship VALUES (1, 'a')"
+        )
+    added, *_, [problem] = add(index, "duckdb:///a.duckdb", sql=sql)
+    assert added == []
+    assert "asked by one SELECT" in problem or "Parser Error" in problem
+    assert not list(tmp_path.glob("*other.db"))
+    assert add(index, "duckdb:///a.duckdb", sql="FROM ship")[0]
 
 
 # -- sites ----------------------------------------------------------------------------------------
@@ -426,3 +488,59 @@ def test_a_site_has_limits(index, site):
     [problem] = add(index, f"sitemap+{address}", web=True)[4]
     assert problem.endswith("/sitemap.xml: is no sitemap")
     assert index.documents() == [f"{address}/fram", f"{address}/gjoa"]
+
+
+# -- secrets --------------------------------------------------------------------------------------
+
+
+def test_no_secret_of_an_address_is_kept_or_told(index, site):
+    """Not of a page or a site, that is there or is not; the page is found under one id."""
+    address, pages, _ = site
+    own = address.replace("//", "//me:s3cr3t@")
+    for token in "s3cr3t", "s3cr3t-2":
+        pages[f"/fram?n=1&token={token}"] = page("Fram")
+    pages["/robots.txt"] = pages["/sitemap.xml"] = sitemap(address, "/gjoa?sig=s3cr3t")
+    pages["/gjoa?sig=s3cr3t"] = page("Gjoa")
+    told = [
+        add(index, f"{address}/fram?n=1&token=s3cr3t", web=True),
+        add(index, f"{address}/fram?n=1&token=s3cr3t-2", web=True),
+        add(index, f"{own}/none?access_token=s3cr3t", web=True),
+        add(index, f"sitemap+{address}/sitemap.xml?api_key=s3cr3t", web=True),
+        add(index, f"sitemap+{address}/sitemap.xml", web=True),
+        add(index, "http://me:s3cr3t@127.0.0.1:1/a", web=True),
+        add(index, "https://me:s3cr3t@127.0.0.1:x/a", web=True),
+    ]
+    for refused in (f"{own}/a?sig=s3cr3t", "git+https://s3cr3t@host/r", "imap://me:s3cr3t@host/"):
+        with pytest.raises(InputError) as caught:
+            add(index, refused)
+        told.append(str(caught.value))
+    assert index.documents() == [f"{address}/fram?n=1", f"{address}/gjoa"]
+    told += [index.show(each) for each in index.documents()]
+    told.append(index.ask("Which ship sailed far?"))
+    assert "s3cr3t" not in repr(told)
+    stored = [path for path in index.folder.rglob("*") if path.is_file()]
+    assert not [path for path in stored if b"s3cr3t" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("address", "options"),
+    [
+        ("git+https://s3cr3t@host.invalid/r.git", {}),
+        ("git+https://me:s3cr3t@127.0.0.1:1/r.git@main", {}),
+        ("postgres://me:s3cr3t@127.0.0.1:1/db?password=s3cr3t", {"sql": "SELECT 1"}),
+        ("imaps://me:s3cr3t@127.0.0.1:1/INBOX", {}),
+        ("https://127.0.0.1:1/a?X-Amz-Signature=s3cr3t", {}),
+        ("zip://a.md::https://me:s3cr3t@127.0.0.1:1/a.zip?token=s3cr3t", {}),
+        ("ftp://me:s3cr3t@127.0.0.1:1/a", {}),
+        ("s3://me:x@bucket/a?token=s3cr3t", {}),
+        ("nothing://me:s3cr3t@host/a?api_key=s3cr3t", {}),
+    ],
+)
+def test_no_reader_tells_a_secret(index, address, options, monkeypatch):
+    monkeypatch.setenv("CLEW_IMAP_PASSWORD", "s3cr3t")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    try:
+        told = repr(add(index, address, web=True, **options))
+    except InputError as error:
+        told = repr(error)
+    assert "s3cr3t" not in told

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
+from clew.display.addresses import hide_secrets
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.inputs import Remote
@@ -140,7 +141,7 @@ class FetchedPlaces:
 def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     """Raise InputError where a place may not be fetched from, or lacks its query."""
     scheme = remote.scheme
-    shown = hide_secrets(remote.address)
+    shown = _id_of(remote.address)
     parts = remote.address.split("::")  # a part that is one word is a kind of place, too
     schemes = [part.partition("://")[0] for part in parts if "://" in part or part.isalpha()]
     is_local = remote.is_path if scheme == "git" else _LOCAL.issuperset(schemes)
@@ -164,7 +165,7 @@ def fetch_files(
 
     What the `selection` leaves out, what no reader takes and what is as it was is not fetched.
     """
-    shown = hide_secrets(remote.address)
+    shown = _id_of(remote.address)
     if sql:  # the rows of another table are another place
         table = _TABLE.search(sql)
         shown = f"{shown}/{table[1] if table else 'rows'}"
@@ -193,7 +194,7 @@ def fetch_files(
                 yield from _fetch(entry, place, fetched, is_readable)
     except UnreadableSource as error:
         fetched.fail(shown, "")  # nothing is known of what it has
-        yield Skipped(source=error.source, reason=_without_secrets(error.reason, remote.address))
+        yield Skipped(source=error.source, reason=error.reason)
 
 
 def _takes(selection: Selection, entry: Entry, place_id: str) -> bool:
@@ -218,7 +219,7 @@ def _fetch(
             path = entry.fetch(path)
         except UnreadableSource as error:
             fetched.fail(place.id, entry.id)
-            yield Skipped(source=error.source, reason=_without_secrets(error.reason, place.address))
+            yield Skipped(source=error.source, reason=error.reason)
             return
         yield File(
             path=path,
@@ -240,30 +241,10 @@ def _check_size(entry: Entry, limits: ReadingLimits) -> None:
         raise UnreadableSource(entry.id, f"has {limits.more_than('file_bytes', 'bytes')}")
 
 
-def hide_secrets(address: str) -> str:
+def _id_of(address: str) -> str:
     """Return an address without a password, a token, or what stands behind a question mark."""
-    return "::".join(map(_hide_part, address.split("::"))).rstrip("/")
-
-
-def _hide_part(address: str) -> str:
-    head, mark, rest = address.partition("://")
-    if head.endswith("github"):  # whose addresses are ORGANISATION:REPOSITORY@COMMIT
-        return address
-    host, slash, path = rest.partition("/")
-    user, at, machine = host.rpartition("@")
-    if head.endswith(("http", "https")):  # whose users are tokens
-        user = at = ""
-    return f"{head}{mark}{user.partition(':')[0]}{at}{machine}{slash}{path}".partition("?")[0]
-
-
-def _without_secrets(text: str, address: str) -> str:
-    """Return what a program says of an address without the secrets that are in that."""
-    for part in address.split("::"):
-        text = text.replace(part, _hide_part(part))
-        user = part.partition("://")[2].partition("/")[0].rpartition("@")[0]
-        for secret in filter(None, (user, user.partition(":")[0])):
-            text = text.replace(f"{secret}@", "")
-    return text
+    parts = hide_secrets(address).split("::")
+    return "::".join(part.partition("?")[0] for part in parts).rstrip("/")
 
 
 def to_seconds(moment: str) -> float:

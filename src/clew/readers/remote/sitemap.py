@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 from xml.etree.ElementTree import Element
 
+from clew.display.addresses import hide_secrets
 from clew.errors import UnreadableSource
 from clew.readers.remote import Entry, RemotePlace, to_seconds
 from clew.readers.web import fetch_bytes, is_public
@@ -73,7 +74,7 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
             break
     for page, modified in islice(pages.items(), place.limits.pages):
         yield Entry(
-            id=page,
+            id=hide_secrets(page),
             below=urlsplit(page).path.strip("/") or "index",
             suffix=".html",
             fetch=partial(site.fetch, page),
@@ -132,7 +133,8 @@ def _check_host(place: RemotePlace, address: str) -> None:
     """Raise UnreadableSource for a sitemap that is no web address, or of this network."""
     host, own = _split(address).netloc, urlsplit(place.address.partition("+")[2]).netloc
     if not host or not (host == own or is_public(_split(address).hostname or "")):
-        raise UnreadableSource(place.id, f"names a sitemap that is not fetched: {address!r:.99}")
+        shown = hide_secrets(address)
+        raise UnreadableSource(place.id, f"names a sitemap that is not fetched: {shown!r:.99}")
 
 
 def _read_map(address: str, place: RemotePlace) -> Element:

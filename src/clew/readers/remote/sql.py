@@ -2,8 +2,8 @@
 
     sqlite:///notes.db, postgresql://user@host/name, duckdb:///notes.duckdb
 
-A database is opened for reading only. A row is a document as one of a CSV file is: its columns are
-an id, a title and a text, or all of them its text.
+A database is opened for reading only, and asked by one SELECT. A row is a document as one of a CSV
+file is: its columns are an id, a title and a text, or all of them its text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ from clew.readers.remote import Entry, RemotePlace
 from clew.runtime.lazy import needs
 from clew.types import Skipped
 
+_NOT_ONE = "is asked by one SELECT alone"
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # names of columns, and rows
 
 
@@ -53,9 +55,15 @@ def _database(place: RemotePlace) -> str:
 def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
     import apsw
 
+    reads = (apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE)
+    n_statements = count(1)
     try:
         database = apsw.Connection(_database(place), flags=apsw.SQLITE_OPEN_READONLY)
         try:
+            database.authorizer = lambda does, *_: (
+                apsw.SQLITE_OK if does in reads else apsw.SQLITE_DENY
+            )
+            database.exec_trace = lambda *_: next(n_statements) == 1
             cursor = database.execute(place.sql)
             names = [name for name, _ in cursor.get_description()]
             write(names, cursor)
@@ -63,6 +71,10 @@ def _read_sqlite(place: RemotePlace, write: Callable[..., None]) -> None:
             return
         finally:
             database.close()
+    except apsw.ExecTraceAbort:
+        raise UnreadableSource(place.id, _NOT_ONE) from None
+    except apsw.AuthError:
+        raise UnreadableSource(place.id, f"{_NOT_ONE}, which reads only") from None
     except apsw.Error as error:
         raise UnreadableSource(place.id, f"cannot be read: {error}") from None
     except UnicodeError:
@@ -75,6 +87,9 @@ def _read_duckdb(place: RemotePlace, write: Callable[..., None]) -> None:
     try:
         closed = {"enable_external_access": False}  # a query reads no other file and no address
         with duckdb.connect(_database(place), read_only=True, config=closed) as database:
+            kinds = [each.type for each in database.extract_statements(place.sql)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise UnreadableSource(place.id, _NOT_ONE)
             cursor = database.execute(place.sql)
             names = [each[0] for each in cursor.description or ()]
             write(names, iter(cursor.fetchone, None))

@@ -86,6 +86,7 @@ def _errors() -> tuple[type[Exception], ...]:
     return (
         OSError,
         EOFError,
+        ValueError,
         *(getattr(m, _ERRORS[name]) for name, m in modules.items() if m is not None),
     )
 
