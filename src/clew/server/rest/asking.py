@@ -68,7 +68,9 @@ class HopBody(bodies.Body):
         max_length=bodies.LONGEST,
         description="the id of a passage or document, or an entity's name",
     )
-    query: str = Field("", max_length=bodies.LONGEST, description="passages like it come first")
+    query: str = Field(
+        "", max_length=bodies.MOST_CHARACTERS, description="passages like it come first"
+    )
     chunks: Annotated[int, Field(ge=1, le=bodies.MOST_LISTED), bodies.INTEGRAL] = Field(
         5, description="passages, at most"
     )
