@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -121,7 +121,8 @@ def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> N
     """Raise InputError for the first of some arguments that is not of its kind, or has none."""
     for name, value in given.items():
         if name not in kinds:
-            raise InputError(f"there is no argument {name!r}: take one of {', '.join(kinds)}")
+            near = suggest(name, kinds)
+            raise InputError(f"there is no argument {name!r}{near}: take one of {', '.join(kinds)}")
         _check(name, value, kinds[name])
 
 
