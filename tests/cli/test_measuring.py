@@ -155,7 +155,7 @@ def test_what_is_missing_is_said_first(
         monkeypatch.delitem(sys.modules, f"clew.evaluate.figures.{name}", raising=False)
         monkeypatch.delattr(figures, name, raising=False)
     monkeypatch.setitem(sys.modules, module, None)
-    metrics._stem.cache_clear()
+    metrics._stem.cache_clear()  # noqa: SLF001 -- it may know the words
     result = clew("eval", dataset, *options)
     assert result.exit_code == 1
     assert f"pip install 'clew[{extra}]'" in result.stderr
