@@ -127,6 +127,8 @@ def check_length(text: str) -> None:
 
 def shorten_question(text: str) -> str:
     """Return the beginning of a text that is not too long for a question."""
+    if len(text.encode()) <= MOST_TOKENS:  # as a token has a byte at least: counting loads much
+        return text
     return tokens.truncate(text[:MOST_CHARACTERS], MOST_TOKENS)
 
 
