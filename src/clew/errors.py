@@ -24,7 +24,7 @@ exits with a non-zero status; nothing else catches it.
 
 import pathlib
 import sys
-from collections.abc import Iterable
+from collections import abc
 from typing import Self
 
 
@@ -81,7 +81,7 @@ def write_install(extra: str) -> str:
     return f"{command} 'clew[{extra}]'"
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: abc.Iterable[str]) -> str:
     """Return what an error adds about a name that is not known: the nearest one that is.
 
     >>> suggest("clu", ["bm25", "clue"])
