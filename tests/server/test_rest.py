@@ -120,7 +120,7 @@ def test_while_a_job_writes_others_wait(home):
             assert found.status_code == 409
             assert found.json()["error"] == {
                 "code": "index_locked",
-                "message": "another process is writing to small: wait until it is done, or stop it",
+                "message": "another process is writing to this index: try again later",
             }
             body = {"name": "Eriksen", "into": "Ola Eriksen"}
             assert client.post(f"{AT}/aliases", json=body, headers=key).status_code == 409
