@@ -177,3 +177,39 @@ def test_a_time_is_never_negative_or_without_end(works):
     total = sum(works) + 1
     for left in looked_at(enumerate(works), len(works) + 90, total).values():
         assert left is None or 0 < left < float("inf")
+
+
+def test_a_long_pause_makes_no_absurd_time():
+    """Nothing is said rather than a time that nobody believes, until the work goes on."""
+    steps = [*evenly(0, 300, 300, 1), *evenly(3_900, 6_900, 3_000, 1)]
+    said = looked_at(steps, 6_850, 3_300)
+    assert max(filter(None, said.values())) < 360_000
+    assert all(0.5 < said[when] / (6_900 - when) < 2 for when in range(5_500, 6_850))
+
+
+@pytest.mark.parametrize("asleep", [40.0, 3_600.0, 1e6, 1e15])
+def test_no_time_passes_while_a_machine_sleeps(asleep):
+    """Nobody looks, and nothing is done; what is said then is what was said before."""
+    left, done, said = TimeLeft(), 0.0, {}
+    for second in range(200):
+        done += 1.0
+        now = second + (asleep if second >= 100 else 0.0)
+        said[second] = left.estimate_seconds_left(now, done, 300.0)
+    assert all(abs(said[second] - (300 - second)) < 5 for second in range(30, 200))
+
+
+def test_nothing_is_said_of_a_hundred_hours():
+    steps = [(float(second), 1.0) for second in range(300)]
+    assert set(looked_at(steps, 300, 1e12).values()) == {None}
+
+
+def test_what_is_never_read_is_no_work(tmp_path):
+    """Pictures without OCR, programs and the like count neither in the total nor when met."""
+    (tmp_path / "a.md").write_text("Ada wound a rope. " * 50, encoding="utf-8")
+    for name in ("b.png", "c.JPG", "d.exe", "e.tiff.gz"):
+        (tmp_path / name).write_bytes(bytes(100_000))
+    progress = Progress()
+    documents = [each for each in read([tmp_path], progress=progress) if hasattr(each, "text")]
+    assert [each.id for each in documents] == [f"{tmp_path.name}/a.md"]
+    progress.settle([documents[0].id])
+    assert progress.total == progress.done_bytes == (tmp_path / "a.md").stat().st_size

@@ -24,6 +24,7 @@ exits with a non-zero status; nothing else catches it.
 
 import pathlib
 import sys
+from collections import abc
 from typing import Self
 
 
@@ -85,6 +86,18 @@ def write_install(extra: str) -> str:
     if (environment / "pipx_metadata.json").exists():
         command = "pipx install --force"
     return f"{command} 'clew[{extra}]'"
+
+
+def suggest(name: str, known: abc.Iterable[str]) -> str:
+    """Return what an error adds about a name that is not known: the nearest one that is.
+
+    >>> suggest("clu", ["bm25", "clue"])
+    ", perhaps 'clue' is meant"
+    """
+    from difflib import get_close_matches  # which takes some milliseconds to import
+
+    near = get_close_matches(name, list(known), 1)
+    return f", perhaps {near[0]!r} is meant" if near else ""
 
 
 class MissingLayer(ClewError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Any
 
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,7 @@ def parse_limits(given: Iterable[str]) -> ReadingLimits:
         except ValueError:
             value = float("nan")
         if name not in kinds or not isfinite(value):
-            raise InputError(f"{text!r} is no limit: write NAME=NUMBER, of {', '.join(kinds)}")
+            near, names = suggest(name, kinds), ", ".join(kinds)
+            raise InputError(f"{text!r} is no limit{near}: write NAME=NUMBER, of {names}")
         values[name] = kinds[name](value)
     return ReadingLimits(**values)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from clew import index, plugins
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
@@ -36,6 +36,18 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
+_EMBEDDERS = (
+    "minilm",
+    "minilm-float32",
+    "multilingual",
+    "sentence-transformers",
+    "static",
+    "openai",
+    "ollama",
+)
+_TAGGERS = ("rules", "spacy", "spacy-only")
+_RERANKERS = ("maxsim", "cosine", "cross-encoder", "endpoint")
+_LLMS = ("local", "ollama", "openai")
 _PIPELINE = compile_re(r"spacy:(\w+)-")  # in the name of a tagger
 _USER = compile_re(r"//[^/]*@")
 
@@ -202,8 +214,9 @@ def load_embedder(
     if (brought := plugins.find("embedders", kind)) is not None:
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(
-        f"there is no embedder {spec!r}: take one of minilm, minilm-float32, minilm:FOLDER,"
-        f" multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL"
+        f"there is no embedder {spec!r}{suggest(kind, _EMBEDDERS)}: take one of minilm,"
+        f" minilm-float32, minilm:FOLDER, multilingual, sentence-transformers:NAME, static:FOLDER,"
+        f" openai:MODEL@URL, ollama:MODEL"
     )
 
 
@@ -222,8 +235,8 @@ def load_tagger(spec: str) -> Tagger:
     if (brought := plugins.find("taggers", kind)) is not None:
         return cast("Tagger", brought(spec.partition(":")[2]))
     raise InputError(
-        f"there is no tagger {spec!r}: take one of rules, spacy, spacy:PIPELINE,"
-        f" spacy-only:PIPELINE"
+        f"there is no tagger {spec!r}{suggest(kind, _TAGGERS)}: take one of rules, spacy,"
+        f" spacy:PIPELINE, spacy-only:PIPELINE"
     )
 
 
@@ -267,8 +280,8 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     if spec is not None and (brought := plugins.find("rerankers", kind)) is not None:
         return cast("Reranker", brought(spec.partition(":")[2], embedder))
     raise InputError(
-        f"there is no reranker {spec!r}: take one of maxsim, cosine, cross-encoder:NAME,"
-        f" endpoint:MODEL@URL"
+        f"there is no reranker {spec!r}{suggest(kind, _RERANKERS)}: take one of maxsim, cosine,"
+        f" cross-encoder:NAME, endpoint:MODEL@URL"
     )
 
 
@@ -330,8 +343,8 @@ def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
             raise InputError(f"the LLM {spec!r} takes no temperature, top-p and seed: leave them")
         return cast("Chat", brought(spec.partition(":")[2]))
     raise InputError(
-        f"there is no LLM {spec!r}: take local:FILE.gguf, ollama:MODEL, openai:MODEL or"
-        f" openai:MODEL@URL"
+        f"there is no LLM {spec!r}{suggest(kind, _LLMS)}: take local:FILE.gguf, ollama:MODEL,"
+        f" openai:MODEL or openai:MODEL@URL"
     )
 
 

@@ -91,6 +91,7 @@ _BASIS_S, _LEAST_SHARE, _LONG_S = 10.0, 0.01, 60.0
 _WINDOW_S, _WINDOW_SHARE = 60.0, 1 / 3
 _SLOTS, _MOST_OF_MEDIAN = 12, 3.0
 _SMOOTH_S = 10.0
+_ASLEEP_S, _MOST_S = 30.0, 360_000.0
 _APART_S, _MOST_STEPS = 1.0, 2_000  # seconds between two that are kept, and how many are
 
 
@@ -102,15 +103,21 @@ class TimeLeft:
     before, documents that did not change. So the speed is that of the last third of the time, and
     of its parts none counts for more than three times the usual one. What is said follows what is
     found within some ten seconds. Nothing is said before there is a basis: ten seconds behind the
-    first step and a hundredth of the work, or a minute.
+    first step and a hundredth of the work, or a minute; nor of more than a hundred hours. While
+    nobody looks for half a minute, as of a machine that sleeps, no time passes.
     """
 
     _steps: list[tuple[float, float]] = field(default_factory=list)  # seconds, and work done then
+    _looked: float | None = None  # at the time of the last look
+    _slept: float = 0.0  # seconds that did not pass
     _before: float | None = None  # work done at the first look: behind the first step the time runs
     _last: tuple[float, float] | None = None  # seconds at which, and what was found to be left
 
     def estimate_seconds_left(self, now: float, done: float, total: float | None) -> float | None:
         """Return the seconds that are left at a time, of which so much work is done; or None."""
+        if self._looked is not None and now - self._looked > _ASLEEP_S:
+            self._slept += now - self._looked
+        self._looked, now = now, now - self._slept
         if self._before is None:
             self._before = done
         if done > (self._steps[-1][1] if self._steps else self._before):
@@ -127,7 +134,7 @@ class TimeLeft:
             aged = max(estimate - (now - when), 1.0)
             left = aged * (left / aged) ** (1.0 - exp(-(now - when) / _SMOOTH_S))
         self._last = now, left
-        return left
+        return left if left < _MOST_S else None
 
     def _step(self, now: float, done: float) -> None:
         if len(self._steps) > 1 and now - self._steps[-2][0] < _APART_S:

@@ -243,3 +243,18 @@ def test_ollama(monkeypatch, host, url):
     embedder = load_embedder("ollama:nomic-embed-text")
     assert (embedder.base_url, embedder.model) == (url, "nomic-embed-text")
     assert load_llm("ollama:qwen3@http://other:1/v1").chat.base_url == "http://other:1/v1"
+
+
+@pytest.mark.parametrize(
+    ("load", "spec", "near"),
+    [
+        (load_embedder, "minlm", "minilm"),
+        (load_embedder, "opnai:text@https://x.example/v1", "openai"),
+        (load_tagger, "rule", "rules"),
+        (lambda spec: load_reranker(spec, HashEmbedder()), "cosin", "cosine"),
+        (load_llm, "olama:llama3", "ollama"),
+    ],
+)
+def test_a_spec_that_is_misspelt_is_answered_by_the_nearest(load, spec, near):
+    with pytest.raises(InputError, match=f"there is no .*, perhaps '{near}' is meant: take"):
+        load(spec)

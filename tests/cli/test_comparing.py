@@ -52,7 +52,7 @@ def test_a_head_says_how_a_run_was_made(clew, dataset, tmp_path):
     assert (head["parameters"]["depth"], head["parameters"]["chunks"]) == (1, 10)
     assert "width" in head["parameters"]
     assert set(head["models"]) == {"embedder", "tagger", "reranker"}
-    versions = "clew python numpy scipy ir-measures snowballstemmer"
+    versions = "clew python numpy scipy snowballstemmer"
     assert set(head["versions"]) == {*versions.split()}
     assert head["index"]["rows"] == {"document": 6, "chunk": 6, "triple": 0}
     assert head["index_cost"]["tokens"] == 0

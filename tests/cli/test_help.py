@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -185,3 +186,68 @@ def test_help_loads_nothing_heavy(arguments):
     )
     loaded = {name.partition(".")[0] for name in result.stderr.split()}
     assert not loaded & {"numpy", "scipy", "rich", "onnxruntime", "tiktoken", "sqlite3"}
+
+
+def _list_reading():
+    """Return each command that takes an index which is there, with words that it can do without."""
+    words = {
+        "ask": ["Who built the Fram?"],
+        "search": ["Fram"],
+        "hop": ["Fram"],
+        "verify": ["proof.json"],
+        "classify": ["Fram"],
+        "export": ["graph.json"],
+        "remove": ["no-such.md"],
+        "backup": ["index.backup"],
+        "split": ["shards", "2"],
+        "import-triples": ["none.tsv"],
+        "merge": ["Fram", "Larvik"],
+        "unmerge": ["Fram"],
+        "edit": ["Fram", "--type", "ship"],
+    }
+    names = [
+        name
+        for name, command in main.commands.items()
+        if any(each.name == "folder" and "--into" not in each.opts for each in command.params)
+    ]
+    return [(name, words.get(name, [])) for name in names]
+
+
+@pytest.mark.parametrize(("name", "words"), _list_reading(), ids=str)
+def test_an_index_is_an_option_or_the_last_word(clew, own_index, tmp_path, name, words):
+    """Of every command alike, also where another word may be left out."""
+    place = tmp_path / "other.clew"
+    results = []
+    for form in ("option", "word"):
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(own_index, place)
+        for made in ("shards", "index.backup"):
+            shutil.rmtree(tmp_path / made, ignore_errors=True)
+            (tmp_path / made).unlink(missing_ok=True)
+        named = ["--index", "other.clew"] if form == "option" else ["other.clew"]
+        results.append(clew(name, *words, *named))
+    by_option, by_word = results
+    assert by_word.exit_code == by_option.exit_code
+    seconds = re.compile(r"\d+\.\d+ s\b")
+    assert seconds.sub("", by_word.output) == seconds.sub("", by_option.output)
+    assert "my.clew" not in by_word.stderr
+    assert "[INDEX]" in clew(name, "--help").stdout.partition("\n\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["themes", "none.clew"], "none.clew is not a Clew index: make one with"),
+        (["show", "Fram", "none.clew"], "none.clew is not a Clew index: make one with"),
+        (["themes", "Fram"], "unexpected extra argument (Fram)"),
+        (["ask", "What is my.clew"], "my.clew is not a Clew index"),
+        (["ask", "Who", "built", "it"], "unexpected extra arguments (built it)"),
+        (["search", "x", "--method", "clu"], "no method 'clu', perhaps 'clue' is meant: take"),
+        (["ask", "x", "--param", "chunk=2"], "no parameter 'chunk', perhaps 'chunks' is meant"),
+        (["index", ".", "--limit", "second=3"], "is no limit, perhaps 'seconds' is meant"),
+        (["help", "documentss"], "'documentss', perhaps 'documents' is meant"),
+    ],
+)
+def test_what_may_be_meant_is_said(clew, tmp_path, words, message):
+    (tmp_path / "notes.md").write_text("Colin Archer built the Fram.", encoding="utf-8")
+    assert message in " ".join(clew(*words).stderr.split())

@@ -8,13 +8,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
+import venv
 from http.client import HTTPConnection
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
+from packaging.requirements import Requirement
 
 from clew.loading import OPENAI_URL
 from clew.models.prices import embedding_price, list_price
@@ -134,6 +138,61 @@ def test_commands_run_as_printed(folder, endpoint, monkeypatch, page):
             check(line)
     assert endpoint.requests
     assert {path.suffix for path in folder.iterdir()} >= {".clew", ".graphml"}
+
+
+EXTRAS = re.compile(r"^pip install '\.\[(.+)\]'", re.MULTILINE)
+
+
+def closure(requirements, seen, extras=frozenset()):
+    """Return the names of what requirements bring here, all that those bring among them."""
+    for each in map(Requirement, requirements):
+        for extra in extras or {""}:
+            if each.marker is None or each.marker.evaluate({"extra": extra}):
+                key = each.name.casefold(), frozenset(each.extras)
+                if key not in seen:
+                    seen.add(key)
+                    closure(metadata.requires(each.name) or (), seen, frozenset({"", *each.extras}))
+    return {name for name, _ in seen}
+
+
+@pytest.fixture
+def newcomer(tmp_path):
+    """Return the Python of an environment with what README's line installs, and no more."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    [extras] = EXTRAS.findall(README.read_text("utf-8"))
+    wanted = [each for e in extras.split(",") for each in project["optional-dependencies"][e]]
+    home = tmp_path / "environment"
+    venv.create(home, symlinks=os.name != "nt")
+    [packages] = home.glob("**/site-packages")
+    for package in closure([*project["dependencies"], *wanted], set()):
+        distribution = metadata.distribution(package)
+        tops = {f.parts[0] for f in distribution.files or () if ".." not in f.parts}
+        for top in tops - {"__pycache__"}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(distribution.locate_file(top))
+    return next(home.glob("*/python*"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ctranslate2") is None, reason="needs the extra 'models'")
+def test_readme_installs_what_its_commands_need(folder, endpoint, newcomer):
+    """Nothing says that a package is missing; `clew serve` is reached."""
+    llm = f"openai:gpt-4o-mini@{endpoint.url} --price gpt-4o-mini=0.15,0.6"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "CLEW_SERVE_PORT": "0"}
+    for line in commands(README):
+        words = shlex.split(line.replace("openai:gpt-4o-mini", llm))
+        command = [newcomer, "-m", *words]
+        if line.startswith("clew serve"):
+            with subprocess.Popen(
+                command, env=environment, stderr=subprocess.PIPE, text=True
+            ) as process:
+                assert "Clew serves my at http" in process.stderr.readline()
+                process.send_signal(signal.SIGINT)
+                process.stderr.read()
+            continue
+        done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
+        assert "pip install" not in done.stderr, line
+        assert done.returncode in {0, REFUSED}, (line, done.stderr)
 
 
 GUIDES = [page for page in PAGES if page.parent.name in {"guides", "methods"} and commands(page)]

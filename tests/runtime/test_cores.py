@@ -2,12 +2,13 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 
 import pytest
 
-from clew.runtime.cores import read_quota
+from clew.runtime.cores import bound_threads, read_quota
 
 BOUNDED = """
 import json, os, sys
@@ -45,3 +46,55 @@ def test_a_quota_bounds_the_cores(tmp_path, group, quota, n):
     (own / "cpu.max").write_text(f"{quota}\n")
     assert read_quota(tmp_path) == n
     assert read_quota(tmp_path / "sys") == math.inf
+
+
+STARTED = """
+import importlib.abc, os, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "numpy":
+            print(*map(os.environ.get, ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")), flush=True)
+            os._exit(0)
+
+sys.meta_path.insert(0, Finder())
+from clew.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["index", "notes.md"],
+        ["index", "notes.md", "--workers", "2"],
+        ["ask", "Who built the Fram?"],
+        ["show"],
+        ["serve", "--port", "0", "--home", "home"],
+        ["serve", "--port", "0", "--home", "home", "--processes", "2"],
+        ["mcp", "notes.clew"],
+        ["eval", "notes.jsonl"],
+    ],
+    ids=" ".join,
+)
+def test_threads_are_bound_before_numpy_is_imported(words, tmp_path, monkeypatch):
+    """BLAS starts its threads at its import: later bounds are none."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "notes.md").write_text("Colin Archer built the Fram.")
+    command = [sys.executable, "-c", STARTED, *words]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    computing, blas = done.stdout.split()
+    assert int(computing) >= 1
+    assert blas == "1"
+
+
+def test_a_later_bound_replaces_an_earlier_one_but_not_the_environment(monkeypatch):
+    monkeypatch.setattr("clew.runtime.cores._bounds", [])
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # which is what stands there again at the end
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    for n in (4, 2):
+        bound_threads(n)
+        assert os.environ["OMP_NUM_THREADS"] == str(n)
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"

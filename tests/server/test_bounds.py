@@ -29,7 +29,7 @@ def taken(schema, place=""):
         if schema.get("type") in ("integer", "number"):
             yield place, schema
         for name, each in schema.items():
-            if name != "parameters" or "additionalProperties" not in each:
+            if name != "parameters" or isinstance(each, list):
                 yield from taken(each, f"{place}/{name}")
 
 

@@ -321,3 +321,22 @@ async def test_as_a_client_starts_it(home):
         found = await given(client, "search", query=QUESTION)
         assert found["results"][0]["id"] == "mine/eriksen"
         assert found["results"][0]["url"] == "clew://mine/eriksen?start=0&end=61"
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda each: each.name)
+async def test_null_is_as_left_out(home, tool):
+    """For every optional argument, as clients send those that a model leaves out."""
+    needed = {"query": QUESTION, "question": QUESTION, "id": "small/comet", "start": "Comet"}
+    fields = tool.given.model_fields
+    given_ = {name: needed[name] for name in fields if fields[name].is_required()}
+    nulls = {name: None for name in fields if not fields[name].is_required()}
+    async with in_process(home) as client:
+        with_nulls = await client.call_tool(tool.name, {**given_, **nulls})
+        without = await client.call_tool(tool.name, given_)
+        assert with_nulls.is_error == without.is_error
+        assert len(with_nulls.content[0].text) > 0
+        if not without.is_error:
+            assert set(with_nulls.structured_content) == set(without.structured_content)
+        if given_:
+            broken = await client.call_tool(tool.name, dict.fromkeys(given_))
+            assert broken.is_error

@@ -9,12 +9,13 @@ import pytest
 
 import clew
 from clew import methods
+from clew.server.rest import ENDPOINTS
 from clew.store import opening
 from clew.testing import small_documents
 from clew.views.describe import describe_method
 from clew.wire.names import PREFIX
 from tests.server.conftest import open_small
-from tests.server.every import QUESTION, replies
+from tests.server.every import QUESTION, replies, timeless
 
 AT = f"{PREFIX}/indexes/small"
 
@@ -119,7 +120,7 @@ def test_while_a_job_writes_others_wait(home):
             assert found.status_code == 409
             assert found.json()["error"] == {
                 "code": "index_locked",
-                "message": "another process is writing to small: wait until it is done, or stop it",
+                "message": "another process is writing to this index: try again later",
             }
             body = {"name": "Eriksen", "into": "Ola Eriksen"}
             assert client.post(f"{AT}/aliases", json=body, headers=key).status_code == 409
@@ -377,3 +378,35 @@ def test_a_backup_is_an_index(home, tmp_path):
     with open_small(folder) as index, open_small(tmp_path / "back.clew") as back:
         assert back.digest() == index.digest()
     assert not list((home.folder / "uploads").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("search", {"query": QUESTION}),
+        ("ask", {"question": QUESTION}),
+        ("hop", {"start": "Comet"}),
+        ("classify", {"text": QUESTION, "label": "group"}),
+    ],
+)
+def test_null_is_as_left_out(client, path, body):
+    """For every optional field, also one whose default is not null."""
+    kind = next(each.body for each in ENDPOINTS if each.path == f"/indexes/{{index}}/{path}")
+    nulls = dict.fromkeys(name for name in kind.model_fields if name not in body)
+    assert nulls
+    plain, filled = (client.post(f"{AT}/{path}", json=each) for each in (body, {**nulls, **body}))
+    assert (plain.status_code, filled.status_code) == (200, 200)
+    assert timeless(plain.json()) == timeless(filled.json())
+    assert client.post(f"{AT}/{path}", json={**body, "unknown": None}).status_code == 400
+    required = next(iter(body))
+    assert client.post(f"{AT}/{path}", json={**body, required: None}).status_code == 400
+
+
+def test_half_a_character_in_json_is_refused_in_a_sentence(client):
+    for path, name in (("search", "query"), ("ask", "question"), ("hop", "start")):
+        content = f'{{"{name}": "Who built \\ud800 it?"}}'
+        found = client.post(
+            f"{AT}/{path}", content=content, headers={"content-type": "application/json"}
+        )
+        assert found.status_code == 400, found.text
+        assert "Invalid JSON" in found.json()["error"]["message"]

@@ -73,7 +73,7 @@ def _of_index(name, schema):
     if name in VALUES:
         known = {"type": "string", "enum": VALUES[name]}
         return {"anyOf": [known, {"type": "null"}]} if "anyOf" in schema else known
-    if name == "parameters" and "additionalProperties" in schema:
+    if name == "parameters" and "additionalProperties" in str(schema):
         return {"type": "object", "additionalProperties": False}
     return schema
 

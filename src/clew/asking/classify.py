@@ -87,9 +87,12 @@ def classify_question(
 ) -> Classified:
     """Return the label of a question's text by what its method retrieves, with all usage.
 
-    Raises InputError as `classify_text`, before anything is paid for.
+    Of a text that is too long for a question the beginning is read, which a note says. Raises
+    InputError as `classify_text`, before anything is paid for.
     """
     read_labels(snapshot, column)
+    whole = len(question.text)
+    question = replace(question, text=pipeline.shorten_question(question.text))
     retrieved = pipeline.retrieve_evidence(question, asked)
     meter = Meter()
     with meter.stage("classify"):
@@ -102,7 +105,11 @@ def classify_question(
             name_weight=name_weight,
             budget_tokens=retrieved.context_tokens,
         )
-    return replace(classified, usage=retrieved.evidence.usage + meter.usage())
+    usage, evidence = retrieved.evidence.usage + meter.usage(), classified.evidence
+    if (read := len(question.text)) < whole:
+        note = f"the first {read:,} of the {whole:,} characters of the text were read"
+        evidence = replace(evidence, notes=(*evidence.notes, note))
+    return replace(classified, evidence=evidence, usage=usage)
 
 
 def classify_text(

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import steps
 from clew.algo.topk import top_k
+from clew.asking.pipeline import check_length
 from clew.errors import InputError
 from clew.steps.threads import find_mentions
 from clew.text.keys import name_key
@@ -33,8 +34,9 @@ def hop_on(start: str, snapshot: Snapshot, models: Models, query: str, chunks: i
     title names them, times its likeness to the `query` if there is one. There is one passage of a
     document, and none of the start's own; its path says by which entity, and in which sentence.
 
-    Raises InputError where nothing has the id or name `start`.
+    Raises InputError where nothing has the id or name `start`, and for a `query` that is too long.
     """
+    check_length(query)
     own, entities = _find_start(start, snapshot)
     scores, by_entity = _score_chunks(entities, snapshot)
     owners = snapshot.layer("chunk").columns["document"]

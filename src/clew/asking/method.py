@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from clew import methods
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 from clew.methods import Method
 from clew.types import Scalar
 
@@ -39,8 +39,8 @@ def build_method(
     for parameter, value in parameters.items():
         if parameter not in options:
             raise InputError(
-                f"the method {name!r} has no parameter {parameter!r}: take one of"
-                f" {', '.join(options)}"
+                f"the method {name!r} has no parameter {parameter!r}{suggest(parameter, options)}:"
+                f" take one of {', '.join(options)}"
             )
         _check_type(name, parameter, value, options[parameter].default)
     method = kind(**parameters)  # which knows its own limits

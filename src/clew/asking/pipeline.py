@@ -27,11 +27,13 @@ from clew.asking.method import (
     build_method,
     choose_context_tokens,
 )
+from clew.asking.question import MOST_CHARACTERS, MOST_TOKENS
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.around import add_memory
 from clew.models.conversation import limit_models
 from clew.models.metered import Meter, add_meter
+from clew.text import tokens
 from clew.text.counting import may_count
 
 if TYPE_CHECKING:
@@ -74,7 +76,9 @@ def retrieve_evidence(
     """Understand a question, retrieve evidence for it, and judge that.
 
     A method that fills a context by itself fills that of the answer, where there is to be one.
+    Raises InputError for a question that is too long.
     """
+    check_length(question.text)
     meter = Meter(budget=question.budget)
     where = to_filter(question.where)
     with meter.stage(source.opening):
@@ -110,6 +114,22 @@ def retrieve_evidence(
         evidence.usage.total_seconds,
     )
     return Retrieved(evidence, snapshot, remembering, context_tokens)
+
+
+def check_length(text: str) -> None:
+    """Raise InputError for a question of too many tokens or characters."""
+    if shorten_question(text) != text:
+        raise InputError(
+            f"a question has at most {MOST_TOKENS:,} tokens and {MOST_CHARACTERS:,} characters:"
+            f" shorten this one, of {len(text):,} characters"
+        )
+
+
+def shorten_question(text: str) -> str:
+    """Return the beginning of a text that is not too long for a question."""
+    if len(text.encode()) <= MOST_TOKENS:  # as a token has a byte at least: counting loads much
+        return text
+    return tokens.truncate(text[:MOST_CHARACTERS], MOST_TOKENS)
 
 
 def count_evidence(text: str, snapshot: Snapshot, models: Models, meter: Meter) -> Evidence | None:

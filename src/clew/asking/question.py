@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clew.types import Exchange, Scalar
 
 MIN_SUPPORT = 0.25  # 2.5 % of the answerable questions that it was fitted on are below it
+MOST_TOKENS, MOST_CHARACTERS = 1_000, 5_000  # of a question: reading more takes seconds
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
 MAX_QUOTES, LONGEST_QUOTES = 5, 100  # by default, and that may be asked for
 
@@ -182,8 +183,14 @@ def as_question(text: str | Question, **options: Any) -> Question:  # noqa: ANN4
 
 
 def check_text(text: object) -> None:
-    """Raise InputError for a question that asks nothing."""
+    """Raise InputError for a question that asks nothing, or that no encoding can write."""
     if not isinstance(text, str):
         raise InputError(f"a question is a text, not {text!r:.60}")
+    if not arguments.is_text(text):
+        raise InputError(f"the question is not valid Unicode: leave out {_list_surrogates(text)}")
     if not text.strip():
         raise InputError("the question is empty: ask something")
+
+
+def _list_surrogates(text: str) -> str:
+    return ", ".join(dict.fromkeys(ascii(each) for each in arguments.SURROGATE.findall(text)))

@@ -13,6 +13,7 @@ from clew import __version__
 from clew.cli import talk
 from clew.cli.options import open_index
 from clew.cli.program import Commands, Program
+from clew.runtime.cores import bound_threads, cores
 
 __all__ = ["main"]
 
@@ -68,6 +69,7 @@ def main(context: click.Context) -> None:
     work did, and 5 where nothing in the index answers the question.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
     gc.set_threshold(_ALLOCATIONS)
+    bound_threads(cores())  # before any command imports NumPy
     context.obj = context.obj or open_index
     if os.environ.get("NO_COLOR"):
         context.color = False

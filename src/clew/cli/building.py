@@ -338,7 +338,7 @@ def import_graph(
         sys.exit(SKIPPED)
 
 
-@click.command("import-triples")
+@click.command("import-triples", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @options.usual
 def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
@@ -408,7 +408,7 @@ def edit_entity(  # noqa: PLR0913 -- one argument for each option
     print_result(value, [line], as_json=as_json, is_news=True)
 
 
-@click.command("merge")
+@click.command("merge", cls=GroupedCommand)
 @click.argument("name", required=False)
 @click.argument("into", required=False)
 @options.flag("--rules", "Merge what differs by an article or a legal form.")
@@ -446,7 +446,7 @@ def merge_names(
     )
 
 
-@click.command("unmerge")
+@click.command("unmerge", cls=GroupedCommand)
 @click.argument("name")
 @options.usual
 def unmerge_name(opener: options.Opener, name: str, folder: Path, *, as_json: bool) -> None:
@@ -458,7 +458,7 @@ def unmerge_name(opener: options.Opener, name: str, folder: Path, *, as_json: bo
     print_result(value, [line], as_json=as_json, is_news=True)
 
 
-@click.command("remove")
+@click.command("remove", cls=GroupedCommand)
 @click.argument("documents", nargs=-1, metavar="[DOCUMENT]...")
 @options.where
 @options.flag("--dry-run", "Name what would be deleted, and delete nothing.")
@@ -494,7 +494,7 @@ def remove_documents(
         say(f"Removed {n} from {place}.")
 
 
-@click.command("compact")
+@click.command("compact", cls=GroupedCommand)
 @options.usual
 def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> None:
     """Rewrite an index without what was deleted or replaced, and erase that."""
@@ -510,7 +510,7 @@ def compact_index(opener: options.Opener, folder: Path, *, as_json: bool) -> Non
     print_result(value, [line], as_json=as_json, is_news=True)
 
 
-@click.command("backup")
+@click.command("backup", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @options.usual
 def backup_index(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
@@ -540,7 +540,7 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
     print_result(report, [line], as_json=as_json, is_news=True)
 
 
-@click.command("split")
+@click.command("split", cls=GroupedCommand)
 @click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
 @click.argument("shards", type=click.IntRange(min=1), metavar="N")
 @options.usual

@@ -5,7 +5,6 @@ A command takes an option's value from the command line, else from the environme
 default. docs/guides/config.md describes the file.
 """
 
-import difflib
 import hashlib
 import json
 import os
@@ -18,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from clew.cli.plain import align, bold, dim, echo_json, one_line
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 
 FILE, VARIABLE = "clew.toml", "CLEW_CONFIG"
 INDEX = "folder"  # the value of the option that names the index, of every command that has it
@@ -155,9 +154,7 @@ def _find_option(name: str, names: list[str], path: Path, command: str = "") -> 
 
 
 def _explain_unknown(name: str, names: list[str], what: str) -> str:
-    near = difflib.get_close_matches(name.replace("-", "_"), names, 1)
-    hint = f", perhaps {near[0]!r} is meant" if near else ""
-    return f"there is no {what} {name!r}{hint}"
+    return f"there is no {what} {name!r}{suggest(name.replace('-', '_'), names)}"
 
 
 def _write_price(path: Path, model: str, price: object) -> str:

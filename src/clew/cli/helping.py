@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from clew.cli.plain import MAX_COLUMNS, align, bold, dim, terminal_width
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 from clew.runtime.lazy import compile_re
 
 _GUIDES = Path(__file__).parents[1] / "guides"
@@ -47,8 +47,11 @@ def show_help(context: click.Context, topic: str | None) -> None:
     elif command is not None:
         click.echo(command.get_help(click.Context(command, context.find_root(), topic)))
     else:
-        topics = ", ".join(list_guides())
-        raise InputError(f"there is no topic and no command {topic!r}: take one of {topics}")
+        topics = list_guides()
+        near = suggest(topic, [*topics, *getattr(group, "commands", ())])
+        raise InputError(
+            f"there is no topic and no command {topic!r}{near}: take one of {', '.join(topics)}"
+        )
 
 
 def _list_topics() -> str:

@@ -34,10 +34,10 @@ _GROUPS = {
 _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks that nothing read
 
 
-@click.command("show")
+@click.command("show", cls=GroupedCommand)
 @click.argument("name", required=False, metavar="[ID|NAME]")
 @options.flag("--aliases", "List names that may be of one thing.")
-@options.flag("--vocabulary", "List what was said of entities by hand or by a list.")
+@options.flag("--vocabulary", "List what was said of entities by hand or by a list.", "said")
 @options.usual
 def show_index(
     opener: options.Opener,
@@ -45,14 +45,14 @@ def show_index(
     folder: Path,
     *,
     aliases: bool,
-    vocabulary: bool,
+    said: bool,
     as_json: bool,
 ) -> None:
     """Show what an index holds, or a row or theme of it by its id, or an entity by its name.
 
     With --aliases and a NAME, only what may be the same as NAME is listed.
     """
-    if vocabulary:
+    if said:
         if aliases or name is not None:
             raise click.UsageError("--vocabulary lists all: give it alone")
         with opener(folder) as index:
@@ -277,7 +277,7 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
     }
 
 
-@click.command("list")
+@click.command("list", cls=GroupedCommand)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 @options.choice(
     "--sort id|title|size", "By what they are ordered; the largest first.", default="id"

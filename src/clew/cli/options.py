@@ -20,7 +20,6 @@ from clew.cli.plain import one_line
 from clew.cli.talk import say
 from clew.errors import InputError
 from clew.methods import DEFAULT
-from clew.runtime.cores import bound_threads, cores
 
 if TYPE_CHECKING:
     from clew.api import Index
@@ -613,7 +612,6 @@ def _read_question_options(
     as_of: str | None,
     **plain: object,
 ) -> QuestionOptions:
-    bound_threads(cores())  # a question's products are too small for two of BLAS
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:

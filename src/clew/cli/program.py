@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any, Never
 
 import click
@@ -143,8 +144,46 @@ HEADING_OF = {
 }  # by the name of an option's value; those of a question are in `Question`
 
 
+def _names_index(word: str) -> bool:
+    """Say whether a word is the folder of an index that is there, or the address of an index."""
+    if word.startswith(("postgres://", "postgresql://")):
+        return " " not in word
+    if not word or not Path(word).is_dir():
+        return False
+    from clew.store import opening, sharded
+
+    return opening.exists(Path(word)) or sharded.is_home(Path(word))
+
+
 class GroupedCommand(click.Command):
-    """A command that shows its options under headings."""
+    """A command that shows its options under headings, and takes its index as a last word, too."""
+
+    @property
+    def takes_index(self) -> bool:
+        """Say whether an index that is there may be named without --index."""
+        return any(each.name == config.INDEX and "--into" not in each.opts for each in self.params)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return super().collect_usage_pieces(ctx) + ["[INDEX]"] * self.takes_index
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.takes_index and (word := self._find_index(ctx, args)) is not None:
+            at = len(args) - 1 - args[::-1].index(word)
+            args = ["--index", word, *args[:at], *args[at + 1 :]]
+        return super().parse_args(ctx, args)
+
+    def _find_index(self, ctx: click.Context, args: list[str]) -> str | None:
+        """Return the last word, if it is no option's value and names an index, else None."""
+        values, rest, _ = self.make_parser(ctx).parse_args(list(args))
+        if config.INDEX in values:
+            return None
+        if rest:
+            return rest[-1] if _names_index(rest[-1]) or rest[-1].endswith(".clew") else None
+        names = [each.name for each in self.params if isinstance(each, click.Argument)]
+        given = [each for each in map(values.get, names) if isinstance(each, str | tuple)]
+        word = (given or [""])[-1]
+        word = word if isinstance(word, str) else word[-1]
+        return word if _names_index(word) else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}

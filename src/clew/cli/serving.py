@@ -17,6 +17,7 @@ from clew.cli.plain import align, dim, echo_json, one_line
 from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result, say
 from clew.errors import InputError, MissingExtra
+from clew.runtime.cores import bound_threads, cores
 
 if TYPE_CHECKING:
     from clew.server.keys import Keys
@@ -149,11 +150,10 @@ def run_server(
     An index is called by its folder's name, or by NAME. The command line may be used on the same
     folders meanwhile. Nobody but this machine can reach the server unless --host says so.
     """
-    from clew.runtime.cores import bound_threads, cores
-    from clew.server.settings import ServerSettings
-
     processes = processes or (cores() if sys.platform == "linux" else 1)
     bound_threads(max(1, cores() // processes))
+    from clew.server.settings import ServerSettings
+
     run = _import_server("run", "starlette", "clew serve")
     settings = ServerSettings(
         home=_server_home(home),

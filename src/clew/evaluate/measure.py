@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_PACKAGES = ("numpy", "scipy", "ir-measures", "snowballstemmer")  # that figures come from
+_PACKAGES = ("numpy", "scipy", "snowballstemmer")  # that figures come from
 _LAYERS = ("document", "chunk", "triple")  # whose rows a run counts
 
 

@@ -1,7 +1,7 @@
 """Metrics on one ranked list, one answer, or labels, each from 0 to 1. Means: `summary`.
 
-Ranking metrics are trec_eval's, by the package ir-measures, over documents: of repeated ids, as a
-list of chunks gives, the first counts. Answer metrics are SQuAD's (Rajpurkar et al. 2016,
+Ranking metrics are defined as by trec_eval, over documents: of repeated ids, as a list of chunks
+gives, the first counts. Answer metrics are SQuAD's (Rajpurkar et al. 2016,
 arXiv:1606.05250) and ROUGE-L, the best over the right answers; an empty prediction scores 0.
 Coverage is KET-RAG's (Huang et al. 2025, arXiv:2502.09304).
 """
@@ -14,13 +14,10 @@ import string
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from clew.errors import InputError, MissingExtra
 from clew.text.normalize import label_key
-
-if TYPE_CHECKING:
-    from ir_measures import Evaluator, Measure
 
 YesNo = Literal["plain", "hotpot", "ket"]
 
@@ -42,38 +39,28 @@ def ranking(
 
     all@k is 1 where every gold document is among the first k, else 0. In nDCG a gold document has
     the gain 1. A gold document that the corpus lacks counts as one that was not found. Raises
-    InputError without gold or for a k below 1, MissingExtra where ir-measures is not installed.
+    InputError without gold or for a k below 1.
     """
-    cuts = tuple(dict.fromkeys(ks))
-    if not gold:
+    cuts, relevant = tuple(dict.fromkeys(ks)), set(gold)
+    if not relevant:
         raise InputError("a question without gold documents has no ranking metric")
     if min(cuts, default=1) < 1:
         raise InputError(f"k must be at least 1, but is {min(cuts)}")
-    wanted = {id_: str(number) for number, id_ in enumerate(sorted(set(gold)))}
     ids = distinct(ranked_ids)
-    evaluator, names = _evaluator(cuts, len(wanted))
-    run = {wanted.get(id_, f"other {i}"): float(len(ids) - i) for i, id_ in enumerate(ids)}
-    measured = {names[each.measure]: float(each.value) for each in evaluator.iter_calc({"q": run})}
-    recalls = {f"recall@{k}": measured[f"recall@{k}"] for k in cuts}
-    every = {f"all@{k}": float(recalls[f"recall@{k}"] == 1) for k in cuts}
-    return {**recalls, **every, **{name: measured[name] for name in ("nDCG@10", "MRR@10")}}
+    found = {k: len(relevant.intersection(ids[:k])) for k in cuts}
+    ranks = [rank for rank, id_ in enumerate(ids[:DEEPEST], 1) if id_ in relevant]
+    best = range(1, min(len(relevant), DEEPEST) + 1)
+    return {
+        **{f"recall@{k}": n / len(relevant) for k, n in found.items()},
+        **{f"all@{k}": float(n == len(relevant)) for k, n in found.items()},
+        "nDCG@10": _sum_gains(ranks) / _sum_gains(best),
+        "MRR@10": 1 / ranks[0] if ranks else 0.0,
+    }
 
 
-@lru_cache(maxsize=256)
-def _evaluator(ks: tuple[int, ...], n_gold: int) -> tuple[Evaluator, Mapping[Measure, str]]:
-    """Return what measures a run of the query "q" whose gold documents are "0", "1", ...
-
-    Ids are numbered so that one evaluator, whose making takes as long as its work, serves all
-    questions with so many gold documents, and so that an id may be any string.
-    """
-    try:
-        import ir_measures
-    except ModuleNotFoundError as error:
-        raise MissingExtra("ir_measures", "eval", "measuring a ranking") from error
-    names = {ir_measures.R @ k: f"recall@{k}" for k in ks}
-    names |= {ir_measures.nDCG @ DEEPEST: "nDCG@10", ir_measures.RR @ DEEPEST: "MRR@10"}
-    gold = {"q": {str(number): 1 for number in range(n_gold)}}
-    return ir_measures.evaluator(list(names), gold), names
+def _sum_gains(ranks: Iterable[int]) -> float:
+    """Return the discounted cumulative gain of relevant documents at these ranks."""
+    return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
 
 
 def answer_scores(prediction: str, answers: Sequence[str]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.display.shown import plain
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 from clew.evaluate.datasets import About
 from clew.evaluate.report import Report
 from clew.evaluate.settings import Scoring, Setting
@@ -220,7 +220,8 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
     runs = _distinguish_labels(runs)
     labels = [run.head.setting.label for run in runs]
     if baseline and baseline not in labels:
-        raise InputError(f"there is no run {baseline!r}: take one of {', '.join(labels)}")
+        near = suggest(baseline, labels)
+        raise InputError(f"there is no run {baseline!r}{near}: take one of {', '.join(labels)}")
     runs = sorted(runs, key=lambda run: run.head.setting.label != (baseline or labels[0]))
     heads = [run.head for run in runs]
     by_id = [{row.question_id: row for row in run.rows} for run in runs]

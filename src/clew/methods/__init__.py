@@ -17,7 +17,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew import plugins
-from clew.errors import InputError, UnknownMethod
+from clew.errors import InputError, UnknownMethod, suggest
 
 if TYPE_CHECKING:
     from clew.derived import CachedArrays
@@ -80,7 +80,9 @@ def load(name: str) -> type[Method]:
     brought: type[Method] | None = plugins.find("methods", name)
     if brought is not None:
         return brought
-    raise UnknownMethod(f"there is no method {name!r}: take one of {', '.join(names())}")
+    known = names()
+    near = suggest(name, known)
+    raise UnknownMethod(f"there is no method {name!r}{near}: take one of {', '.join(known)}")
 
 
 def is_preset(name: str) -> bool:

@@ -20,9 +20,8 @@ from typing import TextIO
 
 from clew.errors import UnreadableSource
 from clew.readers.walk import File
+from clew.runtime.arguments import SURROGATE
 from clew.text.quantities import format_count
-
-SURROGATE = re.compile("[\ud800-\udfff]")  # no character: what is left of a byte or half a pair
 
 _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),

@@ -133,8 +133,12 @@ def read(  # noqa: PLR0913 -- one argument for each option
     sources = [stdin or each if isinstance(each, StandardInput) else each for each in places]
     progress = progress or Progress()
     fill = partial(replace, columns=columns or Columns(), limits=limits, ocr=ocr)
+
+    def count(members: Iterable[File]) -> None:
+        progress.total = sum(_count_bytes(fill(each)) for each in members)
+
     all_files = _files(
-        sources, roots, selection, progress, limits, part=part, fetched=fetched, sql=sql
+        sources, roots, selection, count, limits, part=part, fetched=fetched, sql=sql
     )
     read_in = (
         _add_known(fill(each), find_known) if isinstance(each, File) else each for each in all_files
@@ -146,19 +150,22 @@ def _files(
     places: Sequence[Path | Page | Remote | StandardInput],
     roots: Roots | None,
     selection: Selection | None,
-    progress: Progress,
+    count: Callable[[Iterable[File]], None],
     limits: ReadingLimits,
     *,
     part: ShardPart | None,
     fetched: FetchedPlaces,
     sql: str,
 ) -> Iterator[File | Skipped]:
-    """Yield the files of what is named; what was fetched or received is gone behind its turn."""
+    """Yield the files of what is named; what was fetched or received is gone behind its turn.
+
+    Those of this machine are told to `count` before the first of them.
+    """
     members = list(files([each for each in places if isinstance(each, Path)], roots, selection))
     if part is not None:
         members = [e for e in members if isinstance(e, Skipped) or _may_have(part, e)]
     members = [packed.add_size(each) if isinstance(each, File) else each for each in members]
-    progress.total = sum(each.size for each in members if isinstance(each, File))
+    count(each for each in members if isinstance(each, File))
     yield from members
     for each in places:
         if isinstance(each, Page):
@@ -207,7 +214,7 @@ def _distinct(
             if isinstance(file, Skipped):
                 yield file
                 continue
-            progress.open(file.source, file.size)
+            progress.open(file.source, _count_bytes(file))
             ids: list[str] = []
             for item in _read_file(file, apart):
                 if isinstance(item, Document) and file.place:
@@ -260,17 +267,28 @@ def _reader_of(path: Path) -> Reader | None:
     return reader
 
 
-def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
+def _find_unread(file: File) -> Skipped | None:
+    """Return why a file is skipped that nothing reads; None for any other."""
     name = packed.plain_name(file.path)
+    suffix = name.suffix.lower()
     if _reader_of(name) is None:
-        suffix = f"{name.suffix}{packed.SUFFIX * packed.is_packed(file.path)}".lower()
-        unread = "" if file.named else suffix
-        yield Skipped(source=file.source, reason=f"no reader for {suffix} files", unread=unread)
-        return
-    if name.suffix.lower() in PICTURES and not file.ocr:
-        suffix = name.suffix.lower()
+        suffix += packed.SUFFIX * packed.is_packed(file.path)
+        reason = f"no reader for {suffix} files"
+    elif suffix in PICTURES and not file.ocr:
         reason = f"no reader for {suffix} files without OCR: {HINT}"
-        yield Skipped(source=file.source, reason=reason, unread="" if file.named else suffix)
+    else:
+        return None
+    return Skipped(source=file.source, reason=reason, unread="" if file.named else suffix)
+
+
+def _count_bytes(file: File) -> int:
+    """Return how many bytes of a file are to be read."""
+    return file.size if _find_unread(file) is None else 0
+
+
+def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
+    if (unread := _find_unread(file)) is not None:
+        yield unread
         return
     _log.debug("reading %s", file.source)
     try:

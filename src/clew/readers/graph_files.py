@@ -28,7 +28,7 @@ from clew.display.visible import restore_unseen
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
-from clew.readers.decode import SURROGATE, open_text
+from clew.readers.decode import open_text
 from clew.readers.imports.property_graph import name_documents
 from clew.readers.imports.saying import to_strength
 from clew.readers.packed import plain_name, unpack
@@ -45,6 +45,7 @@ from clew.readers.triples import (
     triple,
 )
 from clew.readers.walk import File, files, os_reason
+from clew.runtime.arguments import SURROGATE
 from clew.text.cells import unguard
 from clew.text.normalize import collapse
 from clew.types import Extraction, Skipped

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import UnreadableSource
 from clew.readers import ocr
-from clew.readers.decode import SURROGATE, replace_surrogates
+from clew.readers.decode import replace_surrogates
 from clew.readers.divided import join_divided_words, mark_divided_words
 from clew.readers.pdf_fields import describe_form, read_fields
 from clew.readers.pdf_tables import mark_cells
@@ -28,6 +28,7 @@ from clew.readers.properties import properties
 from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
+from clew.runtime.arguments import SURROGATE
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
 from clew.types import OCR, Document, Heading

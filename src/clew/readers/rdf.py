@@ -22,7 +22,7 @@ from textwrap import shorten
 from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import quote, unquote
 
-from clew.readers.decode import SURROGATE, open_text
+from clew.readers.decode import open_text
 from clew.readers.triples import (
     TOO_LONG,
     Stated,
@@ -32,6 +32,7 @@ from clew.readers.triples import (
     split_words,
 )
 from clew.readers.walk import File
+from clew.runtime.arguments import SURROGATE
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
 from clew.types import Described, Skipped, Triple

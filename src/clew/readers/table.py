@@ -20,8 +20,9 @@ from itertools import chain, islice, pairwise
 
 from clew.errors import UnreadableSource
 from clew.readers import record
-from clew.readers.decode import SURROGATE, Lines, open_text
+from clew.readers.decode import Lines, open_text
 from clew.readers.walk import File
+from clew.runtime.arguments import SURROGATE
 from clew.text.tables import is_number
 from clew.types import Document, Skipped
 

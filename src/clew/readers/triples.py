@@ -26,8 +26,9 @@ from typing import TypeGuard
 
 from clew.errors import InputError, UnreadableSource
 from clew.readers import record
-from clew.readers.decode import SURROGATE, open_text, replace_surrogates
+from clew.readers.decode import open_text, replace_surrogates
 from clew.readers.walk import File, os_reason
+from clew.runtime.arguments import SURROGATE
 from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
 from clew.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple

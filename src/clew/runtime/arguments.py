@@ -6,6 +6,7 @@ only the function itself can tell, such as whether a document of that id exists,
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -13,7 +14,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
-from clew.errors import InputError
+from clew.errors import InputError, suggest
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,8 +28,12 @@ class Kind:
     words: str
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+SURROGATE = re.compile("[\ud800-\udfff]")  # alone: what a byte that is no UTF-8 is decoded to
+
+
+def is_text(value: object) -> bool:
+    """Say whether a value is a text that can be written in an encoding."""
+    return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def is_path(value: object) -> bool:
@@ -37,9 +42,7 @@ def is_path(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    return (
-        isinstance(value, Sequence) and not isinstance(value, bytes) and all(map(_is_text, value))
-    )
+    return isinstance(value, Sequence) and not isinstance(value, bytes) and all(map(is_text, value))
 
 
 def are_several(value: object) -> bool:
@@ -74,9 +77,12 @@ def instance(words: str, *kinds: type) -> Kind:
 
 
 WHOLE = Kind(_is_whole, "a whole number")
-TEXT = Kind(_is_text, "a text")
-TEXTS = Kind(lambda value: not _is_text(value) and _are_texts(value), "a list of texts")
-TEXT_OR_TEXTS = Kind(_are_texts, "a text or a list of texts")
+TEXT = Kind(is_text, "a text in valid Unicode")
+TEXTS = Kind(
+    lambda value: not isinstance(value, str) and _are_texts(value),
+    "a list of texts in valid Unicode",
+)
+TEXT_OR_TEXTS = Kind(_are_texts, "a text or a list of texts, in valid Unicode")
 PATH = Kind(is_path, "a path")
 TRUTH = instance("true or false", bool)
 FUNCTION = Kind(callable, "a function")
@@ -115,7 +121,8 @@ def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> N
     """Raise InputError for the first of some arguments that is not of its kind, or has none."""
     for name, value in given.items():
         if name not in kinds:
-            raise InputError(f"there is no argument {name!r}: take one of {', '.join(kinds)}")
+            near = suggest(name, kinds)
+            raise InputError(f"there is no argument {name!r}{near}: take one of {', '.join(kinds)}")
         _check(name, value, kinds[name])
 
 

@@ -33,12 +33,14 @@ def read_quota(root: Path = Path("/")) -> float:
 def bound_threads(n: int) -> None:
     """Let a model compute in `n` threads and BLAS in one, unless the environment says otherwise.
 
-    This is for a process that has not imported NumPy yet.
+    Call this before NumPy is imported, since BLAS starts its threads then. A later call replaces
+    what an earlier one has set.
     """
     for name, most in ((_COMPUTING, n), (_BLAS, 1)):
         if name not in os.environ:
-            os.environ[name] = str(most)
             _bounds.append(name)
+        if name in _bounds:
+            os.environ[name] = str(most)
 
 
 def unbounded_environment() -> dict[str, str]:

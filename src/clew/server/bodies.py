@@ -16,14 +16,22 @@ from pydantic import (
     Field,
     JsonValue,
     create_model,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from clew import methods
-from clew.asking.question import OPTIONS, Option, Question, get_default, list_plain_options
+from clew.asking.question import (
+    MOST_CHARACTERS,
+    OPTIONS,
+    Option,
+    Question,
+    get_default,
+    list_plain_options,
+)
 from clew.types import Exchange
 
-LONGEST = 20_000  # characters of a question or a text
+LONGEST = 20_000  # characters of a text
 LONGEST_FILTER = 10_000  # characters of a filter
 MOST_TOKENS = 10**12  # that a budget may be of
 MOST_USD = 1e9
@@ -36,10 +44,35 @@ NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
 _not_blank = re.compile(NOT_BLANK)
 
 
-class Body(BaseModel):
+class Nullable(BaseModel):
+    """JSON in which null for an optional field is as if the field were left out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def leave_out_nulls(cls, given: object) -> object:
+        """Return what is given without null for a field that has a default."""
+        if not isinstance(given, dict):
+            return given
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {k: value for k, value in given.items() if value is not None or k not in optional}
+
+
+def _describe_nulls(schema: dict[str, Any]) -> None:
+    """Describe that null may stand for each optional field."""
+    null = {"type": "null"}
+    for name in set(schema.get("properties", ())).difference(schema.get("required", ())):
+        given = schema["properties"][name]
+        about = {key: given.pop(key) for key in ("default", "description", "title") if key in given}
+        kinds = given.pop("anyOf", None) or [given]
+        schema["properties"][name] = {"anyOf": [*(k for k in kinds if k != null), null], **about}
+
+
+class Body(Nullable):
     """The JSON of a request. What is not known is an error that names it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, json_schema_extra=_describe_nulls
+    )
 
 
 class QueryParameters(BaseModel):
@@ -48,7 +81,7 @@ class QueryParameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Loose(BaseModel):
+class Loose(Nullable):
     """What other programs send, of which more than is known here is passed over."""
 
     model_config = ConfigDict(extra="ignore")
@@ -94,7 +127,7 @@ _FULL: dict[str, JsonValue] = {"minLength": 1, "pattern": NOT_BLANK}
 Text = Annotated[str, Field(json_schema_extra=_FULL), _more_than_blanks("the text is empty")]
 Asking = Annotated[
     str,
-    Field(max_length=LONGEST, json_schema_extra=_FULL),
+    Field(max_length=MOST_CHARACTERS, json_schema_extra=_FULL),
     _more_than_blanks("the question is empty: ask something"),
 ]
 Method = Annotated[str, Field(max_length=100, json_schema_extra=_with_names)]

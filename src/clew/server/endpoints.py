@@ -1,7 +1,6 @@
 """Routes of the REST interface as values, from which Starlette's routes and OpenAPI are made."""
 
 import json
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from clew import Budget
 from clew.display.shown import plain
-from clew.errors import ClewError, InputError, ModelError
+from clew.errors import ClewError, InputError
 from clew.server import request_records
 from clew.server.bodies import AskedBody, Part, QueryParameters
 from clew.server.callers import Caller, authenticate
@@ -34,8 +33,6 @@ Q = TypeVar("Q", bound=QueryParameters)
 
 JSON, FORM = "application/json", "multipart/form-data"
 _LARGE = 1 << 16  # bytes of JSON that are read in a thread
-
-_log = logging.getLogger(__name__)
 
 Scope = str  # one of `clew.server.keys.SCOPES`, or "" for what needs no key
 
@@ -95,17 +92,11 @@ class Access:
         return self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
 
     def make_refusal(self, error: ClewError) -> refusals.Refusal:
-        """Return the refusal for an error; paths and addresses are for admins only."""
-        refusal = refusals.make_refusal(error)
-        if isinstance(error, ModelError):
-            _log.warning("%s", error)
-        if isinstance(error, refusals.Refusal) or self.caller.may("admin"):
-            return refusal
-        if isinstance(error, ModelError):
-            return refusals.Refusal(refusal.status, refusal.code, refusals.describe_briefly(error))
-        return refusals.Refusal(
-            refusal.status, refusal.code, self.server.indexes.hide_paths(str(refusal))
-        )
+        """Return the refusal for an error, in full to admins alone."""
+        if self.caller.may("admin"):
+            return refusals.make_refusal(error, str)
+        hide = self.server.indexes.hide_paths
+        return refusals.make_refusal(error, lambda each: refusals.describe_briefly(each, hide))
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work` in one of the server's threads, and return its result."""

@@ -44,15 +44,22 @@ class ScopedIndex(Scoped):
 
     @property
     def index(self) -> Index:
-        """The index, at the generation that the request names or a later one."""
+        """The index, at the generation that the request names or a later one.
+
+        A caller who sees a part of the index gets the newest one, and is told of none: they count
+        writes of others' documents.
+        """
         request = request_records.find_record()
+        if self.is_bound:
+            return self.opened
         if request.least:
             generation = request_records.parse_number(GENERATION_HEADER, request.least)
             try:
                 self.opened.catch_up(generation)
-            except InputError as error:
-                raise Refusal(412, "generation_missing", str(error)) from error
-        request.read = None if self.is_bound else self.opened  # it tells of others' documents
+            except InputError:
+                sentence = "this index has not come to that generation: try again later"
+                raise Refusal(412, "generation_missing", sentence) from None
+        request.read = self.opened
         return self.opened
 
     @property

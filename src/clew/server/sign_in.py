@@ -23,7 +23,7 @@ from clew.server.oidc.roles import Claims, choose_key, find_values, name_user
 from clew.server.sessions import set_session
 from clew.server.settings import ServerSettings
 from clew.server.state import ServerState
-from clew.wire.refusals import Refusal, forbidden, make_refusal, no_such_resource
+from clew.wire.refusals import forbidden, make_refusal, no_such_resource
 
 PATH = "/sign-in"
 RETURN_PATH = f"{PATH}/callback"
@@ -35,7 +35,7 @@ _POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _REFRESH = '<meta http-equiv="refresh" content="0; url={root}">\n'
-_OK, _OWN_FAULT = 200, 500
+_OK = 200
 
 _log = logging.getLogger(__name__)
 
@@ -156,11 +156,6 @@ def _make_handler(handle: Handle) -> Callable[[Request], Awaitable[Response]]:
                 return await handle(request, server)
         except ClewError as error:
             refusal = make_refusal(error)
-            if refusal.status >= _OWN_FAULT and not isinstance(error, Refusal):
-                _log.warning("nobody can sign in: %s", error)
-                refusal = Refusal(
-                    refusal.status, refusal.code, "Clew failed at it: its log says why"
-                )
         sentence = f"{str(refusal)[:1].upper()}{str(refusal)[1:]}."
         return _write_notice(
             server.settings, "Not signed in", sentence, "Back to the page", status=refusal.status

@@ -1,7 +1,8 @@
 """Errors as HTTP statuses, with a stable code and one sentence."""
 
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 
@@ -31,7 +32,21 @@ KINDS: Mapping[str, type[ClewError]] = {
     for kind, _, code in _STATUS
 }
 
+# What others than admins are told of errors of the server. A subclass stands before its parent.
+_OWN: tuple[tuple[type[ClewError], str], ...] = (
+    (errors.NotAnIndex, "this index is not where it was: tell whoever runs the server"),
+    (errors.IndexLocked, "another process is writing to this index: try again later"),
+    (errors.StoreUnavailable, "the storage of the server does not answer now: try again later"),
+    (errors.RecipeMismatch, "this index was built with other models or settings than the server's"),
+    (errors.DamagedIndex, "a file of this index is damaged: tell whoever runs the server"),
+    (errors.StoreError, "the server cannot read or write what it keeps: its log says why"),
+)
+
 _ADDRESS = re.compile(r"https?://[^\s\"'()<>]+")
+_PLACE = r"[^\s\"'()<>,;:]"
+_PATH = re.compile(rf"(?<![\w./\\:-])(?:/{_PLACE}+/{_PLACE}*|[A-Za-z]:\\{_PLACE}*)")
+
+_log = logging.getLogger(__name__)
 
 
 class Refusal(ClewError):
@@ -46,19 +61,37 @@ class Refusal(ClewError):
         super().__init__(sentence)
 
 
-def make_refusal(error: ClewError) -> Refusal:
-    """Return the refusal for an error."""
+def make_refusal(error: ClewError, describe: Callable[[ClewError], str] | None = None) -> Refusal:
+    """Return the refusal for an error, in words that `describe` gives, or else `describe_briefly`.
+
+    The log has the error itself, where it is the server's or told in other words.
+    """
     if isinstance(error, Refusal):
         return error
-    for kind, status, code in _STATUS:
+    status, code = next(
+        ((status, code) for kind, status, code in _STATUS if isinstance(error, kind)),
+        (HTTPStatus.INTERNAL_SERVER_ERROR, "error"),
+    )
+    sentence = (describe or describe_briefly)(error)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or sentence != str(error):
+        _log.warning("%s", error)
+    return Refusal(status, code, sentence)
+
+
+def describe_briefly(error: ClewError, hide: Callable[[str], str] = str) -> str:
+    """Describe an error without what is the server's own: paths, addresses, states of its files.
+
+    `hide` replaces paths that are known by what they may be called.
+
+    >>> describe_briefly(errors.InputError("/srv/data/a.txt: the file is empty"))
+    'a file of the server: the file is empty'
+    """
+    if isinstance(error, ModelError):
+        return f"a model of this server did not do its work: {error.brief or 'it failed'}"
+    for kind, sentence in _OWN:
         if isinstance(error, kind):
-            return Refusal(status, code, str(error))
-    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "error", str(error))
-
-
-def describe_briefly(error: ModelError) -> str:
-    """Describe the failure of a model without its address, which is in the log."""
-    return f"a model of this server did not do its work: {error.brief or 'it failed'}"
+            return sentence
+    return _PATH.sub("a file of the server", hide(str(error)))
 
 
 def hide_addresses(text: str) -> str:

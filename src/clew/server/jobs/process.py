@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from clew import Specs
 from clew import open as open_index
-from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError, ModelError
+from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError
 from clew.models.budget import Bill, Held
 from clew.progress import Progress
 from clew.server import tracing
@@ -247,10 +248,13 @@ def _describe_progress(progress: Progress) -> dict[str, Any]:
 
 def _describe_error(error: ClewError | OSError, home: Path) -> dict[str, Any]:
     if isinstance(error, ClewError):
-        refusal = make_refusal(error)
-        sentence = describe_briefly(error) if isinstance(error, ModelError) else str(refusal)
-        return {"code": refusal.code, "message": _hide_home(sentence, home)}
-    return {"code": "store_error", "message": _hide_home(f"this cannot be done: {error}", home)}
+        hide = partial(_hide_home, home=home)
+        refusal = make_refusal(error, lambda each: describe_briefly(each, hide))
+        return {"code": refusal.code, "message": str(refusal)}
+    return {
+        "code": "store_error",
+        "message": f"this cannot be done: {error.strerror or 'no reply'}",
+    }
 
 
 def _hide_places(data: Mapping[str, Any], home: Path) -> dict[str, Any]:

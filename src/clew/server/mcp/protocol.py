@@ -2,7 +2,8 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from clew.shards import open_any
 
 Context = ServerRequestContext[Any, Any]
 
+_log = logging.getLogger(__name__)
+
 _BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
 
 
@@ -43,7 +46,8 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        return await _call_tool(place_of(context), params.name, params.arguments or {})
+        with _hide_failures():
+            return await _call_tool(place_of(context), params.name, params.arguments or {})
 
     return Server(
         "clew",
@@ -139,6 +143,19 @@ async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> type
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=dump_json(value))], structured_content=value
     )
+
+
+@contextmanager
+def _hide_failures() -> Iterator[None]:
+    """Log what fails in the block unexpectedly: the package would tell it to the client."""
+    try:
+        yield
+    except (ClewError, MCPError):
+        raise
+    except Exception as error:  # as the routes do by `clew.server.app`
+        _log.exception("a tool failed")
+        message = "the server failed at this: its log says more"
+        raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
 
 
 def _make_failure(sentence: str) -> types.CallToolResult:

@@ -11,12 +11,12 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew import methods
-from clew.asking.question import OPTIONS, Question
+from clew.asking.question import MOST_CHARACTERS, OPTIONS, Question
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server import across
 from clew.server.addresses import build_document_address
-from clew.server.bodies import LONGEST, LONGEST_FILTER, Asking
+from clew.server.bodies import LONGEST_FILTER, Asking, Nullable
 from clew.server.endpoints import Access
 from clew.server.openai.citations import NEAREST, REFUSAL
 from clew.server.scoped import ScopedIndex
@@ -60,7 +60,7 @@ class Place:
         return build_document_address(self.base, index, document, start, end)
 
 
-class _Given(BaseModel):
+class _Given(Nullable):
     """The arguments of a tool. What is not known is an error, which a model reads."""
 
     model_config = ConfigDict(extra="forbid")
@@ -359,7 +359,7 @@ class HopFrom(_Given):
     query: str = Field(
         default="",
         description="What you look for: passages like it come first.",
-        max_length=LONGEST,
+        max_length=MOST_CHARACTERS,
     )
     index: str = Field(
         default="",

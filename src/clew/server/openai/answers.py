@@ -12,7 +12,6 @@ from clew.asking.pipeline import Listeners
 from clew.errors import ClewError, InputError
 from clew.server import across
 from clew.server.addresses import find_base
-from clew.server.bodies import LONGEST
 from clew.server.endpoints import Call
 from clew.server.openai import forms, tasks
 from clew.server.openai.citations import (
@@ -104,8 +103,6 @@ def read_question(
     task, question = tasks.reply_to_task(turns[-1][1]), tasks.extract_question(turns[-1][1])
     if any(map(tasks.chooses_tools, prompts)):
         task = tasks.NO_TOOLS
-    if task is None and len(question) > LONGEST:
-        raise InputError(f"a question has at most {LONGEST:,} characters, not {len(question):,}")
     citations = forms.choose_citations(call, options)
     is_open_webui = citations == "open-webui"
     return ChatQuestion(

@@ -7,7 +7,7 @@ from pydantic import Field, RootModel
 from starlette.responses import StreamingResponse
 
 from clew.asking.pipeline import Listeners
-from clew.asking.question import Question, list_plain_options
+from clew.asking.question import MOST_CHARACTERS, Question, list_plain_options
 from clew.display.shown import make_view
 from clew.errors import ClewError, InputError
 from clew.server import bodies
@@ -68,7 +68,7 @@ class HopBody(bodies.Body):
         max_length=bodies.LONGEST,
         description="the id of a passage or document, or an entity's name",
     )
-    query: str = Field("", max_length=bodies.LONGEST, description="passages like it come first")
+    query: str = Field("", max_length=MOST_CHARACTERS, description="passages like it come first")
     chunks: Annotated[int, Field(ge=1, le=bodies.MOST_LISTED), bodies.INTEGRAL] = Field(
         5, description="passages, at most"
     )
