@@ -94,7 +94,10 @@ def retrieve_evidence(
             snapshot = source.snapshot_for(alone, method, models)
     evidence = None
     if question.method is None and may_count(text):
-        evidence = count_evidence(text, snapshot, models, meter)
+        from clew.methods.counts import find_counted
+
+        with meter.stage("search"):
+            evidence = find_counted(text, snapshot)
     if evidence is None:
         evidence = run_method(text, method, snapshot, models, meter)
     evidence = replace(
@@ -110,14 +113,6 @@ def retrieve_evidence(
         evidence.usage.total_seconds,
     )
     return Retrieved(evidence, snapshot, remembering, context_tokens)
-
-
-def count_evidence(text: str, snapshot: Snapshot, models: Models, meter: Meter) -> Evidence | None:
-    """Return evidence for a question about all of something, None where nothing is counted."""
-    from clew.methods.counts import find_counted
-
-    with meter.stage("search"):
-        return find_counted(text, snapshot, models)
 
 
 def run_method(
