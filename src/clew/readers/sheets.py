@@ -145,27 +145,27 @@ def _tables(rows: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
     table: list[Sequence[str]] = []
     used: set[int] = set()
     for i, row in enumerate(rows):
-        here = _filled(row)
+        here = _find_filled(row)
         if not here:
             continue
-        ended = i and not _filled(rows[i - 1])
+        ended = i and not _find_filled(rows[i - 1])
         begins = not here <= used or _is_head(table[-1:], rows[i : i + 2])
         if table and ended and begins:
-            yield from _beside(table)
+            yield from _split_beside(table)
             table, used = [], set()
         table.append(row)
         used |= here
     if table:
-        yield from _beside(table)
+        yield from _split_beside(table)
 
 
-def _filled(row: Sequence[str]) -> set[int]:
+def _find_filled(row: Sequence[str]) -> set[int]:
     return {i for i, text in enumerate(row) if text.strip()}
 
 
 def _is_head(last: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> bool:
     """Say whether rows begin with names of columns below values, or with a caption."""
-    first, *others = [_filled(row) for row in rows]
+    first, *others = [_find_filled(row) for row in rows]
     if len(first) == 1 and others and len(others[0]) > 1:
         return _is_names(rows[0]) and _is_names(rows[1])
     return len(first) > 1 and _is_names(rows[0]) and not all(map(_is_names, last))
@@ -175,32 +175,32 @@ def _is_names(row: Sequence[str]) -> bool:
     return not any(map(str.isdigit, "".join(row)))
 
 
-def _beside(table: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+def _split_beside(table: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
     """Yield the tables that empty columns part, where they name the same or differ in length."""
-    used = sorted(set().union(*map(_filled, table)))
+    used = sorted(set().union(*map(_find_filled, table)))
     starts = [i for i, last in zip(used, [-2, *used], strict=False) if i - last > 1]
     parts = [
         [row[a:b] for row in table]
         for a, b in zip(starts, [*starts[1:], used[-1] + 1], strict=True)
     ]
-    widths = [max(len(_filled(row)) for row in part) for part in parts]
+    widths = [max(len(_find_filled(row)) for row in part) for part in parts]
     if min(widths) < 2 or not _are_apart(parts):
         parts = [list(table)]
     for part in parts:
-        yield [row for row in part if _filled(row)]
+        yield [row for row in part if _find_filled(row)]
 
 
 def _are_apart(parts: Sequence[Sequence[Sequence[str]]]) -> bool:
     """Say whether columns beside each other are several tables, and no table with a gap."""
-    heads = [{c for c in next(r for r in p if len(_filled(r)) > 1) if c} for p in parts]
-    lengths = {sum(map(bool, map(_filled, part))) for part in parts}
+    heads = [{c for c in next(r for r in p if len(_find_filled(r)) > 1) if c} for p in parts]
+    lengths = {sum(map(bool, map(_find_filled, part))) for part in parts}
     return len(set().union(*heads)) < sum(map(len, heads)) or len(lengths) > 1
 
 
 def _find_caption(table: Sequence[Sequence[str]]) -> str:
     """Return the one cell of the row above the names of columns, "" where there is none."""
-    first = _filled(table[0])
-    is_one = len(first) == 1 and len(table) > 2 and len(_filled(table[1])) > 1
+    first = _find_filled(table[0])
+    is_one = len(first) == 1 and len(table) > 2 and len(_find_filled(table[1])) > 1
     return table[0][min(first)] if is_one else ""
 
 

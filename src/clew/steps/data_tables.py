@@ -12,7 +12,7 @@ from clew.derived import Derived
 from clew.steps.rankings import lexical_ranking
 from clew.text.apparatus import kind_in_heading
 from clew.text.columns import (
-    Column,
+    TableColumn,
     are_records,
     caption_key,
     drop_totals,
@@ -65,7 +65,7 @@ class DataTable:
         return [row.cells[i] for row in self.rows]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """What the columns have."""
         return read_columns(self.names, [row.cells for row in self.rows])
 

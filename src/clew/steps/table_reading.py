@@ -16,7 +16,7 @@ from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
 from clew.text.amounts import format_date
 from clew.text.analyze import STOP_WORDS
-from clew.text.columns import NO, YES, Column, caption_key, find_main_amount, is_money
+from clew.text.columns import NO, YES, TableColumn, caption_key, find_main_amount, is_money
 from clew.text.counting import (
     FILLERS,
     GENERAL,
@@ -88,7 +88,7 @@ class TableReading:
     mentions: list[tuple[int, int, int]] = field(default_factory=list)  # tokens[a:b] and column
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """The columns of the table."""
         return self.table.columns
 

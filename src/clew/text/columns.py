@@ -49,7 +49,7 @@ _MOST = 0.8  # of the rows, so many have the shape of a record
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column: the words and the unit of its name, its kind, and its numbers or dates."""
 
     name: str
@@ -154,30 +154,30 @@ def _is_total(cells: Sequence[str]) -> bool:
     return len(words) == 1 or all(any(map(str.isdigit, cell)) for cell in others)
 
 
-def read_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Column, ...]:
+def read_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[TableColumn, ...]:
     """Return what the columns of a table of records have."""
     return tuple(
         _read_column(name, [row[i] for row in rows], is_first=not i) for i, name in enumerate(names)
     )
 
 
-def _read_column(name: str, cells: Sequence[str], *, is_first: bool) -> Column:
+def _read_column(name: str, cells: Sequence[str], *, is_first: bool) -> TableColumn:
     words = tuple(t.base for t in read_tokens(plain_name(name)) if t.key not in STOP_WORDS)
     match = _UNIT.search(split_name(name))
     unit = next(filter(None, match.groups())).strip() if match else ""
     full = {fold(cell).strip() for cell in cells} - {""}
     if full <= YES | NO and full & YES and (full - {"0", "1"}):
-        return Column(name, words, unit, "flag", None)
+        return TableColumn(name, words, unit, "flag", None)
     amounts = read_amounts(cells)
     if amounts is None:
         kind: ColumnKind = "identifier" if _is_identifying(name) else "text"
-        return Column(name, words, unit, kind, None)
+        return TableColumn(name, words, unit, kind, None)
     if amounts.are_dates:
-        return Column(name, words, unit, "date", amounts)
+        return TableColumn(name, words, unit, "date", amounts)
     is_plain = not unit and not amounts.unit
     if is_plain and _are_identifiers(name, words, cells, is_first=is_first):
-        return Column(name, words, unit, "identifier", None)
-    return Column(name, words, unit, "measure", amounts)
+        return TableColumn(name, words, unit, "identifier", None)
+    return TableColumn(name, words, unit, "measure", amounts)
 
 
 def _are_identifiers(
@@ -236,7 +236,7 @@ def plain_name(name: str) -> str:
     return " ".join(_UNIT.sub(" ", split_name(name)).split())
 
 
-def find_main_amount(columns: Sequence[Column]) -> int | None:
+def find_main_amount(columns: Sequence[TableColumn]) -> int | None:
     """Return the column that "the total" and "spent" mean where none is named, if one can be meant.
 
     That is the only total, or the only sum of money.
@@ -250,7 +250,7 @@ def find_main_amount(columns: Sequence[Column]) -> int | None:
     return next((some[0] for some in (whole, money) if len(some) == 1), None)
 
 
-def is_money(column: Column) -> bool:
+def is_money(column: TableColumn) -> bool:
     """Say whether a column has amounts of money, by its name and unit."""
     unit = column.unit or (column.amounts.unit if column.amounts else "")
     words = {*column.words, *unit.casefold().split()}
