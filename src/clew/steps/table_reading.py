@@ -123,7 +123,7 @@ def read_question(
     if named:
         return read_question(question, join_tables(named))
     _explain_paying(reading)
-    if not _names_rows(reading, conditions) or _compares(reading):
+    if not _names_rows(reading) or _compares(reading):
         return None
     left = (i for i in range(len(tokens)) if i not in reading.explained)
     is_clear = any(reading.explained.values()) and all(_says_nothing(tokens, i) for i in left)
@@ -140,20 +140,14 @@ def _says_nothing(tokens: Sequence[Token], i: int) -> bool:
     return token.base in FILLERS or is_about
 
 
-def _names_rows(reading: TableReading, conditions: Sequence[RowCondition]) -> bool:
-    """Say whether a question names what a table among other text has.
+def _names_rows(reading: TableReading) -> bool:
+    """Say whether a question has all of the heading above a table among other text.
 
-    That is all of the heading above it, or the column that is counted or measured, with a value of
-    another one. Of a document that is nothing but tables any of its words are enough.
+    Of a document that is nothing but tables any of its words are enough.
     """
-    table, question = reading.table, reading.question
-    asked = set(map(caption_key, question.tokens))
-    if table.is_tabular or (table.caption_words and table.caption_words <= asked):
-        return True
-    places = (question.noun, question.measure)
-    words = [find_word(question, place) for place in places if place >= 0]
-    named = {a: c for a, _, c in reading.mentions if reading.explained[a] == COLUMN}
-    return bool(conditions) and any(word in named for word in words)
+    words = reading.table.caption_words
+    is_named = bool(words) and words <= set(map(caption_key, reading.question.tokens))
+    return reading.table.is_tabular or is_named
 
 
 def _explain_paying(reading: TableReading) -> None:
