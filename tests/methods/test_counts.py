@@ -320,6 +320,7 @@ STAFF = (
     "Employee ID,Name,Department,Salary,Started\nE-1,Ada,IT,500,2019-02-01\n"
     "E-2,Bo,Sales,700,2011-05-01\nE-3,Cem,IT,600,2010-01-01\nE-4,Dora,Sales,450,2021-03-01\n"
 )
+RENTS = "Tenant,Rent,Paid,Time (min)\nAhn,600,yes,9\nBell,650,no,5\nCruz,750,yes,3\n"
 STAYS = (
     "Booking,Guest,Nights,Price per night,Sum,Week\n189,Weber,1,80,80,1\n552,Silva,6,140,840,1\n"
     "789,Weber,5,95,475,2\n"
@@ -347,6 +348,10 @@ STAYS = (
         (STAFF, "Which employee has the highest ID?", None),
         (STAYS, "How much did Weber spend?", "555"),
         (STAYS, "How many weeks are there?", "2"),
+        (STAYS, "Which guest spent the most?", "Silva: 840"),
+        (RENTS, "Which tenants pay more than 600?", None),
+        (RENTS, "How many tenants have paid?", "2"),
+        (RENTS, "What is the fastest time?", "3 min (Cruz)"),
         (STAYS, "How many nights were booked in week 1?", "7"),
         (STAYS, "What is the average booking?", None),
     ],

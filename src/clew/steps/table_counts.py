@@ -13,6 +13,7 @@ import numpy as np
 from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import DataTable
 from clew.steps.table_reading import (
+    ALIKE,
     CAPTION,
     COLUMN,
     OPERATION,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _WHO = compile_re(r"\W*who\b", re.IGNORECASE)
 _BETWEEN = frozenset(("of", "the", "all"))  # "how many of the", and the noun
 _EMPTY = "(empty)"
+_DURATIONS = frozenset(("duration", "time", "min", "s", "h", find_token_base("minutes")))
 _CURRENCIES = frozenset("$€£¥")
 _AGGREGATES: Mapping[str, Callable[[NDArray[np.float64]], float]] = {
     "sum": lambda values: float(np.sum(values)),
@@ -158,7 +160,7 @@ def _find_column(reading: TableReading, place: int, most: int) -> int | None:
     start = next((i for i, t in enumerate(tokens) if t.start >= place), len(tokens))
     for first, _, column in sorted(reading.mentions):
         between = range(start, first)
-        if start <= first <= start + most and reading.names_column(first):
+        if start <= first <= start + most and reading.explained[first] != ALIKE:
             weights = (reading.explained.get(k) for k in between)
             known = (w in {OPERATION, CAPTION, VALUE} for w in weights)
             if all(
@@ -228,7 +230,8 @@ def _choose_measure(reading: TableReading, kinds: Collection[str]) -> int | None
         i for hint in map(find_token_base, question.hints) for i in fit if hint in columns[i].words
     )
     found = next(hinted, None)
-    if found is None and question.operation == "sum":
+    gives_most = question.most_is_count and first is None  # "who gave the most"
+    if found is None and (question.operation == "sum" or gives_most):
         return find_main_amount(columns)
     return found
 
@@ -304,7 +307,10 @@ def _rank_groups(chosen: _Chosen) -> TableResult | None:
         return None
     groups = _count_groups(chosen, group)
     counts = chosen.question.most_is_count or "number" in {t.key for t in chosen.question.tokens}
-    if len(groups) == len(chosen.places) or not counts:
+    says_what = (
+        measure is not None or find_word(chosen.question, chosen.question.measure) is not None
+    )
+    if len(groups) == len(chosen.places) or not (counts and says_what):
         return None
     said = "number of rows"
     if measure is not None:
@@ -332,7 +338,9 @@ def _find_extreme(chosen: _Chosen) -> TableResult | None:
     known = chosen.places[~np.isnan(amounts.values[chosen.places])]
     if not len(known):
         return None
+    lasts = not _DURATIONS.isdisjoint((table.columns[measure].unit, *table.columns[measure].words))
     turned = {"old": not amounts.are_dates, "young": amounts.are_dates}  # by age, or by birth
+    turned |= {"fast": lasts, "slow": lasts}
     is_most = (question.operation == "most") ^ turned.get(question.stem, False)
     values = amounts.values[known] * (-1 if is_most else 1)
     order = np.argsort(values, kind="stable")

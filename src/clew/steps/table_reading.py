@@ -16,7 +16,15 @@ from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
 from clew.text.amounts import format_date
 from clew.text.analyze import STOP_WORDS
-from clew.text.columns import NO, YES, TableColumn, caption_key, find_main_amount, is_money
+from clew.text.columns import (
+    NO,
+    YES,
+    TableColumn,
+    caption_key,
+    find_main_amount,
+    is_money,
+    plain_name,
+)
 from clew.text.counting import (
     FILLERS,
     GENERAL,
@@ -28,6 +36,7 @@ from clew.text.counting import (
     Token,
     find_token_base,
     read_count_question,
+    read_tokens,
 )
 from clew.text.normalize import fold
 
@@ -97,10 +106,6 @@ class TableReading:
         for i in range(first, last):
             self.explained[i] = max(self.explained.get(i, OPERATION), weight)
 
-    def names_column(self, token: int) -> bool:
-        """Say whether a token is a column's name, or means the same, but no verb for it."""
-        return self.explained.get(token) != ALIKE
-
 
 def read_question(
     question: CountQuestion, table: DataTable
@@ -153,9 +158,9 @@ def _names_rows(reading: TableReading) -> bool:
 def _explain_paying(reading: TableReading) -> None:
     """Explain "spend" and "pay" where the sums are of money, or of a column that is named."""
     columns = reading.columns
-    if reading.question.operation not in {"sum", "count"}:
+    if reading.question.operation not in {"sum", "count", "most"}:
         return
-    main = find_main_amount(columns) if reading.question.operation == "sum" else None
+    main = None if reading.question.operation == "count" else find_main_amount(columns)
     named = any(columns[column].kind == "measure" for *_, column in reading.mentions)
     if named or (main is not None and is_money(columns[main])):
         for i, token in enumerate(reading.question.tokens):
@@ -166,7 +171,7 @@ def _explain_paying(reading: TableReading) -> None:
 def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
     """Return a question whose names of columns have no "per" and "by", which would be groups."""
     text = question.text
-    for name in (column.plain_name for column in table.columns):
+    for name in map(plain_name, table.names):
         if _JOINING.search(name):
             text = re.sub(re.escape(name), _JOINING.sub(" ", name), text, flags=re.IGNORECASE)
     return question if text == question.text else read_count_question(text) or question
@@ -359,9 +364,12 @@ def _make_condition(
 
 
 def _find_flags(reading: TableReading) -> Iterator[RowCondition]:
-    """Yield conditions on columns of yes and no that the question names."""
-    for first, _, column in reading.mentions:
-        if reading.columns[column].kind == "flag":
+    """Yield conditions on columns of yes and no that the question names: "paid", not "pay"."""
+    tokens = reading.question.tokens
+    for first, last, column in reading.mentions:
+        said = {token.key for token in tokens[first:last]}
+        names = {token.key for token in read_tokens(plain_name(reading.columns[column].name))}
+        if reading.columns[column].kind == "flag" and said & names:
             cells = (fold(cell).strip() for cell in reading.table.cells(column))
             holds = np.array([cell in YES for cell in cells], dtype=bool)
             yield _make_condition(reading, first, column, "yes", holds)

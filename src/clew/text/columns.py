@@ -59,15 +59,10 @@ class TableColumn:
     amounts: Amounts | None  # of measures and dates
 
     @property
-    def plain_name(self) -> str:
-        """The name without its unit."""
-        return plain_name(self.name)
-
-    @property
     def is_counted(self) -> bool:
         """Whether "how many" of this name adds up the column: "Cars" and "Quantity", not "Week"."""
         is_quantity = bool(QUANTITIES.intersection(self.words))
-        is_plural = any(map(_is_plural, read_tokens(self.plain_name)))
+        is_plural = any(map(_is_plural, read_tokens(plain_name(self.name))))
         return self.kind == "measure" and (is_quantity or is_plural)
 
 
