@@ -10,6 +10,9 @@ from clew.text.columns import are_records, drop_totals, find_main_amount, read_c
     [
         ("Order No.", ["7", "9", "7"], "identifier"),
         ("Invoice", ["901", "902", "905"], "identifier"),
+        ("Order", ["1001", "1002", "1004"], "identifier"),
+        ("Order", ["2001", "2002", "2004"], "identifier"),
+        ("Year", ["2001", "2002", "2004"], "date"),
         ("Rechnungsnummer", ["12", "15", "15"], "identifier"),
         ("Zip", ["01067", "20095", "24103"], "identifier"),
         ("Area", ["01", "02", "10"], "identifier"),
@@ -20,6 +23,7 @@ from clew.text.columns import are_records, drop_totals, find_main_amount, read_c
         ("Population", ["563000", "563000", "12"], "measure"),
         ("Datum", ["28.08.2024", "7.3.2024", ""], "date"),
         ("Built", ["1990", "2001", "2001"], "date"),
+        ("Day", ["2001-05-01", "2002-01-01", "2002-01-02"], "date"),
         ("Paid", ["yes", "no", ""], "flag"),
         ("Port", ["Oslo", "Moss", "Oslo"], "text"),
     ],

@@ -30,6 +30,8 @@ _IDENTIFYING = frozenset(
 _ORDINAL = frozenset(
     "week month year quarter day floor class version page chapter woche monat jahr".split()
 )
+# Names of a first column whose numbers are years: those of orders from 2001 on are none.
+_YEARS = frozenset(map(find_token_base, "year season date since built founded jahr".split()))
 _TOTALS = frozenset(
     "total totals subtotal sum sums average mean overall summe gesamt gesamtsumme zwischensumme"
     " insgesamt durchschnitt mittelwert".split()
@@ -167,12 +169,13 @@ def _read_column(name: str, cells: Sequence[str], *, is_first: bool) -> TableCol
     if amounts is None:
         kind: ColumnKind = "identifier" if _is_identifying(name) else "text"
         return TableColumn(name, words, unit, kind, None)
-    if amounts.are_dates:
+    are_years = not is_first or not all(map(str.isdigit, full)) or _YEARS.intersection(words)
+    if amounts.are_dates and are_years:
         return TableColumn(name, words, unit, "date", amounts)
     is_plain = not unit and not amounts.unit
     if is_plain and _are_identifiers(name, words, cells, is_first=is_first):
         return TableColumn(name, words, unit, "identifier", None)
-    return TableColumn(name, words, unit, "measure", amounts)
+    return TableColumn(name, words, unit, "date" if amounts.are_dates else "measure", amounts)
 
 
 def _are_identifiers(
