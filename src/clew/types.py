@@ -553,8 +553,7 @@ class CountResult(Shown):
 
     text: str  # the total, the list, or groups and their numbers
     kind: str  # "count", "list" or "amount", which is a sum, a mean, an extreme, or of groups
-    is_exact: bool  # a table's rows are all there are; of texts there may be more
-    note: str  # how it was computed, and from how many documents
+    note: str  # how it was computed, and from how many rows
     items: tuple[CountedItem, ...]
 
 

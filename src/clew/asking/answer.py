@@ -46,7 +46,7 @@ _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
-_RIGHT_OF_ROWS, _RIGHT_OF_SENTENCES = 0.9, 0.7  # totals of benchmarks/counts.py
+_RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 _READINGS = (_READING, "whole_answer")  # prompts with a context
 
@@ -166,7 +166,7 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
 
     That is also what was computed of all rows of a table, which no LLM counts again.
     """
-    if evidence.counted is not None and evidence.counted.is_exact:
+    if evidence.counted is not None:
         return _build_counted(question, evidence.counted, context, evidence)
     given = evidence.answer
     if given is not None and (proof := _find_proof(given, context, evidence)):
@@ -178,9 +178,7 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
 def _build_found(
     question: str, context: Context, evidence: Evidence, min_support: float
 ) -> Answer | None:
-    """Return what a method found that is more than passages: items, themes, or names."""
-    if evidence.counted is not None:
-        return _build_counted(question, evidence.counted, context, evidence)
+    """Return what a method found that is more than passages: themes, or names."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
     if answer is None and not _is_refused(evidence, min_support):
         answer = _build_named(question, context, evidence)
@@ -322,7 +320,7 @@ def _build_counted(
     short = ShortAnswer(
         text=counted.text,
         kind=counted.kind,
-        probability=_RIGHT_OF_ROWS if counted.is_exact else _RIGHT_OF_SENTENCES,
+        probability=_RIGHT_OF_ROWS,
         spans=tuple(spans),
         note=counted.note,
     )

@@ -98,7 +98,10 @@ def retrieve_evidence(
             snapshot = source.snapshot_for(alone, method, models)
     evidence = None
     if question.method is None and may_count(text):
-        evidence = count_evidence(text, snapshot, models, meter)
+        from clew.methods.counts import find_counted
+
+        with meter.stage("search"):
+            evidence = find_counted(text, snapshot)
     if evidence is None:
         evidence = run_method(text, method, snapshot, models, meter)
     evidence = replace(

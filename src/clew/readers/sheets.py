@@ -2,8 +2,9 @@
 
 Cells are shown as the spreadsheet shows them, as far as the file says how, with their comments, and
 a merged cell says its value in each of its places. Text boxes of Excel stand behind the rows. The
-name of a sheet is a heading. A row without a value ends a table where the next one has other
-columns, or has only texts. Needs the extra `files`.
+name of a sheet is a heading, and so is a lone cell above the names of columns. An empty row ends a
+table where other columns, names of columns or a caption follow; an empty column where each side has
+such names. Needs the extra `files`.
 """
 
 from __future__ import annotations
@@ -80,7 +81,10 @@ def read(file: File) -> Iterator[Document]:
         paragraphs += [MarkedParagraph(name, level=1)] if tables or behind else []
         for table in tables:
             n_tables += 1
-            paragraphs += [MarkedParagraph(row, table=n_tables) for row in format_rows(table)]
+            caption = _find_caption(table)
+            paragraphs += [MarkedParagraph(caption, level=2)] if caption else []
+            below = format_rows(table[1:] if caption else table)
+            paragraphs += [MarkedParagraph(row, table=n_tables) for row in below]
         paragraphs += map(MarkedParagraph, behind)
     yield make_document(file, paragraphs, "", about)
 
@@ -137,26 +141,67 @@ def _rows(sheet: CalamineSheet, beside: SheetParts) -> tuple[list[list[str]], li
 
 
 def _tables(rows: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """Yield the tables of a sheet: rows up to empty ones behind which other columns begin."""
+    """Yield the tables of a sheet: below each other behind an empty row, and beside each other."""
     table: list[Sequence[str]] = []
     used: set[int] = set()
-    ended = False
-    for row in rows:
-        here = {i for i, text in enumerate(row) if text.strip()}
+    for i, row in enumerate(rows):
+        here = _find_filled(row)
         if not here:
-            ended = True
             continue
-        names = not any(any(map(str.isdigit, row[i])) for i in here)
-        last = "".join(table[-1]) if table else ""
-        is_head = len(here) > 1 and names and any(map(str.isdigit, last))
-        if table and ended and (not here <= used or is_head):
-            yield table
+        ended = i and not _find_filled(rows[i - 1])
+        begins = not here <= used or _is_head(table[-1:], rows[i : i + 2])
+        if table and ended and begins:
+            yield from _split_beside(table)
             table, used = [], set()
         table.append(row)
         used |= here
-        ended = False
     if table:
-        yield table
+        yield from _split_beside(table)
+
+
+def _find_filled(row: Sequence[str]) -> set[int]:
+    return {i for i, text in enumerate(row) if text.strip()}
+
+
+def _is_head(last: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> bool:
+    """Say whether rows begin with names of columns below values, or with a caption."""
+    first, *others = [_find_filled(row) for row in rows]
+    if len(first) == 1 and others and len(others[0]) > 1:
+        return _is_names(rows[0]) and _is_names(rows[1])
+    return len(first) > 1 and _is_names(rows[0]) and not all(map(_is_names, last))
+
+
+def _is_names(row: Sequence[str]) -> bool:
+    return not any(map(str.isdigit, "".join(row)))
+
+
+def _split_beside(table: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    """Yield the tables that empty columns part, where they name the same or differ in length."""
+    used = sorted(set().union(*map(_find_filled, table)))
+    starts = [i for i, last in zip(used, [-2, *used], strict=False) if i - last > 1]
+    parts = [
+        [row[a:b] for row in table]
+        for a, b in zip(starts, [*starts[1:], used[-1] + 1], strict=True)
+    ]
+    widths = [max(len(_find_filled(row)) for row in part) for part in parts]
+    if min(widths) < 2 or not _are_apart(parts):
+        parts = [list(table)]
+    for part in parts:
+        yield [row for row in part if _find_filled(row)]
+
+
+def _are_apart(parts: Sequence[Sequence[Sequence[str]]]) -> bool:
+    """Say whether columns beside each other are several tables, and no table with a gap."""
+    heads = [{c for c in next(r for r in p if len(_find_filled(r)) > 1) if c} for p in parts]
+    lengths = {sum(map(bool, map(_find_filled, part))) for part in parts}
+    return len(set().union(*heads)) < sum(map(len, heads)) or len(lengths) > 1
+
+
+def _find_caption(table: Sequence[Sequence[str]]) -> str:
+    """Return the one cell of the row above the names of columns, "" where there is none."""
+    first = _find_filled(table[0])
+    is_one = len(first) == 1 and len(table) > 2 and len(_find_filled(table[1])) > 1
+    return table[0][min(first)] if is_one else ""
 
 
 def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, SheetParts]]:

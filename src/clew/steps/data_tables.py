@@ -5,15 +5,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.derived import Derived
 from clew.steps.rankings import lexical_ranking
-from clew.text.amounts import is_empty
-from clew.text.counting import read_tokens
+from clew.text.apparatus import kind_in_heading
+from clew.text.columns import (
+    TableColumn,
+    are_records,
+    caption_key,
+    drop_totals,
+    read_columns,
+    split_name,
+)
+from clew.text.counting import find_token_base, read_tokens
 from clew.text.forms import list_forms
 from clew.text.normalize import collapse
-from clew.text.tables import find_tables, read_table_rows
+from clew.text.sections import SEPARATOR
+from clew.text.tables import TextTable, find_tables, read_table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +32,12 @@ if TYPE_CHECKING:
     from clew.types import Document
 
 _CHUNKS = 200  # the best by BM25, whose tables are looked at
-_SUMMED = frozenset(
-    "total totals sum subtotal all average mean overall summe gesamt total: sum:".split()
-)
+_TABULAR = 0.75  # of a document's text: with so much in tables it is about what they have
+_PARTS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")  # of a cell that lists several values
+_IN_BRACKETS = re.compile(r"\s*\([^)]*\)$")  # "Options Index (zsh)"
+_LEAST_ROWS = 3  # of a table among other text: fewer are an example
+LONGEST_VALUE = 8  # words of a value
+_WORDS_LISTED = 3  # words of a value that a cell lists with others
 
 
 class DataRow(NamedTuple):
@@ -36,45 +49,89 @@ class DataRow(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DataTable:
-    """Rows with the same columns, of a table or of several that have these."""
+    """Records with the same columns, of a table or of several that have these."""
 
-    columns: tuple[str, ...]
-    caption: str  # titles, sections and names of files above it
+    names: tuple[str, ...]  # of the columns
+    caption: str  # what it is called: headings, titles and names of files
     rows: tuple[DataRow, ...]
     files: tuple[str, ...]  # that have it
+    is_tabular: bool = True  # whether its documents are tables, with little text around them
     parts: tuple[DataTable, ...] = ()  # the tables that it was made of, where these are several
 
-    def column(self, i: int) -> list[str]:
+    def cells(self, i: int) -> list[str]:
         """Return the cells of a column."""
         return [row.cells[i] for row in self.rows]
 
+    @cached_property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """What the columns have."""
+        return read_columns(self.names, [row.cells for row in self.rows])
 
-def gather_tables(snapshot: Snapshot, question: str) -> list[DataTable]:
-    """Return the tables that have words of a question, each with all of its rows.
+    @cached_property
+    def caption_words(self) -> frozenset[str]:
+        """What the caption's words share with those of questions."""
+        return frozenset(map(caption_key, read_tokens(split_name(self.caption)))) - {""}
 
-    Tables with the same columns are one; a row that several documents have is in it once. Rows of
-    sums are left out. Read are the documents of the 200 best chunks, and of files of records all.
+    @cached_property
+    def values(self) -> Mapping[tuple[str, ...], Mapping[int, list[str]]]:
+        """The cells, and their parts, by the bases of their words and by their columns."""
+        values: dict[tuple[str, ...], dict[int, list[str]]] = {}
+        for column in range(len(self.names)):
+            cells = dict.fromkeys(self.cells(column))
+            parts = dict.fromkeys(part for cell in cells for part in split_cell(cell))
+            for part in parts:
+                bases = tuple(find_token_base(word.base) for word in read_tokens(part))
+                if 0 < len(bases) <= LONGEST_VALUE:
+                    values.setdefault(bases, {}).setdefault(column, []).append(part)
+        return values
+
+
+def split_cell(cell: str) -> tuple[str, ...]:
+    """Return a cell and the values that it lists, which are a few words each."""
+    parts = _PARTS.split(cell)
+    is_list = len(parts) > 1 and all(len(part.split()) <= _WORDS_LISTED for part in parts)
+    return (cell, *parts) if is_list else (cell,)
+
+
+# The tables that questions to a snapshot have read, by their documents, and joined, by their parts.
+_READ: Derived[dict[int | str, tuple[DataTable, ...]]] = Derived("tables", lambda _snapshot: {})
+_JOINED: Derived[dict[tuple[int, ...], DataTable]] = Derived("joined tables", lambda _snapshot: {})
+
+
+def gather_tables(snapshot: Snapshot, question: str) -> Iterator[DataTable]:
+    """Yield the tables of records that have words of a question, each with all of its rows.
+
+    Tables with the same columns are one, of texts those below the same heading; a row that several
+    documents have is in it once. Rows of sums are left out. Read are the documents of the 200 best
+    chunks, and of files of records all.
     """
     best = lexical_ranking(snapshot, _add_forms(question), _CHUNKS).best(_CHUNKS, positive=True)
     owners = snapshot.layer("chunk").columns["document"][best]
-    files = snapshot.get(_FILES)
+    files, known = snapshot.get(_FILES), snapshot.get(_READ)
     bases = dict.fromkeys(token.base for token in read_tokens(question))
-    named = [files.rows[place][0] for base in bases for place in files.named.get(base, ())]
-    rows = list(dict.fromkeys([*named, *owners.tolist()]))
-    parts: dict[tuple[str, ...], list[DataTable]] = {}
-    done: set[str] = set()
-    for document in snapshot.documents(rows):
-        if is_record(document):
-            for place in files.alike[document.source.rpartition(":")[0]]:
-                if place not in done:
-                    done.add(place)
-                    _add(parts, _read_records(snapshot, place, files.rows[place]))
-        else:
-            for table in _read_tables(document):
-                _add(parts, table)
-    return [join_tables(tables) for tables in parts.values()]
+    named = [place for base in bases for place in files.named.get(base, ())]
+    rows = list(dict.fromkeys(owners.tolist()))
+    named += [files.place_of[row] for row in rows if row in files.place_of]
+    alike = dict.fromkeys(other for place in dict.fromkeys(named) for other in files.alike[place])
+    for place in alike:
+        if place not in known:
+            known[place] = tuple(_read_records(snapshot, place, files.rows[place]))
+    texts = [row for row in rows if not known.get(files.place_of.get(row, ""))]
+    new = [row for row in texts if row not in known]
+    for row, document in zip(new, snapshot.documents(new), strict=True):
+        known[row] = tuple(_read_tables(document))
+    groups: dict[tuple[object, ...], list[DataTable]] = {}
+    for table in (table for each in (*alike, *texts) for table in known[each]):
+        heading = None if table.is_tabular else table.caption_words
+        groups.setdefault((*map(str.casefold, table.names), heading), []).append(table)
+    joined = snapshot.get(_JOINED)
+    for tables in groups.values():
+        key = tuple(map(id, tables))  # which stay, as the snapshot keeps them
+        if key not in joined:
+            joined[key] = join_tables(tables)
+        yield joined[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +139,7 @@ class _Files:
     """Files of records, by their places."""
 
     rows: Mapping[str, list[int]]  # of their documents
+    place_of: Mapping[int, str]  # of each of these
     named: Mapping[str, list[str]]  # by the words of their names
     alike: Mapping[str, list[str]]  # those with the same columns
 
@@ -101,42 +159,30 @@ def _find_files(snapshot: Snapshot) -> _Files:
         for base in dict.fromkeys(t.base for t in read_tokens(split_name(_file_name(place)))):
             named.setdefault(base, []).append(place)
     alike = {place: places for places in with_columns.values() for place in places}
-    return _Files(rows, named, alike)
+    place_of = {row: place for place, own in rows.items() for row in own}
+    return _Files(rows, place_of, named, alike)
 
 
 _FILES = Derived("files of records", _find_files)
 
 
-def split_name(name: str) -> str:
-    """Return the words of a name as programs write it: "homePort", "sales-2024.csv"."""
-    return _WORDS.sub(" ", name)
+def read_record(document: Document) -> dict[str, str]:
+    """Return the cells of a document that is a row of a table, by columns in the file's order.
 
-
-_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.-]")
-
-
-def is_record(document: Document) -> bool:
-    """Say whether a document is a row of a table: "code: SH-7; shares: 1,200"."""
-    first = next(iter(document.metadata), None)
-    return (
-        first is not None
-        and document.source.rpartition(":")[2].isdecimal()
-        and (": " in document.text and "\n" not in document.text and bool(_record_names(document)))
-    )
-
-
-def _record_names(document: Document) -> list[str]:
-    """Return the columns of a record that its text names, none where it is another text."""
-    names = [collapse(name) for name in document.metadata]
-    full = [
-        f"{name}: "
-        for name, (key, value) in zip(names, document.metadata.items(), strict=True)
-        if value not in (None, "")
-    ]
-    if not full or not all(each in document.text for each in full):
-        return []
-    titles = [t for t in _TITLE.findall(document.text) if t not in names]
-    return [*titles[:1], *names]
+    They are those of its metadata, and a title, which is none of them. Empty ones are left out, and
+    there are none where the text is another one.
+    """
+    text = document.text
+    if not document.source.rpartition(":")[2].isdecimal() or "\n" in text:
+        return {}
+    pairs = ((collapse(name), value) for name, value in document.metadata.items())
+    cells = {name: collapse(str(value)) for name, value in pairs if value not in {None, ""}}
+    titles = [name for name in _TITLE.findall(text) if name not in cells]
+    cells |= dict.fromkeys(titles[:1], document.title)
+    places = {name: text.find(f"{name}: {value}") for name, value in cells.items()}
+    if not document.metadata or min(places.values(), default=-1) < 0:
+        return {}
+    return {name: cells[name] for name in sorted(places, key=places.__getitem__)}
 
 
 _TITLE = re.compile(r"(?:^|; )((?i:title|name|heading)): ")
@@ -148,13 +194,10 @@ def _add_forms(question: str) -> str:
     return " ".join([question, *dict.fromkeys(form for word in words for form in list_forms(word))])
 
 
-def _add(parts: dict[tuple[str, ...], list[DataTable]], table: DataTable | None) -> None:
-    if table is not None and table.rows:
-        parts.setdefault(tuple(name.casefold() for name in table.columns), []).append(table)
-
-
 def join_tables(tables: Sequence[DataTable]) -> DataTable:
     """Return tables of the same columns as one: of equal rows, as many as one of them has."""
+    if len(tables) == 1:
+        return tables[0]
     rows: list[DataRow] = []
     seen: Counter[tuple[str, ...]] = Counter()
     for table in tables:
@@ -167,8 +210,14 @@ def join_tables(tables: Sequence[DataTable]) -> DataTable:
         seen |= own
     captions = dict.fromkeys(table.caption for table in tables)
     files = dict.fromkeys(name for table in tables for name in table.files)
-    parts = tuple(tables) if len(tables) > 1 else ()
-    return DataTable(tables[0].columns, " ".join(captions), tuple(rows), tuple(files), parts)
+    return DataTable(
+        tables[0].names,
+        " ".join(captions),
+        tuple(rows),
+        tuple(files),
+        all(table.is_tabular for table in tables),
+        tuple(tables),
+    )
 
 
 def _plain(cell: str) -> str:
@@ -180,22 +229,36 @@ _THOUSANDS = re.compile(r"(?<=\d)[,\s](?=\d{3}(?!\d))")
 
 
 def _read_tables(document: Document) -> Iterator[DataTable]:
-    """Yield the tables of a text whose columns have names."""
-    for table in find_tables(document.text):
-        columns, rows = read_table_rows(document.text, table)
-        if not table.n_head or sum(map(bool, columns)) < 2:
+    """Yield the tables of a text that hold records, without those of an index or of contents."""
+    tables = find_tables(document.text)
+    covered = sum(table.end - table.start for table in tables)
+    n_headings = sum(len(heading.title) for heading in document.headings)
+    is_tabular = covered >= _TABULAR * (len(document.text) - n_headings)
+    for table in tables:
+        section = document.section_at(table.start)
+        headings = (document.title, *section.split(SEPARATOR))
+        if any(kind_in_heading(_IN_BRACKETS.sub("", heading)) for heading in headings):
             continue
-        places = table.rows[table.n_head :]
-        width = len(columns)
-        read = (
-            DataRow(
-                (*cells, *[""] * (width - len(cells))), document.id, *_trim(document.text, *place)
-            )
-            for cells, place in zip(rows, places, strict=True)
-        )
-        caption = " ".join([document.title, document.section_at(table.start), document.id])
-        own = tuple(r for r in read if not _is_sum(r.cells))
-        yield DataTable(tuple(columns), caption, own, (_file_name(document.source or document.id),))
+        names, rows = _read_records_of(document, table)
+        if len(rows) >= (1 if is_tabular else _LEAST_ROWS):
+            near = section.rpartition(SEPARATOR)[2] or document.title
+            caption = f"{document.title} {section} {document.id}" if is_tabular else near
+            file = _file_name(document.source or document.id)
+            yield DataTable(tuple(names), caption, tuple(rows), (file,), is_tabular)
+
+
+def _read_records_of(document: Document, table: TextTable) -> tuple[list[str], list[DataRow]]:
+    """Return the names of a table's columns and its records, none where it has no such."""
+    names, lines = read_table_rows(document.text, table)
+    width = len(names)
+    filled = [(*cells, *[""] * (width - len(cells))) for cells in lines]
+    if not table.n_head or not are_records(names, filled):
+        return names, []
+    places = table.rows[table.n_head :]
+    return names, [
+        DataRow(filled[i], document.id, *_trim(document.text, *places[i]))
+        for i in drop_totals(filled)
+    ]
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -203,62 +266,39 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(line) - len(line.lstrip()), start + len(line.rstrip())
 
 
-def _is_sum(cells: Sequence[str]) -> bool:
-    """Say whether a row sums others up: "Total", or "Total cars" with numbers alone behind it."""
-    first, *others = [cell.casefold() for cell in cells if not is_empty(cell)] or [""]
-    word, _, more = first.partition(" ")
-    if word not in _SUMMED or (more and word == "all"):
-        return False
-    return not more or all(any(map(str.isdigit, cell)) for cell in others)
-
-
-def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> DataTable | None:
-    """Return the rows of a file, in its order. None where none of its documents is a record."""
-    documents = snapshot.documents(rows)
-    names = next(filter(None, map(_record_names, documents)), None)
-    if names is None:
-        return None
-    columns = dict.fromkeys(names, "")
-    for name in dict.fromkeys(name for each in documents for name in each.metadata):
-        columns[collapse(name)] = name
-    pattern = re.compile(
-        rf"(?:^|; )({'|'.join(map(re.escape, sorted(columns, key=len, reverse=True)))}): "
+def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> Iterator[DataTable]:
+    """Yield the rows of a file, in its order, where its documents are records."""
+    read = [(each, read_record(each)) for each in snapshot.documents(rows)]
+    records = sorted(
+        ((document, record) for document, record in read if record),
+        key=lambda each: int(each[0].source.rpartition(":")[2]),
     )
-    read = (
-        DataRow(tuple(_split_record(each, pattern, columns)), each.id, 0, len(each.text))
-        for each in sorted(documents, key=lambda each: int(each.source.rpartition(":")[2]))
+    if not records:
+        return
+    names = _order_columns([record for _, record in records])
+    cells = [tuple(record.get(name, "") for name in names) for _, record in records]
+    documents = [document for document, _ in records]
+    kept = (
+        DataRow(cells[i], documents[i].id, 0, len(documents[i].text)) for i in drop_totals(cells)
     )
     file = _file_name(place)
-    return DataTable(tuple(columns), file, tuple(r for r in read if not _is_sum(r.cells)), (file,))
+    yield DataTable(tuple(names), file, tuple(kept), (file,))
+
+
+def _order_columns(records: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the columns in the order of the file, which metadata do not keep.
+
+    A record names those that it fills, in this order; the fullest record comes first.
+    """
+    names: list[str] = []
+    for record in sorted(records, key=len, reverse=True):
+        place = 0
+        for name in record:
+            if name not in names:
+                names.insert(place, name)
+            place = names.index(name) + 1
+    return names
 
 
 def _file_name(place: str) -> str:
     return re.split(r"[/\\]", place)[-1]
-
-
-def _split_record(
-    document: Document, pattern: re.Pattern[str], columns: Mapping[str, str]
-) -> list[str]:
-    """Return a record's values by columns, of which it is given what the metadata call them.
-
-    Where a name is there twice, a value has words like one: then it is the one with the value that
-    the metadata have, and none of a column that is empty.
-    """
-    text, metadata = document.text, document.metadata
-    found: dict[str, re.Match[str]] = {}
-    for match in pattern.finditer(text):
-        value = metadata.get(columns[match[1]], _TITLED)
-        if value in {None, ""}:
-            continue
-        first = found.setdefault(match[1], match)
-        if first is not match and value is not _TITLED:
-            said = collapse(str(value))
-            if not text.startswith(said, first.end()) and text.startswith(said, match.end()):
-                found[match[1]] = match
-    matches = sorted(found.values(), key=re.Match.start)
-    ends = [match.start() for match in matches[1:]] + [len(text)]
-    values = {m[1]: text[m.end() : end] for m, end in zip(matches, ends, strict=True)}
-    return [values.get(name, "") for name in columns]
-
-
-_TITLED = object()  # the value of a column of titles, which is not among the metadata

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.data_tables import DataRow, DataTable
+from clew.steps.data_tables import DataTable
 from clew.steps.table_reading import (
+    ALIKE,
     CAPTION,
+    COLUMN,
     OPERATION,
-    SYNONYM,
     VALUE,
-    Nearness,
     RowCondition,
     TableReading,
-    column_unit,
-    column_words,
+    find_word,
     read_question,
 )
 from clew.text.amounts import Amounts, is_empty
-from clew.text.counting import CountQuestion, find_token_base, read_tokens
-from clew.text.normalize import fold
+from clew.text.columns import QUANTITIES, find_main_amount
+from clew.text.counting import PAYING, CountQuestion, find_token_base
+from clew.text.normalize import collapse, fold
+from clew.text.quantities import format_count
+from clew.types import CountedItem, CountResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Places = NDArray[np.intp]  # of rows
 
-_QUANTITIES = frozenset(map(find_token_base, "quantity qty amount pieces units count".split()))
-_KEYS = frozenset("name title id code no number ref sku key".split())
 _WHO = compile_re(r"\W*who\b", re.IGNORECASE)
 _BETWEEN = frozenset(("of", "the", "all"))  # "how many of the", and the noun
+_EMPTY = "(empty)"
+_DURATIONS = frozenset(("duration", "time", "min", "s", "h", find_token_base("minutes")))
 _CURRENCIES = frozenset("$€£¥")
 _AGGREGATES: Mapping[str, Callable[[NDArray[np.float64]], float]] = {
     "sum": lambda values: float(np.sum(values)),
@@ -45,18 +47,11 @@ _AGGREGATES: Mapping[str, Callable[[NDArray[np.float64]], float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TableResult:
-    """What a table says: the answer in words, and the rows that it rests on, at least one."""
+class TableResult(NamedTuple):
+    """What a table says, and how much of the question it explains."""
 
-    kind: str  # as of `CountResult`
-    text: str
-    note: str  # what was computed of which rows, and what was left out
-    rows: tuple[DataRow, ...]
-    labels: tuple[str, ...]  # of each of these rows
-    table: DataTable
-    score: float  # how much of the question the table explains
-    is_sure: bool  # what is counted is a column, or what the rows are: no value of a column
+    counted: CountResult
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,42 +73,66 @@ class _Chosen:
         return self.reading.question
 
     def cell(self, place: int, column: int) -> str:
-        return self.table.rows[place].cells[column] or "(empty)"
+        return self.table.rows[place].cells[column] or _EMPTY
 
 
-def read_table(question: CountQuestion, table: DataTable, near: Nearness) -> TableResult | None:
+def read_table(question: CountQuestion, table: DataTable) -> TableResult | None:
     """Return what a table answers to a question.
 
-    None where it does not explain each word, or where no row fulfils what is asked. `near` gives
-    the (n, m) cosines of n words to m others.
+    None where it does not explain each word, or where no row fulfils what is asked.
     """
-    read = read_question(question, table, near)
+    read = read_question(question, table)
     if read is None:
         return None
     reading, conditions = read
     places = np.flatnonzero(_join_conditions(conditions, len(reading.table.rows)))
     if not len(places):
         return None
+    groups = (_find_column(reading, place, 1) for place in reading.question.groups)
     chosen = _Chosen(
         reading,
         places,
         tuple(each.words for each in conditions),
         _find_column(reading, reading.question.noun, 3),
-        next(
-            filter(_is_there, (_find_column(reading, g, 1) for g in reading.question.groups)), None
-        ),
+        next((group for group in groups if group is not None), None),
     )
-    if reading.question.operation in {"most", "least"}:
+    return None if _is_trivial(chosen, conditions) else _compute(chosen)
+
+
+def _compute(chosen: _Chosen) -> TableResult | None:
+    operation = chosen.question.operation
+    if operation in {"most", "least"}:
         return _rank_groups(chosen) or _find_extreme(chosen)
-    if reading.question.operation in _AGGREGATES:
-        return _add_up(chosen, _choose_measure(reading), reading.question.operation)
-    if reading.question.operation == "count" and (column := _find_quantity(chosen)) is not None:
+    if operation in _AGGREGATES:
+        return _add_up(chosen, _choose_measure(chosen.reading, {"measure"}), operation)
+    if operation == "count" and (column := _find_quantity(chosen)) is not None:
         return _add_up(chosen, column, "sum")
     return _list_groups(chosen) if chosen.group is not None else _list_rows(chosen)
 
 
-def _is_there(column: int | None) -> bool:
-    return column is not None
+def _is_trivial(chosen: _Chosen, conditions: Sequence[RowCondition]) -> bool:
+    """Say whether a question counts the one row of a name, the one value of a column, or dates.
+
+    Then it asks for something else than rows: "How many reserved words" in an index of words, and
+    "how many releases" where they have a date of release.
+    """
+    reading, question, noun = chosen.reading, chosen.question, chosen.noun
+    if question.operation not in {"count", "list"}:
+        return False
+    if noun is not None and reading.columns[noun].is_counted:
+        return False
+    amounts = None if noun is None else reading.columns[noun].amounts
+    if question.operation == "count" and amounts is not None and amounts.are_dates:
+        return bool(np.any(np.nan_to_num(amounts.values) % 10_000))
+    equal = [each.column for each in conditions if each.is_equal]
+    start = find_word(question, question.noun)
+    is_named = noun is not None or (start is not None and reading.explained.get(start) == CAPTION)
+    names = [c for c in equal if len(set(reading.table.cells(c))) == len(reading.table.rows)]
+    says_rows = len(conditions) > 1 or {CAPTION, COLUMN}.intersection(reading.explained.values())
+    if _counts_value(reading) and not says_rows and _find_quantity(chosen) is None:
+        return True
+    is_label = noun is None and _choose_key(reading) in names
+    return noun in equal or is_label or (not is_named and bool(names))
 
 
 def _join_conditions(conditions: Sequence[RowCondition], n_rows: int) -> NDArray[np.bool_]:
@@ -141,9 +160,9 @@ def _find_column(reading: TableReading, place: int, most: int) -> int | None:
     start = next((i for i, t in enumerate(tokens) if t.start >= place), len(tokens))
     for first, _, column in sorted(reading.mentions):
         between = range(start, first)
-        if start <= first <= start + most and reading.names_column(first):
+        if start <= first <= start + most and reading.explained[first] != ALIKE:
             weights = (reading.explained.get(k) for k in between)
-            known = (w in {OPERATION, SYNONYM, CAPTION, VALUE} for w in weights)
+            known = (w in {OPERATION, CAPTION, VALUE} for w in weights)
             if all(
                 is_known or tokens[k].key in _BETWEEN
                 for k, is_known in zip(between, known, strict=True)
@@ -159,13 +178,10 @@ def _find_quantity(chosen: _Chosen) -> int | None:
     """
     reading, noun = chosen.reading, chosen.noun
     if noun is not None:
-        amounts = reading.read_numbers(noun)
-        is_quantity = amounts is not None and not amounts.are_dates
-        return noun if is_quantity and not _is_key(chosen.table.columns[noun]) else None
+        return noun if reading.columns[noun].is_counted else None
     if not _counts_value(reading):
         return None
-    columns = enumerate(map(column_words, chosen.table.columns))
-    return next((column for column, words in columns if _QUANTITIES & set(words)), None)
+    return next((i for i, c in enumerate(reading.columns) if QUANTITIES & set(c.words)), None)
 
 
 def _counts_value(reading: TableReading) -> bool:
@@ -175,39 +191,49 @@ def _counts_value(reading: TableReading) -> bool:
     return question.noun >= 0 and reading.explained.get(start) == VALUE
 
 
-def _is_key(name: str) -> bool:
-    return bool(_KEYS & set(column_words(name)))
-
-
 def _choose_key(reading: TableReading) -> int:
     """Return the column that names rows: by the table's name, else one of names, or most values."""
     table = reading.table
-    columns = range(len(table.columns))
-    texts = [c for c in columns if reading.read_numbers(c) is None] or list(columns)
-    n_values = {c: len(set(table.column(c))) for c in texts}
-    caption = {t.base for t in read_tokens(table.caption)}
-    for wanted in (caption, {"name", "title"}):
-        some = [c for c in texts if wanted & set(column_words(table.columns[c]))]
+    n_values = {
+        i: len(set(table.cells(i))) for i, c in enumerate(reading.columns) if c.amounts is None
+    } or {i: len(set(table.cells(i))) for i in range(len(reading.columns))}
+    texts = [i for i in n_values if reading.columns[i].kind == "text"]
+    for wanted in (table.caption_words, {find_token_base("name"), "title"}):
+        some = [i for i in texts if wanted.intersection(reading.columns[i].words)]
         if some and n_values[some[0]] > 1:
             return some[0]
-    best = [c for c in texts if n_values[c] == max(n_values.values())]
-    return next((c for c in best if not _is_key(table.columns[c])), best[0])
+    best = [i for i, n in n_values.items() if n == max(n_values.values())]
+    return next((i for i in best if i in texts), best[0])
 
 
-def _choose_measure(reading: TableReading) -> int | None:
-    """Return the column of numbers that a sum, mean or extreme is of."""
-    question, table = reading.question, reading.table
-    numeric = [c for c in range(len(table.columns)) if reading.read_numbers(c) is not None]
+def _choose_measure(reading: TableReading, kinds: Collection[str]) -> int | None:
+    """Return the column of numbers that a sum, mean or extreme is of.
+
+    It is named, or what the adjective means, or else the main amount of the table.
+    """
+    question, columns = reading.question, reading.columns
+    first = find_word(question, question.measure)
+    others = {a for a, _, c in reading.mentions if columns[c].kind in {"date", "text", "flag"}}
+    if question.operation in _AGGREGATES and first in others:
+        return None
+    fit = [i for i, c in enumerate(columns) if c.kind in kinds]
     tokens = question.tokens
     start = next((i for i, t in enumerate(tokens) if t.start >= question.measure), len(tokens))
-    named = [(a < start, abs(a - start), c) for a, _, c in reading.mentions if c in numeric]
+    named = [
+        (a < start, abs(a - start), c)
+        for a, _, c in reading.mentions
+        if c in fit and not (question.operation == "sum" and tokens[a].base in PAYING)
+    ]
     if named:
         return min(named)[2]
-    for hint in map(find_token_base, question.hints):
-        for column in numeric:
-            if hint in column_words(table.columns[column]):
-                return column
-    return None
+    hinted = (
+        i for hint in map(find_token_base, question.hints) for i in fit if hint in columns[i].words
+    )
+    found = next(hinted, None)
+    gives_most = question.most_is_count and first is None  # "who gave the most"
+    if found is None and (question.operation == "sum" or gives_most):
+        return find_main_amount(columns)
+    return found
 
 
 # -- answers --------------------------------------------------------------------------------------
@@ -250,14 +276,14 @@ def _list_groups(chosen: _Chosen) -> TableResult:
 
 def _add_up(chosen: _Chosen, measure: int | None, operation: str) -> TableResult | None:
     """Return the sum, mean or median of a column, of each group where there are some."""
-    amounts = None if measure is None else chosen.reading.read_numbers(measure)
-    if measure is None or amounts is None or amounts.are_dates:
+    amounts = None if measure is None else chosen.reading.columns[measure].amounts
+    if measure is None or amounts is None:
         return None
     known = chosen.places[~np.isnan(amounts.values[chosen.places])]
     if not len(known):
         return None
     unit = _find_unit(chosen.table, measure, amounts)
-    said = [f"{operation} of {chosen.table.columns[measure]}"] if len(known) > 1 else []
+    said = [f"{operation} of {chosen.table.names[measure]}"] if len(known) > 1 else []
     if missing := len(chosen.places) - len(known):
         said.append(f"{missing} of {len(chosen.places)} rows have no number there")
     compute, group = _AGGREGATES[operation], chosen.group
@@ -276,19 +302,21 @@ def _rank_groups(chosen: _Chosen) -> TableResult | None:
     "Which port has the most ferries" asks for the one, "the most passengers" for the other.
     """
     group = chosen.noun if chosen.group is None else chosen.group
-    measure = _choose_measure(chosen.reading)
+    measure = _choose_measure(chosen.reading, {"measure"})
     if group is None or group == measure:
         return None
     groups = _count_groups(chosen, group)
-    is_of_rows = measure is None
-    if len(groups) == len(chosen.places) or not (is_of_rows or chosen.question.most_is_count):
+    counts = chosen.question.most_is_count or "number" in {t.key for t in chosen.question.tokens}
+    says_what = (
+        measure is not None or find_word(chosen.question, chosen.question.measure) is not None
+    )
+    if len(groups) == len(chosen.places) or not (counts and says_what):
         return None
     said = "number of rows"
     if measure is not None:
-        amounts = chosen.reading.read_numbers(measure)
-        if amounts is None or amounts.are_dates:
-            return None
-        said = f"sum of {chosen.table.columns[measure]}"
+        amounts = chosen.reading.columns[measure].amounts
+        assert amounts is not None  # noqa: S101 -- it is a measure
+        said = f"sum of {chosen.table.names[measure]}"
         groups = dict.fromkeys(groups, 0.0)
         for place in chosen.places:
             groups[chosen.cell(place, group)] += float(np.nan_to_num(amounts.values[place]))
@@ -303,35 +331,58 @@ def _rank_groups(chosen: _Chosen) -> TableResult | None:
 def _find_extreme(chosen: _Chosen) -> TableResult | None:
     """Return the rows with the highest or lowest number, or the latest or earliest date."""
     table, question = chosen.table, chosen.question
-    measure = _choose_measure(chosen.reading)
-    amounts = None if measure is None else chosen.reading.read_numbers(measure)
+    measure = _choose_measure(chosen.reading, {"measure", "date"})
+    amounts = None if measure is None else chosen.reading.columns[measure].amounts
     if measure is None or amounts is None:
         return None
     known = chosen.places[~np.isnan(amounts.values[chosen.places])]
     if not len(known):
         return None
+    lasts = not _DURATIONS.isdisjoint((table.columns[measure].unit, *table.columns[measure].words))
     turned = {"old": not amounts.are_dates, "young": amounts.are_dates}  # by age, or by birth
+    turned |= {"fast": lasts, "slow": lasts}
     is_most = (question.operation == "most") ^ turned.get(question.stem, False)
     values = amounts.values[known] * (-1 if is_most else 1)
     order = np.argsort(values, kind="stable")
     last = values[order[min(question.top, len(known)) - 1]]
     best = known[order[: np.count_nonzero(values <= last)]]
+    if _is_ambiguous(chosen, amounts, best):
+        return None
     unit = _find_unit(table, measure, amounts)
     shown = [_show(chosen.cell(place, measure), unit) for place in best]
-    key = chosen.noun if chosen.noun not in {None, measure} else _choose_key(chosen.reading)
-    assert key is not None  # noqa: S101 -- one of the two is there
+    key = chosen.noun
+    if key is None or key == measure or table.columns[key].kind == "date":
+        key = _choose_key(chosen.reading)
     names = [chosen.cell(place, key) for place in best]
-    if chosen.noun == measure or (question.noun < 0 and not _WHO.match(question.text)):
+    asks_amount = question.noun < 0 and not _WHO.match(question.text)
+    is_named = any(column == measure for *_, column in chosen.reading.mentions)
+    if chosen.noun == measure or (asks_amount and is_named):
         text = f"{shown[0]} ({'; '.join(dict.fromkeys(names))})"
     else:
         text = "; ".join(dict.fromkeys(f"{a} ({b})" for a, b in zip(names, shown, strict=True)))
     ends = ("earliest", "latest") if amounts.are_dates else ("lowest", "highest")
-    said = f"{ends[is_most]} {table.columns[measure]}"
+    said = f"{ends[is_most]} {table.names[measure]}"
     return _build(chosen, "amount", text, [said], best, key, [measure])
 
 
+def _is_ambiguous(chosen: _Chosen, amounts: Amounts, best: Places) -> bool:
+    """Say whether what is asked for has several rows, and the sums of these name another one."""
+    noun = chosen.noun
+    if noun is None or amounts.are_dates or chosen.reading.columns[noun].kind != "text":
+        return False
+    sums: dict[str, float] = {}
+    for place in chosen.places:
+        name = chosen.cell(place, noun)
+        sums[name] = sums.get(name, 0.0) + float(np.nan_to_num(amounts.values[place]))
+    if len(sums) == len(chosen.places):
+        return False
+    is_most = chosen.question.operation == "most"
+    end = max(sums.values()) if is_most else min(sums.values())
+    return any(sums[chosen.cell(place, noun)] != end for place in best)
+
+
 def _find_unit(table: DataTable, column: int, amounts: Amounts) -> str:
-    return column_unit(table.columns[column]) or amounts.unit
+    return table.columns[column].unit or amounts.unit
 
 
 def _show(cell: str, unit: str) -> str:
@@ -359,18 +410,18 @@ def _build(  # noqa: PLR0917 -- private, and all of it is needed
     """Return a result, each row named by the `key` column, with its cells in those `shown`."""
     key = _choose_key(chosen.reading) if key is None else key
     beside = [column for column in dict.fromkeys(shown) if column != key]
-    labels = []
-    for place in places:
-        more = ", ".join(filter(None, (chosen.table.rows[place].cells[c] for c in beside)))
-        label = chosen.cell(place, key)
-        labels.append(f"{label} ({more})" if more else label)
-    return TableResult(
-        kind=kind,
-        text=text,
-        note="; ".join([*said, *chosen.conditions]),
-        rows=tuple(chosen.table.rows[place] for place in places),
-        labels=tuple(labels),
-        table=chosen.table,
-        score=sum(chosen.reading.explained.values()),
-        is_sure=not _counts_value(chosen.reading),
-    )
+    items = []
+    for row in (chosen.table.rows[place] for place in places):
+        more = ", ".join(filter(None, (row.cells[column] for column in beside)))
+        label = collapse(
+            f"{row.cells[key] or _EMPTY} ({more})" if more else row.cells[key] or _EMPTY
+        )
+        items.append(
+            CountedItem(label=label, document_id=row.document_id, start=row.start, end=row.end)
+        )
+    files = chosen.table.files
+    where = files[0] if len(files) == 1 else format_count(len(files), "file")
+    rows = f"of {format_count(len(chosen.table.rows), 'row')} in {where}"
+    note = "; ".join([*said, *chosen.conditions, rows])
+    counted = CountResult(text=text, kind=kind, note=note, items=tuple(items))
+    return TableResult(counted, sum(chosen.reading.explained.values()))

@@ -6,22 +6,34 @@ No word may be left over that the table does not explain: it might say which row
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.runtime.lazy import compile_re
-from clew.steps.data_tables import DataTable, join_tables, split_name
-from clew.text.amounts import Amounts, format_date, read_amounts
+from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
+from clew.text.amounts import format_date
 from clew.text.analyze import STOP_WORDS
+from clew.text.columns import (
+    NO,
+    YES,
+    TableColumn,
+    caption_key,
+    find_main_amount,
+    is_money,
+    plain_name,
+)
 from clew.text.counting import (
     FILLERS,
+    GENERAL,
+    PAYING,
     ROWS,
     SAID_BY,
     CountQuestion,
     QuestionBound,
+    Token,
     find_token_base,
     read_count_question,
     read_tokens,
@@ -31,44 +43,38 @@ from clew.text.normalize import fold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Nearness = Callable[[Sequence[str], Sequence[str]], "NDArray[np.floating]"]
 # How much a word that is explained says for a table, by what explains it. Different numbers.
-OPERATION, SYNONYM, ALIKE, CAPTION, COLUMN, VALUE = 0.0, 0.7, 0.9, 1.0, 1.5, 2.0
+OPERATION, ALIKE, CAPTION, COLUMN, VALUE = 0.0, 0.9, 1.0, 1.5, 2.0
 
-_YES = frozenset("yes true y x ja oui si 1 ✓ ✔".split())
-_NO = frozenset("no false n nein non 0 ✗".split())
 _NEGATING = frozenset(
     "not no without except excluding never non neither nor other isn't aren't don't doesn't didn't"
     " wasn't weren't".split()
 )
-_UNIT = compile_re(
-    r"[\(\[]\s*([^)\]]{1,20})\s*[\)\]]|,\s*([a-z%°²³/]{1,6})$|\bin ([a-z²³%]{1,12})$"
-)
-_PARTS = compile_re(r"\s*[,;/&]\s*|\s+and\s+")  # of a cell that lists several values
 _JOINING = compile_re(r" (?:per|by|of|each) ", re.IGNORECASE)
-_LONGEST = 8  # words of a value
 _STEM = 6  # letters that "operate" and "operator" share
-_SAME = 0.55  # cosine of two words that mean the same
 _NEAR, _FAR = 3, 4  # words before a value that may negate it; from a bound to what it bounds
 _SEXES = {
     word: find_token_base(sex)
     for words, sex in (("woman women girls", "female"), ("man men boys", "male"))
     for word in words.split()
 }
-# What tables of people have, of which a question may ask for people.
+# What a table of people has of each, and what they are called.
 _OF_PEOPLE = frozenset(
+    map(find_token_base, "age gender sex salary surname birth birthday born nationality".split())
+)
+_PEOPLE = frozenset(
     map(
         find_token_base,
-        "age gender sex salary surname birth birthday born nationality staff employee member people"
-        " person passenger player student patient customer team holder shareholder owner author"
-        " captain".split(),
+        "staff employee member people person passenger player student patient customer team holder"
+        " shareholder owner author captain speaker".split(),
     )
 )
+_ANYONE = frozenset(map(find_token_base, "staff employee person".split()))
 _WHO = compile_re(r"\W*who\b", re.IGNORECASE)
-_CASED = compile_re(r"[A-Z]|\d")
 _COMPARE = {
     ">": np.greater, "<": np.less, ">=": np.greater_equal, "<=": np.less_equal, "=": np.equal,
 }  # fmt: skip
+_TURNED = {"<": ">", "<=": ">="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +95,22 @@ class TableReading:
     table: DataTable
     explained: dict[int, float] = field(default_factory=dict)  # tokens, with their weights
     mentions: list[tuple[int, int, int]] = field(default_factory=list)  # tokens[a:b] and column
-    _amounts: dict[int, Amounts | None] = field(default_factory=dict)
 
-    def read_numbers(self, column: int) -> Amounts | None:
-        """Return the numbers or dates of a column, None where it is of something else."""
-        if column not in self._amounts:
-            self._amounts[column] = read_amounts(self.table.column(column))
-        return self._amounts[column]
+    @property
+    def columns(self) -> tuple[TableColumn, ...]:
+        """The columns of the table."""
+        return self.table.columns
 
     def explain(self, first: int, last: int, weight: float) -> None:
         """Note that tokens are explained."""
         for i in range(first, last):
             self.explained[i] = max(self.explained.get(i, OPERATION), weight)
 
-    def names_column(self, token: int) -> bool:
-        """Say whether a token is a column's name, or means the same, but no verb for it."""
-        return self.explained.get(token) != ALIKE
-
 
 def read_question(
-    question: CountQuestion, table: DataTable, near: Nearness
+    question: CountQuestion, table: DataTable
 ) -> tuple[TableReading, list[RowCondition]] | None:
-    """Return a question as a table explains it, None where that leaves a word.
-
-    `near` gives the (n, m) cosines of n words to m others.
-    """
+    """Return a question as a table explains it, None where that leaves a word."""
     reading = TableReading(_join_names(question, table), table)
     tokens = reading.question.tokens
     for i, token in enumerate(tokens):
@@ -126,24 +123,55 @@ def read_question(
         if bound is None:
             return None
         conditions.append(bound)
-    conditions += _find_words(reading)
+    conditions += _find_numbers(reading)
     named = _choose_parts(reading, _explain_caption(reading))
     if named:
-        return read_question(question, join_tables(named), near)
-    _explain_synonyms(reading, near)
-    left = [t for i, t in enumerate(tokens) if i not in reading.explained]
-    is_clear = not _compares(reading) and all(
-        (t.key in STOP_WORDS or t.base in FILLERS) and t.key not in _NEGATING for t in left
-    )
-    if not is_clear or not any(reading.explained.values()) or not _knows_noun(reading):
+        return read_question(question, join_tables(named))
+    _explain_paying(reading)
+    if not _names_rows(reading) or _compares(reading):
         return None
-    return reading, conditions
+    left = (i for i in range(len(tokens)) if i not in reading.explained)
+    is_clear = any(reading.explained.values()) and all(_says_nothing(tokens, i) for i in left)
+    return (reading, conditions) if is_clear and _knows_noun(reading) else None
+
+
+def _says_nothing(tokens: Sequence[Token], i: int) -> bool:
+    """Say whether a word says nothing of rows: "are", "kinds" with "of", "table" with "in"."""
+    token, around = tokens[i], {each.key for each in tokens[max(0, i - 2) : i + 2]}
+    if token.key in STOP_WORDS:
+        is_name = i > 0 and token.text.isupper()  # "IT"
+        return not is_name and token.key not in _NEGATING
+    is_about = token.base in GENERAL and not around.isdisjoint(("in", "of", "from", "this"))
+    return token.base in FILLERS or is_about
+
+
+def _names_rows(reading: TableReading) -> bool:
+    """Say whether a question has all of the heading above a table among other text.
+
+    Of a document that is nothing but tables any of its words are enough.
+    """
+    words = reading.table.caption_words
+    is_named = bool(words) and words <= set(map(caption_key, reading.question.tokens))
+    return reading.table.is_tabular or is_named
+
+
+def _explain_paying(reading: TableReading) -> None:
+    """Explain "spend" and "pay" where the sums are of money, or of a column that is named."""
+    columns = reading.columns
+    if reading.question.operation not in {"sum", "count", "most"}:
+        return
+    main = None if reading.question.operation == "count" else find_main_amount(columns)
+    named = any(columns[column].kind == "measure" for *_, column in reading.mentions)
+    if named or (main is not None and is_money(columns[main])):
+        for i, token in enumerate(reading.question.tokens):
+            if token.base in PAYING:
+                reading.explain(i, i + 1, OPERATION)
 
 
 def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
     """Return a question whose names of columns have no "per" and "by", which would be groups."""
     text = question.text
-    for name in map(_plain_name, table.columns):
+    for name in map(plain_name, table.names):
         if _JOINING.search(name):
             text = re.sub(re.escape(name), _JOINING.sub(" ", name), text, flags=re.IGNORECASE)
     return question if text == question.text else read_count_question(text) or question
@@ -160,20 +188,27 @@ def _compares(reading: TableReading) -> bool:
 def _knows_noun(reading: TableReading) -> bool:
     """Say whether what is counted is in the table: as a column, a value, a caption, or as rows."""
     question = reading.question
-    words = {word for name in reading.table.columns for word in column_words(name)}
-    is_of_people = bool((words | _caption_words(reading.table)) & _OF_PEOPLE)
+    is_of_people = _is_of_people(reading.table)
     if _WHO.match(question.text) and not is_of_people:
         return False
     if question.operation not in {"count", "list"} or question.noun < 0:
         return True
-    first = _find_word(question, question.noun)
+    first = find_word(question, question.noun)
     if first is None or reading.explained.get(first):
         return True
     base = question.tokens[first].base
     return base in ROWS and (base != "person" or is_of_people)
 
 
-def _find_word(question: CountQuestion, place: int) -> int | None:
+def _is_of_people(table: DataTable) -> bool:
+    """Say whether the rows are people, by the caption, by the first column, or by their ages."""
+    columns = table.columns
+    first = next((c.words for c in columns if c.kind == "text"), ())
+    words = {word for column in columns for word in column.words}
+    return bool(words & _OF_PEOPLE or {*first, *table.caption_words} & _PEOPLE)
+
+
+def find_word(question: CountQuestion, place: int) -> int | None:
     """Return the first token from a place of a question on that says something, if any."""
     behind = (i for i, t in enumerate(question.tokens) if 0 <= place <= t.start)
     return next((i for i in behind if question.tokens[i].key not in STOP_WORDS), None)
@@ -182,38 +217,10 @@ def _find_word(question: CountQuestion, place: int) -> int | None:
 # -- columns --------------------------------------------------------------------------------------
 
 
-def column_words(name: str) -> list[str]:
-    """Return the bases of the words of a column's name, without its unit.
-
-    >>> column_words("Length (m)"), column_words("portsOfCall")
-    (['length'], ['port', 'call'])
-    """
-    return [t.base for t in read_tokens(_plain_name(name)) if t.key not in STOP_WORDS]
-
-
-def column_unit(name: str) -> str:
-    """Return the unit that a column's name has, or "".
-
-    >>> column_unit("Length (m)"), column_unit("Weight_in_lbs"), column_unit("Port")
-    ('m', 'lbs', '')
-    """
-    match = _UNIT.search(split_name(name))
-    return next(filter(None, match.groups())).strip() if match else ""
-
-
-def _plain_name(name: str) -> str:
-    return " ".join(_UNIT.sub(" ", split_name(name)).split())
-
-
-def _caption_words(table: DataTable) -> set[str]:
-    words = read_tokens(split_name(table.caption))
-    return {t.base for t in words if t.key not in STOP_WORDS}
-
-
 def _find_columns(reading: TableReading) -> Iterator[tuple[int, int, int]]:
     """Yield runs of words that name a column: whole names, then parts, then words like these."""
     bases = [t.base for t in reading.question.tokens]
-    columns = [column_words(name) for name in reading.table.columns]
+    columns = [column.words for column in reading.columns]
     runs: list[tuple[int, int, int, int]] = []  # a rank, where, which column, how many words
     for column, words in enumerate(columns):
         for part, rank in _name_parts(words, columns):
@@ -225,6 +232,9 @@ def _find_columns(reading: TableReading) -> Iterator[tuple[int, int, int]]:
         if not any(k in reading.explained for k in range(i, last)):
             reading.explain(i, last, COLUMN if size else ALIKE)
             yield i, last, column
+            unit = find_token_base(fold(reading.columns[column].unit))
+            if last < len(bases) and bases[last] == unit:  # "Total EUR"
+                reading.explain(last, last + 1, CAPTION)
 
 
 def _name_parts(
@@ -265,15 +275,7 @@ def _are_alike(base: str, word: str) -> bool:
 def _find_values(reading: TableReading) -> list[RowCondition]:
     """Return conditions on columns that have a cell, or a part of one, that the question has."""
     table = reading.table
-    found: dict[tuple[int, int], dict[int, set[str]]] = {}  # runs of tokens: columns: values
-    bases = [_SEXES.get(t.key) or find_token_base(t.base) for t in reading.question.tokens]
-    text = fold(reading.question.text)
-    for column in range(len(table.columns)):
-        cells = dict.fromkeys(table.column(column))
-        parts = (part for cell in cells for part in (cell, *_PARTS.split(cell)))
-        for part in dict.fromkeys(parts):
-            for place in _find_value(part, text, bases):
-                found.setdefault(place, {}).setdefault(column, set()).add(part)
+    found = dict(_find_runs(reading))
     used: set[int] = set()
     conditions: list[RowCondition] = []
     for (first, last), columns in sorted(found.items(), key=lambda r: (r[0][0] - r[0][1], r[0])):
@@ -285,21 +287,42 @@ def _find_values(reading: TableReading) -> list[RowCondition]:
         reading.explain(first, last, VALUE)
         reading.mentions = [m for m in reading.mentions if not (first <= m[0] and m[1] <= last)]
         values = {fold(value) for value in columns[column]}
-        holds = np.array([_has_value(cell, values) for cell in table.column(column)], dtype=bool)
+        holds = np.array([_has_value(cell, values) for cell in table.cells(column)], dtype=bool)
         conditions.append(_make_condition(reading, first, column, min(columns[column]), holds))
     return conditions
 
 
-def _find_value(part: str, text: str, bases: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the tokens of a question that say a value, which is more than a number."""
-    key = fold(part).strip()
-    is_word = len(key) > 1 and any(map(str.isalpha, key)) and key not in _YES | _NO
+def _find_runs(reading: TableReading) -> Iterator[tuple[tuple[int, int], dict[int, list[str]]]]:
+    """Yield runs of tokens that say values, with these by their columns."""
+    tokens, text = reading.question.tokens, fold(reading.question.text)
+    bases = [_SEXES.get(t.key) or find_token_base(t.base) for t in tokens]
+    told = {(b + n, column) for _, b, column in reading.mentions for n in (0, 1)}
+    for first in range(len(bases)):
+        for last in range(first + 1, min(first + LONGEST_VALUE, len(bases)) + 1):
+            columns = reading.table.values.get(tuple(bases[first:last]), {})
+            said = {
+                column: [
+                    value
+                    for value in values
+                    if _says(tokens[first:last], text, value, is_told=(first, column) in told)
+                ]
+                for column, values in columns.items()
+            }
+            if any(said.values()):
+                yield (first, last), {column: own for column, own in said.items() if own}
+
+
+def _says(run: Sequence[Token], text: str, value: str, *, is_told: bool) -> bool:
+    """Say whether tokens say a value: more than a number, and "off" only behind its column's name.
+
+    Or else a word that mostly says nothing must be written like the value: "IT".
+    """
+    key = fold(value).strip()
+    is_word = len(key) > 1 and any(map(str.isalpha, key)) and key not in YES | NO
     if not is_word or (" " in key and key not in text):
-        return
-    words = read_tokens(part)
-    if 0 < len(words) <= _LONGEST and any(word.key not in STOP_WORDS for word in words):
-        own = [find_token_base(word.base) for word in words]
-        yield from ((i, i + len(own)) for i in _find_run(own, bases))
+        return False
+    is_marked = is_told or (value.isupper() and run[0].text == value)
+    return is_marked or any(token.key not in STOP_WORDS for token in run)
 
 
 def _may_be_value(reading: TableReading, run: range, columns: Iterable[int]) -> bool:
@@ -310,6 +333,8 @@ def _may_be_value(reading: TableReading, run: range, columns: Iterable[int]) -> 
     if any(reading.explained.get(i) == OPERATION for i in run):
         return False
     named = {i: column for a, b, column in reading.mentions for i in range(a, b)}
+    if any(a <= run.start and run.stop <= b and len(run) < b - a for a, b, _ in reading.mentions):
+        return False
     if not all(i in named for i in run):
         return True
     has_other = bool(set(columns) - {named[i] for i in run})
@@ -319,18 +344,18 @@ def _may_be_value(reading: TableReading, run: range, columns: Iterable[int]) -> 
 def _choose_column(reading: TableReading, run: range, columns: Iterable[int]) -> int:
     """Return of the columns with a value the one that is named beside it, else of fewest values."""
     beside = {c for a, b, c in reading.mentions if min(abs(a - run.stop), abs(run.start - b)) <= 2}
-    return min(columns, key=lambda c: (c not in beside, len(set(reading.table.column(c))), c))
+    return min(columns, key=lambda c: (c not in beside, len(set(reading.table.cells(c))), c))
 
 
 def _has_value(cell: str, values: set[str]) -> bool:
-    return any(fold(part).strip() in values for part in (cell, *_PARTS.split(cell)))
+    return any(fold(part).strip() in values for part in split_cell(cell))
 
 
 def _make_condition(
     reading: TableReading, place: int, column: int, value: str, holds: NDArray[np.bool_]
 ) -> RowCondition:
     """Return a condition, turned round where a word that negates stands before it."""
-    name = reading.table.columns[column]
+    name = reading.table.names[column]
     for k in range(max(0, place - _NEAR), place):
         if reading.question.tokens[k].key in _NEGATING and k not in reading.explained:
             reading.explain(k, k + 1, OPERATION)
@@ -339,37 +364,36 @@ def _make_condition(
 
 
 def _find_flags(reading: TableReading) -> Iterator[RowCondition]:
-    """Yield conditions on columns of yes and no that the question names."""
-    for first, _, column in reading.mentions:
-        cells = [fold(cell).strip() for cell in reading.table.column(column)]
-        full = set(cells) - {""}
-        if full <= _YES | _NO and full & _YES:
-            holds = np.array([cell in _YES for cell in cells], dtype=bool)
+    """Yield conditions on columns of yes and no that the question names: "paid", not "pay"."""
+    tokens = reading.question.tokens
+    for first, last, column in reading.mentions:
+        said = {token.key for token in tokens[first:last]}
+        names = {token.key for token in read_tokens(plain_name(reading.columns[column].name))}
+        if reading.columns[column].kind == "flag" and said & names:
+            cells = (fold(cell).strip() for cell in reading.table.cells(column))
+            holds = np.array([cell in YES for cell in cells], dtype=bool)
             yield _make_condition(reading, first, column, "yes", holds)
 
 
-def _find_words(reading: TableReading) -> Iterator[RowCondition]:
-    """Yield conditions for numbers beside a column's name, and names that are parts of cells."""
-    for i, token in enumerate(reading.question.tokens):
-        if i in reading.explained or token.key in STOP_WORDS or not _CASED.search(token.text):
+def _find_numbers(reading: TableReading) -> Iterator[RowCondition]:
+    """Yield the conditions of numbers beside a column's name: "8 cylinders", "week 2"."""
+    tokens = reading.question.tokens
+    for i, token in enumerate(tokens):
+        if i in reading.explained or not token.key.isdigit():
             continue
-        if i == 0 and not _CASED.search(token.text[1:]):  # its capital begins the sentence
+        is_apart = i + 1 < len(tokens) and tokens[i + 1].key in STOP_WORDS  # "1 in physics"
+        behind = {i + 1, i + 2} if is_apart else {i + 1}
+        column = next((c for a, b, c in sorted(reading.mentions) if b == i or a in behind), None)
+        if column is None:
             continue
-        beside = [column for a, b, column in reading.mentions if i in {a - 1, b}]
-        amounts = reading.read_numbers(beside[0]) if beside else None
-        if token.key.isdigit() and amounts is not None:  # "8 cylinders"
-            holds = amounts.values == float(token.key)
-            reading.explain(i, i + 1, VALUE)
-            yield _make_condition(reading, i, beside[0], token.text, holds)
-            continue
-        word = re.compile(rf"(?<!\w){re.escape(token.key)}(?!\w)")
-        for column in range(len(reading.table.columns)):
-            cells = reading.table.column(column)
-            holds = np.array([bool(word.search(fold(cell))) for cell in cells], dtype=bool)
-            if holds.any() and reading.read_numbers(column) is None:
-                reading.explain(i, i + 1, VALUE)
-                yield _make_condition(reading, i, column, token.text, holds)
-                break
+        amounts, cells = reading.columns[column].amounts, reading.table.cells(column)
+        if amounts is None:
+            holds = np.array([cell.strip(" #") == token.key for cell in cells], dtype=bool)
+        else:
+            values = amounts.values // 10_000 if amounts.are_dates else amounts.values
+            holds = values == float(token.key)
+        reading.explain(i, i + 1, VALUE)
+        yield _make_condition(reading, i, column, token.text, holds)
 
 
 # -- bounds ---------------------------------------------------------------------------------------
@@ -380,23 +404,25 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
     tokens = reading.question.tokens
     inside = [i for i, t in enumerate(tokens) if t.start < each.end and each.start < t.end]
     first, last = inside[0], inside[-1] + 1
-    columns = range(len(reading.table.columns))
+    columns = range(len(reading.columns))
     scores = {c: _score_bound(reading, each, c, first, last) for c in columns}
     scored = {column: score for column, score in scores.items() if score is not None}
     if not scored:
         return None
     column = max(scored, key=lambda c: (scored[c], -c))
-    amounts = reading.read_numbers(column)
+    amounts = reading.columns[column].amounts
     if amounts is None or (not scored[column] and len(scored) > 1):
         return None
-    unit = column_unit(reading.table.columns[column]) or amounts.unit
+    unit = reading.columns[column].unit or amounts.unit
     for k in range(first, min(last + 2, len(tokens))):
         if k < last or tokens[k].base == find_token_base(fold(unit)):
             reading.explain(k, k + 1, CAPTION)
     holds = np.ones(len(reading.table.rows), dtype=bool)
     said = []
-    for sign, number, is_date in each.bounds:
+    is_age = {"age", "built"} <= set(each.hints) and not amounts.are_dates  # "older than 60"
+    for said_sign, number, is_date in each.bounds:
         values, bound = amounts.values, number
+        sign = _TURNED.get(said_sign, said_sign) if is_age else said_sign
         if amounts.are_dates:
             values, bound = _cut_dates(values, number)
         elif is_date:  # a number like a year
@@ -404,7 +430,7 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
         holds &= _COMPARE[sign](values, bound)
         shown = format_date(number) if amounts.are_dates else f"{bound:,.12g}"
         said.append(f"{sign} {shown}")
-    words = f"{reading.table.columns[column]} {' and '.join(said)}"
+    words = f"{reading.table.names[column]} {' and '.join(said)}"
     return RowCondition(column, words, holds)
 
 
@@ -415,7 +441,8 @@ def _score_bound(
 
     It is named near by, has the unit behind the number, or is what "longer" and "before" mean.
     """
-    amounts = reading.read_numbers(column)
+    own = reading.columns[column]
+    amounts = own.amounts
     is_date = all(bound[2] for bound in each.bounds)
     if amounts is None or (amounts.are_dates and not is_date):
         return None
@@ -424,11 +451,10 @@ def _score_bound(
     named = [(a, b) for a, b, c in reading.mentions if c == column]
     gaps = (a - last if a >= last else first - b for a, b in named)
     scores = [3.0 - 0.5 * min(abs(gap), _FAR) for gap in gaps]
-    name = reading.table.columns[column]
     behind = [t.base for t in reading.question.tokens[last : last + 2]]
-    unit = find_token_base(fold(column_unit(name) or amounts.unit))
+    unit = find_token_base(fold(own.unit or amounts.unit))
     scores += [2.5] * bool(unit and unit in {*behind, "".join(behind)})
-    scores += [2.2] * bool(set(map(find_token_base, each.hints)) & set(column_words(name)))
+    scores += [2.2] * bool(set(map(find_token_base, each.hints)) & set(own.words))
     return max(scores, default=0.0) + 1.2 * (amounts.are_dates and is_date)
 
 
@@ -443,8 +469,11 @@ def _cut_dates(values: NDArray[np.float64], bound: float) -> tuple[NDArray[np.fl
 
 def _explain_caption(reading: TableReading) -> list[int]:
     """Explain words of the caption, and return which tokens these are."""
-    words, tokens = _caption_words(reading.table), reading.question.tokens
-    found = [i for i, t in enumerate(tokens) if i not in reading.explained and t.base in words]
+    words, tokens = reading.table.caption_words, reading.question.tokens
+    words |= _ANYONE if _is_of_people(reading.table) else frozenset()
+    found = [
+        i for i, t in enumerate(tokens) if i not in reading.explained and caption_key(t) in words
+    ]
     for i in found:
         reading.explain(i, i + 1, CAPTION)
     return found
@@ -456,33 +485,9 @@ def _choose_parts(reading: TableReading, found: Sequence[int]) -> list[DataTable
     What is counted may have another name in each: "How many ships are in the Oslo fleet?"
     """
     question, parts = reading.question, reading.table.parts
-    noun = _find_word(question, question.noun)
-    asked = {question.tokens[i].base for i in found if i != noun} - FILLERS
-    counts = [len(asked & _caption_words(part)) for part in parts]
+    noun = find_word(question, question.noun)
+    asked = {caption_key(question.tokens[i]) for i in found if i != noun} - FILLERS
+    counts = [len(asked & part.caption_words) for part in parts]
     if not counts or min(counts) == max(counts):
         return []
     return [part for part, n in zip(parts, counts, strict=True) if n == max(counts)]
-
-
-def _explain_synonyms(reading: TableReading, near: Nearness) -> None:
-    """Explain what is counted, measured or grouped by that means what a column is called.
-
-    Only there: elsewhere a word may say which rows are meant, which no column explains.
-    """
-    tokens, question = reading.question.tokens, reading.question
-    left: list[int] = []
-    for place in (question.noun, question.measure, *question.groups):
-        first = _find_word(question, place)
-        if first is not None and first not in reading.explained:
-            is_word = tokens[first].text.isalpha() and tokens[first].text.islower()
-            left += [first] * (is_word and tokens[first].base not in ROWS)
-    if not left:
-        return
-    names = [_plain_name(name).casefold() for name in reading.table.columns]
-    caption = {t.key for t in read_tokens(split_name(reading.table.caption)) if t.key.isalpha()}
-    cosines = near([tokens[i].key for i in left], [*names, *sorted(caption)])
-    for i, row in zip(left, cosines, strict=True):
-        best = int(np.argmax(row))
-        if row[best] >= _SAME:
-            reading.explain(i, i + 1, SYNONYM)
-            reading.mentions += [(i, i + 1, best)] * (best < len(names))

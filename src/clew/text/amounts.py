@@ -29,6 +29,7 @@ _DATE = compile_re(
     r"(?P<y>[12]\d{3})(?:-(?P<m>\d\d)(?:-(?P<d>\d\d))?)?(?:[T ]\d\d:\d\d\S*)?"
     r"|(?:(?P<d2>\d{1,2})\.? )?(?P<m2>[A-Za-z]{3})[a-z]*\.?,? (?P<y2>[12]\d{3})"
     r"|(?P<m3>[A-Za-z]{3})[a-z]*\.? (?P<d3>\d{1,2}),? (?P<y3>[12]\d{3})"
+    r"|(?P<d4>\d{1,2})\.(?P<m4>\d{1,2})\.(?P<y4>[12]\d{3})"
 )
 
 
@@ -53,14 +54,17 @@ def is_empty(cell: str) -> bool:
 def read_date(text: str) -> float | None:
     """Return a date as a number (see `Amounts`), None for what is no date.
 
-    >>> read_date("12 May 1998"), read_date("1998"), read_date("40 m")
-    (19980512.0, 19980000.0, None)
+    >>> read_date("12 May 1998"), read_date("12.5.1998"), read_date("1998"), read_date("40 m")
+    (19980512.0, 19980512.0, 19980000.0, None)
     """
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None
-    year = match["y"] or match["y2"] or match["y3"]
-    month, day = match["m"] or match["m2"] or match["m3"], match["d"] or match["d2"] or match["d3"]
+    year, month, day = (
+        next((match[f"{part}{n}"] for n in ("", 2, 3, 4) if match[f"{part}{n}"]), None)
+        for part in "ymd"
+    )
+    assert year is not None  # noqa: S101 -- each way of writing a date has one
     if month and not month.isdigit():
         if month.casefold() not in _MONTHS:
             return None

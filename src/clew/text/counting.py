@@ -98,11 +98,13 @@ _LISTING = compile_re(
     re.IGNORECASE,
 )
 _WHICH = compile_re(
-    r"\b(?:which|what) (?:are (?:all )?(?:the )?)?(?:of the )?(?=\w)", re.IGNORECASE
+    r"\b(?:which|what) (?!is\b|was\b)(?:are (?:all )?(?:the )?)?(?:of the )?(?=\w)", re.IGNORECASE
 )
 _WHO = compile_re(r"^\W*who\b", re.IGNORECASE)
 _SUM = compile_re(
-    r"\b(?:(?:in )?total|sum|altogether|combined|taken together|added up|how much)\b", re.IGNORECASE
+    r"\b(?:(?:in )?total|sum|altogether|combined|taken together|added up|how much"
+    r"|in all(?=\W*$))\b",
+    re.IGNORECASE,
 )
 _MEAN = compile_re(r"\b(?:average|mean|median)(?: of| number of)?\b", re.IGNORECASE)
 _WHAT_IS = compile_re(r"\b(?:what(?:['’]s)?|how) ", re.IGNORECASE)
@@ -133,7 +135,7 @@ _TOP = compile_re(
 )
 _PLURALS = {
     "men": "man", "women": "woman", "people": "person", "persons": "person", "children": "child",
-    "mice": "mouse", "feet": "foot", "lives": "life", "wives": "wife",
+    "mice": "mouse", "buses": "bus", "feet": "foot", "lives": "life", "wives": "wife",
 }  # fmt: skip
 _TEN = "one two three four five six seven eight nine ten".split()
 _TIMES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
@@ -199,16 +201,21 @@ def find_token_base(key: str) -> str:
 FILLERS = frozenset(
     find_token_base(word)
     for word in """
-    register list record live locate call belong entry row item line table data dataset file
-    document total overall altogether all every each different distinct unique value together
-    please number exist appear occur name person one any combine contain include index kind type
-    amount sum give have be do come there hold own show
+    register list record live locate call belong entry row item
+    total overall altogether all every each different distinct unique value together
+    please number exist appear occur name person one any combine contain include
+    amount sum give have be do come there hold own show place make receive issue
     """.split()
 )
+# Fillers in "kinds of" and "in the table".
+GENERAL = frozenset(
+    map(find_token_base, "kind type sort table data dataset file document index line sheet".split())
+)
+PAYING = frozenset(map(find_token_base, "spend spent pay paid cost owe charge bill".split()))
 ROWS = frozenset(map(find_token_base, "row entry record item line person".split()))
 # Verbs, and words that name what stands in such a column.
 _SAID_BY = """
-    speak: language; work: department employer company team office; live: city town;
+    speak: language; work: department employer company team office hours; live: city town;
     earn: salary wage income pay; pay: salary wage price fee; cost: price fare cost fee;
     weigh: weight mass; carry: capacity load passengers cars; write: author writer; born: birthday;
     direct: director; lead: leader head; come: country origin; buy: quantity amount;
@@ -246,7 +253,7 @@ def read_count_question(text: str) -> CountQuestion | None:
         noun=next((match.end() for match in begins if match), -1),
         measure=measure.end() if measure else -1,
         taken=(
-            *(m.span() for name, m in words.items() if m and (name != "most" or extreme)),
+            *(m.span() for name, m in words.items() if m and _says(operation, name)),
             *bounded,
             *(m.span() for m in groups),
         ),
@@ -254,6 +261,11 @@ def read_count_question(text: str) -> CountQuestion | None:
         comparisons=comparisons,
     )
     return question if extreme is None else _read_extreme(question, extreme)
+
+
+def _says(operation: Operation, name: str) -> bool:
+    """Say whether words say the operation: in the mean of a total, "total" names a column."""
+    return name not in {"mean", "sum", "most"} or operation == name
 
 
 def _search(
@@ -331,7 +343,8 @@ def _find_comparisons(text: str) -> list[QuestionBound]:
         add(match, (">=", "a"), ("<=", "b"))
     for match in _OR_MORE.finditer(text):
         is_low = match["more"].casefold() in {"less", "fewer", "older", "earlier"}
-        add(match, ("<=" if is_low else ">=", "a"))
+        hints = HINTS["old"] if match["more"].casefold() == "older" else ()
+        add(match, ("<=" if is_low else ">=", "a"), hints=hints)
     for sign, pattern in _COMPARED:
         for match in pattern.finditer(text):
             groups = match.groupdict()
