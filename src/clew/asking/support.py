@@ -65,10 +65,10 @@ _OF_SET = ("covered", "least", "named", "unknown names", "size")
 # described at the methods of `Features` that give them, in the same order.
 SUPPORT = {
     "late": LogisticModel(
-        features=_OF_SET, weights=(6.488, 3.577, 4.202, -3.144, -0.659), constant=-5.916
+        features=_OF_SET, weights=(6.406, 3.35, 3.784, -3.217, -0.505), constant=-6.124
     ),
     "words": LogisticModel(
-        features=_OF_SET, weights=(3.578, 0.161, 1.88, -3.653, -0.433), constant=-1.358
+        features=_OF_SET, weights=(3.356, 0.212, 1.902, -3.603, -0.371), constant=-1.542
     ),
     "near": LogisticModel(features=("nearest", "others"), weights=(78.95, -63.96), constant=-15.8),
 }
@@ -81,8 +81,8 @@ RELEVANCE = {
 # What was retrieved, by the logarithm of the odds of its support, and `QuoteFeatures`.
 QUOTES = LogisticModel(
     features=("retrieved", "likely", "missing", "whole", "unnamed"),
-    weights=(0.673, 2.162, -1.619, 2.09, -1.186),
-    constant=-0.669,
+    weights=(0.681, 2.173, -1.435, 2.062, -1.22),
+    constant=-0.705,
 )
 _ROW = 0.3  # the support of a row of a table that has all names and codes of it, at least
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
