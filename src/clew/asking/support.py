@@ -68,7 +68,9 @@ SUPPORT = {
         features=_OF_SET, weights=(6.406, 3.35, 3.784, -3.217, -0.505), constant=-6.124
     ),
     "words": LogisticModel(
-        features=_OF_SET, weights=(3.356, 0.212, 1.902, -3.603, -0.371), constant=-1.542
+        features=(*_OF_SET, "unknown words"),
+        weights=(2.7, 0.2, 1.7, -3.3, -0.4, -2.0),
+        constant=-0.7,
     ),
     "near": LogisticModel(features=("nearest", "others"), weights=(78.95, -63.96), constant=-15.8),
 }
@@ -184,7 +186,8 @@ class Features:
         ones weighing more; how well they match the word that they match least; how well some chunk
         of the first five matches the name that is matched least, or all words if there is no name;
         the share of the query's names that are no entity and no word of the index; and the power of
-        ten of the index's chunks, since among more of them some match better by chance.
+        ten of the index's chunks, since among more of them some match better by chance. Where words
+        are compared, also the share of them, by weight, that are not in the index.
         """
         first = self._matches[:_READ]
         one, other = np.triu_indices(len(first))
@@ -193,7 +196,10 @@ class Features:
         best = find_highest(covered)
         least = self._match_least(pairs[best])
         size = np.log10(min(len(self._snapshot.layer("chunk")), _LARGEST))
-        return np.array([[covered[best], least, self._match_names(), self._unknown_names, size]])
+        features = [covered[best], least, self._match_names(), self._unknown_names, size]
+        if not self.is_late:
+            features.append(self._unknown_words)
+        return np.array([features])
 
     def of_chunks(self) -> NDArray[np.float64]:
         """Return the (n, m) features of the chunks found, a row for each chunk by itself.
@@ -267,6 +273,12 @@ class Features:
         begins, ends = self._coverage.spans.T
         matches = self._matches[:_READ, (begins < end) & (ends > start)]
         return bool(matches.size > 0 and matches.mean(axis=1).max() >= _FORM)
+
+    @property
+    def _unknown_words(self) -> float:
+        is_known = np.array([row >= 0 for row in self._coverage.words], dtype=bool)
+        is_known |= self._matches[:_READ].max(axis=0) >= _FORM
+        return float(self._share((~is_known).astype(np.float64)))
 
 
 def _find_names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
