@@ -68,7 +68,6 @@ class QuoteFeatures:
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
     unnamed: float  # the share of the words of its names, else of all, that none of them has
-    row: float = 0.0  # whether a row of a table has every name and code of the question
 
 
 class SentenceSigns:
@@ -168,21 +167,7 @@ class SentenceSigns:
             missing=missing,
             whole=whole,
             unnamed=len(bases - have) / max(len(bases), 1),
-            row=self._match_row(rows),
         )
-
-    def _match_row(self, rows: Sequence[int]) -> float:
-        """Return 1 if some row of a table has every name and code of the question, which has one.
-
-        Such a row is what is asked of, though it says little else that the question says.
-        """
-        names = {self.question[m.start : m.end] for m in self.question_names}
-        keys = names | _find_codes(self.question)
-        texts = [
-            f"{s.columns}\n{s.text}" for s in map(self.sentences.__getitem__, rows) if s.columns
-        ]
-        matches = (all(_has_word(text, key) for key in keys) for text in texts)
-        return float(bool(keys) and any(matches))
 
     @cached_property
     def question_names(self) -> list[Mention]:

@@ -86,22 +86,19 @@ QUOTES = LogisticModel(
     weights=(0.681, 2.173, -1.435, 2.062, -1.22),
     constant=-0.705,
 )
-_ROW = 0.3  # the support of a row of a table that has all names and codes of it, at least
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
 
 
 def judge_quotes(evidence: Evidence, quotes: QuoteFeatures | None) -> Evidence:
     """Return the evidence with the support of the answer that quotes give.
 
-    A quote with every word of a question, or of a keyword, is never refused by default, nor is a
-    row of a table with every name and code.
+    A quote with every word of a question, or of a keyword, is never refused by default.
     """
     if quotes is None or evidence.support is None:
         return evidence
     features = read_quotes(evidence.support, quotes)
     support = float(QUOTES.compute_probabilities(features[None])[0])
-    least = max(_WHOLE * (quotes.whole >= 1), _ROW * quotes.row)
-    return replace(evidence, support=max(support, least))
+    return replace(evidence, support=max(support, _WHOLE * (quotes.whole >= 1)))
 
 
 def read_quotes(support: float, quotes: QuoteFeatures) -> NDArray[np.float64]:
