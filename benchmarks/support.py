@@ -66,7 +66,7 @@ FOLDS, BINS = 5, 10
 RECORDS = 0.3  # the weight of a question about records
 # Weights of what is fitted.
 SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 1.0, "near": 1.0, "far": 1.0}
-PAGE = 0.7  # the weight of a question about a page, which is asked at several sizes
+PAGE = 0.35  # the weight of a question about a page, which is asked at several sizes
 PAGES = Path(__file__).with_name("pages")
 SIZES = (1, 3, 10, 100, 1000)  # documents of an index with a page
 FAR = 6  # questions asked of a page that are about others

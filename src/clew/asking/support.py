@@ -60,9 +60,9 @@ class LogisticModel:
 
 
 _OF_SET = ("covered", "least", "named", "unknown names", "size")
-# By token vectors of the calibrated embedder, and by words for any other; "near" is of the
-# multilingual one, fitted on seven of the languages of `benchmarks/languages.py`. The features are
-# described at the methods of `Features` that give them, in the same order.
+# By token vectors of the calibrated embedder; by words for any other, set near the fit by hand, to
+# refuse in every script; "near" is of the multilingual one, fitted on seven of the languages of
+# `benchmarks/languages.py`. The methods of `Features` describe the features, in the same order.
 SUPPORT = {
     "late": LogisticModel(
         features=_OF_SET, weights=(6.406, 3.35, 3.784, -3.217, -0.505), constant=-6.124
