@@ -12,14 +12,19 @@ unanswerable question is one of these kinds:
              (of alike records, `records.json`, the one that is asked for is `gone`)
     foreign  it is asked of the index of another training set
     asked    FILE says so
+    near     a page of `pages` is about its subject, and does not say what is asked
+    far      it is about another page of another kind
+
+The pages, contracts to tables, are of our own words. Each is asked in indexes of 1 to 1,000
+documents, among those of the first training set: half of them to fit on, the others not.
 
 A question for which the method finds nothing is left out: its support is 0, whatever the weights.
 
 With --fit the weights are fitted on the training sets, and printed as the module has them; the
-kinds `gone` and `foreign` weigh as much together as the answerable questions, half each, and the
-rates of the training sets are of five folds by question. Records weigh .3 and `last` .15, both for
-quotes alone, whose model takes the support of the evidence as the module has it. Else the weights
-of the module are measured.
+rates of the training sets are of five folds by question. `SHARES` are the weights of the kinds.
+Records weigh .3 and `last` .15, both for quotes alone, whose model takes the support of the
+evidence as the module has it: fit twice. Pages are left out for relevance. Else the weights of the
+module are measured.
 `refused` is the share below the default of `min_support`. Scores repeat to the digit.
 """
 
@@ -27,6 +32,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,7 +64,12 @@ if TYPE_CHECKING:
 KINDS = ("late", "words")
 FOLDS, BINS = 5, 10
 RECORDS = 0.3  # the weight of a question about records
-SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 0.5}  # weights of what is fitted
+# Weights of what is fitted.
+SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 1.0, "near": 1.0, "far": 1.0}
+PAGE = 0.35  # the weight of a question about a page, which is asked at several sizes
+PAGES = Path(__file__).with_name("pages")
+SIZES = (1, 3, 10, 100, 1000)  # documents of an index with a page
+FAR = 6  # questions asked of a page that are about others
 LAST = 0.15  # the weight of the kind `last`, on which quotes alone are fitted
 PENALTY = 0.3  # variance of a standardised weight
 
@@ -118,6 +130,63 @@ def records(options: argparse.Namespace) -> Iterator[Seen]:
                         yield made("records", kind, asked, seen, (name,))
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page, with the questions that it answers and others about its subject."""
+
+    name: str
+    kind: str
+    text: str
+    answered: Sequence[str]
+    near: Sequence[str]
+
+
+def read_pages(file: Path) -> Iterator[Page]:
+    """Yield the pages of a file: "=== name kind language", the text, then "Q: " and "N: " lines."""
+    for block in re.split(r"^=== ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        head, _, body = block.partition("\n")
+        name, kind, _ = head.split()
+        text, questions = re.fullmatch(r"(.*?\n)((?:[QN]: [^\n]*\n)+)", body, re.DOTALL).groups()
+        lines = [line.partition(" | ")[0] for line in questions.splitlines()]
+        parts = ([line[3:] for line in lines if line[0] == letter] for letter in "QN")
+        yield Page(name, kind, text, *parts)
+
+
+def pages(file: str, options: argparse.Namespace) -> Iterator[Seen]:
+    """Yield what is seen of the questions about pages, in indexes of several sizes."""
+    all_pages = list(read_pages(PAGES / file))
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        index_folder = Path(folder, "i.clew")
+        shutil.copytree(options.indexes / options.train[0].name, index_folder)
+        with clew.open(index_folder) as index:
+            others = index.snapshot().layer("document")
+            others = others.ids(range(len(others)))
+            for page in all_pages:
+                Path(folder, page.name).write_text(page.text, encoding="utf-8")
+                index.add(Path(folder, page.name))
+            whole, models = index.snapshot(), index.models
+            documents = whole.layer("document")
+            rows = documents.rows(others)
+            own = sorted({*range(len(documents))} - {*rows})
+            ids = documents.ids(own)
+            for page in all_pages:
+                mine = [row for row, name in zip(own, ids, strict=True) if page.name in name]
+                far = [q for each in all_pages if each.kind != page.kind for q in each.answered]
+                far = [q for q in far if len(q.split()) > 4]
+                for size in SIZES:
+                    beside = rng.permutation(rows)[: max(size - len(mine), 0)]
+                    snapshot = whole.among(np.array(sorted([*mine, *beside.tolist()])))
+                    kinds = {"answerable": page.answered}
+                    if size <= 10:  # among more documents some other may answer
+                        kinds["near"] = page.near
+                        kinds["far"] = rng.choice(far, FAR, replace=False).tolist()
+                    for kind, questions in kinds.items():
+                        for question in questions:
+                            if seen := read(question, snapshot, models, options.method):
+                                yield made(f"{file[:-4]} {size}", kind, question, seen, ())
+
+
 def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
     """Yield what is seen of the questions in a file."""
     name, _, file = given.partition("=")
@@ -148,7 +217,7 @@ def with_answer(question: DatasetQuestion, rows: Sequence[int], texts: Sequence[
     return next((row for row, has in zip(rows[::-1], holds[::-1], strict=True) if has), rows[-1])
 
 
-Read = tuple[dict[str, support.Signs], tuple[str, ...], NDArray[np.float64]]
+Read = tuple[dict[str, support.Features], tuple[str, ...], NDArray[np.float64]]
 
 
 def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read | None:
@@ -161,14 +230,14 @@ def read(question: str, snapshot: Snapshot, models: Models, method: str) -> Read
     for kind in KINDS:
         embedder = snapshot.recipe["embedder"] if kind == "late" else "another one"
         other = replace(snapshot, recipe={**snapshot.recipe, "embedder": embedder})
-        signs[kind] = support.Signs(question, other, models, rows)
+        signs[kind] = support.Features(question, other, models, rows)
     evidence = support.judge_evidence(evidence, snapshot, models)
     passages = build_context(evidence).passages
     sentences = find_sentences(passages, snapshot)
     _, of_quotes = choose_quotes(question, sentences, passages, models, snapshot)
     if of_quotes is None or evidence.support is None:
         return None
-    told = support.read_quote_signs(evidence.support, of_quotes)
+    told = support.read_quotes(evidence.support, of_quotes)
     return signs, tuple(hit.document_id for hit in evidence.hits), told[None]
 
 
@@ -179,8 +248,8 @@ def made(name: str, kind: str, question: str, found: Read, needed: Sequence[str]
         dataset=name,
         kind=kind,
         question=question,
-        of_set={each: signs[each].set_signs() for each in KINDS},
-        of_each={each: signs[each].chunk_signs() for each in KINDS},
+        of_set={each: signs[each].of_set() for each in KINDS},
+        of_each={each: signs[each].of_chunks() for each in KINDS},
         of_quotes=of_quotes,
         needed=np.isin(documents, list(needed)).astype(float),
     )
@@ -216,7 +285,8 @@ def sample(seen: Sequence[Seen], kind: str, what: str) -> Sample:
     ]
     sizes = [len(each) for each in truth]
     shares = SHARES | {"last": LAST}
-    weights = [shares[each.kind] * (RECORDS if each.dataset == "records" else 1) for each in used]
+    parts = {"records": RECORDS, "fitted": PAGE}
+    weights = [shares[each.kind] * parts.get(each.dataset.split()[0], 1) for each in used]
     return Sample(
         np.concatenate(signs),
         np.concatenate(truth).astype(float),
@@ -229,7 +299,8 @@ def is_fitted_on(seen: Seen, what: str) -> bool:
     """Say whether a question of a training set is one that a model is fitted on."""
     if what == "quotes":
         return seen.kind in SHARES or seen.kind == "last"
-    return seen.kind in SHARES and seen.dataset != "records"
+    only = {"records"} if what == "support" else {"records", "fitted"}
+    return seen.kind in SHARES and seen.dataset.split()[0] not in only
 
 
 def read_signs(seen: Seen, kind: str, what: str) -> NDArray[np.float64]:
@@ -254,7 +325,7 @@ def fitted(given: Sample, signs: tuple[str, ...]) -> support.LogisticModel:
     b = minimize(loss, np.zeros(len(mean) + 1), jac=True, method="L-BFGS-B").x
     weights = b[1:] / scale
     return support.LogisticModel(
-        signs=signs,
+        features=signs,
         weights=tuple(round(float(each), 3) for each in weights),
         constant=round(float(b[0] - weights @ mean), 3),
     )
@@ -316,9 +387,9 @@ def measured(
     model = support.QUOTES if what == "quotes" else models[what][kind]
     given = sample(train, kind, what)
     if fit:
-        model = fitted(given, model.signs)
+        model = fitted(given, model.features)
         print(f"{what}, {kind}: {model}")
-    found = crossed(given, model.signs) if fit else model.compute_probabilities(given.signs)
+    found = crossed(given, model.features) if fit else model.compute_probabilities(given.signs)
     yes, no = found[given.truth > 0], found[given.truth == 0]
     error = calibration(found, given.truth, given.weights)
     lowest = np.quantile(yes, 0.03)
@@ -344,7 +415,9 @@ def main() -> None:
     options = parser.parse_args()
     train = [seen for path in options.train for seen in cases(path.name, options)]
     train += records(options)
+    train += pages("fitted.txt", options)
     test = [seen for path in options.test for seen in cases(path.name, options)]
+    test += pages("unseen.txt", options)
     test += [seen for given in options.asked for seen in asked(given, options)]
     for kind in KINDS:
         for what in ("support", "relevance"):

@@ -185,6 +185,31 @@ def test_a_definition_is_quoted_with_its_term():
     assert said == "How long a letter is, nobody knows."
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "**{}**\n{}",
+        "Q: {}\nA: {}",
+        "{}\n\n{}",
+        "question: {}; answer: {}",
+        "Frage: {}\nAntwort: {}",
+    ],
+)
+def test_an_answer_below_its_question_is_quoted_with_it(form):
+    """A question that an FAQ answers is no answer by itself, not even where that is only "No."."""
+    pairs = {"Is the sauna open in May?": "No.", "Where are the towels?": "In the blue chest."}
+    pairs |= {"Who cleans the sauna?": "Tom Berg does it on Fridays."}
+    text = "\n\n".join(form.format(*pair) for pair in pairs.items())
+    for pair in pairs.items():
+        [said] = quoted(pair[0], text, most=1)
+        assert said == form.format(*pair)
+
+
+def test_a_question_within_a_text_is_not_joined_to_what_follows():
+    text = "Who cleans the sauna? Nobody knew. Tom Berg cleans it."
+    assert quoted("Who cleans the sauna?", text, most=1) == ["Tom Berg cleans it."]
+
+
 CHANGES = """## v2.10
 
 The importer reads ODS. It also writes CSV.

@@ -14,7 +14,7 @@ import numpy as np
 from clew.algo.topk import find_highest, top_k
 from clew.asking.comparisons import asks_of_another, compare_sides
 from clew.asking.question import MAX_QUOTES
-from clew.asking.sentence_signs import QuoteSigns, SentenceSigns
+from clew.asking.sentence_signs import QuoteFeatures, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import read_sentences
 from clew.runtime.lazy import compile_re
@@ -66,7 +66,7 @@ def choose_quotes(
     snapshot: Snapshot | None = None,
     *,
     most: int = MAX_QUOTES,
-) -> tuple[list[Quote], QuoteSigns | None]:
+) -> tuple[list[Quote], QuoteFeatures | None]:
     """Return at most `most` of the sentences of passages as quotes, the likeliest answer first.
 
     Beside them stands what tells how well the first three chosen answer, None without a quote.

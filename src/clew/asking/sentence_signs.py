@@ -61,15 +61,13 @@ _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 
 @dataclass(frozen=True, slots=True)
-class QuoteSigns:
+class QuoteFeatures:
     """What tells how well quotes together answer a question, each from 0 to 1."""
 
     likely: float  # how probably the first one holds the answer
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
     unnamed: float  # the share of the words of its names, else of all, that none of them has
-    far: float  # what the best chain says that ends at a name of the first, beside the best of all
-    row: float = 0.0  # whether a row of a table has every name and code of the question
 
 
 class SentenceSigns:
@@ -155,7 +153,7 @@ class SentenceSigns:
         full = words.titled_shares.max() ** 3
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
-    def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteSigns:
+    def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteFeatures:
         """Return what tells how well some sentences answer, each of which is so `likely`."""
         names = [(m.start, m.end) for m in self._reading.in_question]
         words = list(term_spans(self.question))
@@ -164,27 +162,12 @@ class SentenceSigns:
         texts = [f"{self.sentences[i].head}\n{self.sentences[i].text}" for i in rows]
         have = {find_base(term) for text in texts for term in term_set(text)}
         missing, whole = self.words.match_exactly(rows)
-        return QuoteSigns(
+        return QuoteFeatures(
             likely=float(likely.max()),
             missing=missing,
             whole=whole,
             unnamed=len(bases - have) / max(len(bases), 1),
-            far=float(self.columns["far"][rows[int(likely.argmax())]]),
-            row=self._match_row(rows),
         )
-
-    def _match_row(self, rows: Sequence[int]) -> float:
-        """Return 1 if some row of a table has every name and code of the question, which has one.
-
-        Such a row is what is asked of, though it says little else that the question says.
-        """
-        names = {self.question[m.start : m.end] for m in self.question_names}
-        keys = names | _find_codes(self.question)
-        texts = [
-            f"{s.columns}\n{s.text}" for s in map(self.sentences.__getitem__, rows) if s.columns
-        ]
-        matches = (all(_has_word(text, key) for key in keys) for text in texts)
-        return float(bool(keys) and any(matches))
 
     @cached_property
     def question_names(self) -> list[Mention]:

@@ -20,13 +20,14 @@ from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language
 from clew.text.patterns import format_range
 from clew.text.phrases import Span
-from clew.text.questions import has_question_word, question_kind, refers_back
+from clew.text.questions import QUESTION_MARKS, has_question_word, question_kind, refers_back
 from clew.text.sentences import sentence_spans
 from clew.text.tables import columns_of, find_tables
 from clew.types import Mention, Passage
 
 _NEAR = 0.6  # the weight of a sentence's nearness beside words, where there are no token vectors
 _MOST_SENTENCES = 3  # of a quote
+_MARKUP = " *_\n"  # what may stand between a question in bold and its answer
 _TERM_LENGTH = 80  # characters at most
 _HEADING = compile_re(r"#{2,6} +(\S[^\n]*)\s*")  # of Markdown; one mark may be of a comment
 _TERM = compile_re(r"(?:[a-z$]|-\S|[A-Z][A-Z\d_]|\w+_)[^\n]*[^\s.!?:;,|]")
@@ -111,13 +112,16 @@ def _find_in_passage(
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
     term: Span | None = None  # the sentence before, if that is a term
     for start, end, heading in _split_passage(text, [*stored] or sentence_spans(text)):
-        defines = term is not None and text[term[1] : start].isspace()
+        defines = term is not None and not text[term[1] : start].strip(_MARKUP)
         is_below = bool(sentences) and heading == sentences[-1].heading
         refers = is_below and (defines or (refers_back(text[start:end]) and start not in rows))
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
         own = term[0] if term and defines and len(spans) > 1 else start
-        term = (start, end) if _is_term(text, start, end) else None
+        if own < start and _asks(sentences[-1].said):
+            sentences.pop()  # a question is quoted with its answer
+        is_above = _is_term(text, start, end) or _is_question_line(text, start, end)
+        term = (start, end) if is_above else None
         begin = spans[0][0]
         parts = tuple(text[a:b] for a, b in spans)
         head = passage.title, not sentences, parts
@@ -152,6 +156,19 @@ def _is_term(text: str, start: int, end: int) -> bool:
     is_apart = not text[:start].strip(" ") or text[:start].rstrip(" ").endswith("\n\n")
     is_apart = is_apart and text[end:].lstrip(" ").startswith("\n\n")
     return is_apart and end - start <= _TERM_LENGTH and bool(_TERM.fullmatch(text, start, end))
+
+
+def _is_question_line(text: str, start: int, end: int) -> bool:
+    """Say whether a sentence is a question on lines of its own, as above its answer in an FAQ.
+
+    In a record it may stand before the next field: "question: Is it free?; answer: Yes."
+    """
+    before, behind = text[:start].rstrip(" "), text[end:].lstrip(" *_")
+    return _asks(text[start:end]) and before[-1:] in {"", "\n"} and behind[:1] in {"\n", ";"}
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip(_MARKUP).endswith(QUESTION_MARKS)
 
 
 def _find_rows(passage: Passage) -> dict[int, str]:

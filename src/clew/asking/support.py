@@ -1,7 +1,8 @@
-"""How probably what was found answers the question, by signs that need no LLM.
+"""How probably what was found answers the question, without an LLM.
 
 Three logistic models: for the whole of the evidence (`support`), for a hit (`relevance`), and for
-quotes as an answer, whose support takes the place of the evidence's.
+quotes as an answer, whose support takes the place of the evidence's. No feature compares what was
+found with the rest of the index, so a page alone is judged much as it is among thousands of others.
 Which questions they were fitted on, and how well they tell answerable questions from others:
 docs/guides/support.md. `benchmarks/support.py` fits them again.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
+from clew.algo.topk import find_highest
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.languages import capitalizes_nouns
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.asking.sentence_signs import QuoteSigns
+    from clew.asking.sentence_signs import QuoteFeatures
     from clew.models import Models
     from clew.snapshot import Snapshot
     from clew.types import Evidence
@@ -39,78 +41,72 @@ _LEAST = 1e-6  # a probability whose odds are taken
 _UNKNOWN = 4.0  # by so much the odds are less where no word of a question is known
 _FORM = 0.4  # a match with a form of a word, by its subwords
 _READ = 10  # hits, and nearest chunks, that are read at all
+_BESIDE = 1000  # chunks assumed beside those of the index: its size hardly changes a word's weight
+_LARGEST = 10_000  # chunks of an index whose size still counts
+_UNRELATED = 0.77  # the cosine of an unrelated chunk, by the multilingual embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogisticModel:
-    """A logistic model: the weight of each sign, and what is added to them."""
+    """A logistic model: the weight of each feature, and what is added to them."""
 
-    signs: tuple[str, ...]
+    features: tuple[str, ...]
     weights: tuple[float, ...]
     constant: float
 
-    def compute_probabilities(self, signs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the (n,) probabilities of (n, m) signs."""
-        return np.asarray(1 / (1 + np.exp(-(signs @ np.array(self.weights) + self.constant))))
+    def compute_probabilities(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the (n,) probabilities of (n, m) features."""
+        return np.asarray(1 / (1 + np.exp(-(features @ np.array(self.weights) + self.constant))))
 
 
-# By token vectors of the calibrated embedder, and by words for any other; "near" is of the
-# multilingual one, fitted on seven of the languages of `benchmarks/languages.py`. The signs of
-# each are described at the methods of `Signs` that give them, in the same order.
+_OF_SET = ("covered", "least", "named", "unknown names", "size")
+# By token vectors of the calibrated embedder; by words for any other, set near the fit by hand, to
+# refuse in every script; "near" is of the multilingual one, fitted on seven of the languages of
+# `benchmarks/languages.py`. The methods of `Features` describe the features, in the same order.
 SUPPORT = {
     "late": LogisticModel(
-        signs=("covered", "named", "unknown names", "nearest", "others"),
-        weights=(8.1, 4.949, -1.891, 7.379, -5.781),
-        constant=-10.141,
+        features=_OF_SET, weights=(6.406, 3.35, 3.784, -3.217, -0.505), constant=-6.124
     ),
     "words": LogisticModel(
-        signs=("covered", "named", "unknown names", "unknown words"),
-        weights=(2.255, 1.911, -2.317, -3.537),
-        constant=-2.028,
+        features=(*_OF_SET, "unknown words"),
+        weights=(2.7, 0.2, 1.7, -3.3, -0.4, -2.0),
+        constant=-0.7,
     ),
-    "near": LogisticModel(signs=("nearest", "others"), weights=(78.95, -63.96), constant=-15.8),
+    "near": LogisticModel(features=("nearest", "others"), weights=(78.95, -63.96), constant=-15.8),
 }
 RELEVANCE = {
-    "late": LogisticModel(
-        signs=("covered", "named", "cosine"), weights=(3.764, 0.174, 4.872), constant=-5.929
-    ),
-    "words": LogisticModel(signs=("covered", "named"), weights=(3.027, 1.132), constant=-3.504),
+    "late": LogisticModel(features=("covered", "cosine"), weights=(3.08, 6.241), constant=-6.211),
+    "words": LogisticModel(features=("covered",), weights=(4.602,), constant=-3.779),
 }
 
 
-# What was retrieved, by the logarithm of the odds of its support, and `QuoteSigns`.
+# What was retrieved, by the logarithm of the odds of its support, and `QuoteFeatures`.
 QUOTES = LogisticModel(
-    signs=("retrieved", "likely", "missing", "whole", "unnamed", "far"),
-    weights=(0.619, 2.878, -1.303, 1.769, -0.972, 1.061),
-    constant=-1.759,
+    features=("retrieved", "likely", "missing", "whole", "unnamed"),
+    weights=(0.681, 2.173, -1.435, 2.062, -1.22),
+    constant=-0.705,
 )
-_ROW = 0.3  # the support of a row of a table that has all names and codes of it, at least
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
 
 
-def judge_quotes(evidence: Evidence, quotes: QuoteSigns | None) -> Evidence:
+def judge_quotes(evidence: Evidence, quotes: QuoteFeatures | None) -> Evidence:
     """Return the evidence with the support of the answer that quotes give.
 
-    A quote with every word of a question, or of a keyword, is never refused by default, nor is a
-    row of a table with every name and code.
+    A quote with every word of a question, or of a keyword, is never refused by default.
     """
     if quotes is None or evidence.support is None:
         return evidence
-    signs = read_quote_signs(evidence.support, quotes)
-    support = float(QUOTES.compute_probabilities(signs[None])[0])
-    least = max(_WHOLE * (quotes.whole >= 1), _ROW * quotes.row)
-    return replace(evidence, support=max(support, least))
+    features = read_quotes(evidence.support, quotes)
+    support = float(QUOTES.compute_probabilities(features[None])[0])
+    return replace(evidence, support=max(support, _WHOLE * (quotes.whole >= 1)))
 
 
-def read_quote_signs(support: float, quotes: QuoteSigns) -> NDArray[np.float64]:
-    """Return the (m,) inputs of the model `QUOTES`: the evidence's `support`, then the quotes'."""
+def read_quotes(support: float, quotes: QuoteFeatures) -> NDArray[np.float64]:
+    """Return the (m,) features for `QUOTES`: of the evidence's `support`, then of the quotes."""
     share = min(max(support, _LEAST), 1 - _LEAST)
     odds = float(np.log(share / (1 - share)))
     is_whole = float(quotes.whole >= 1)
-    return np.array(
-        [odds, quotes.likely, quotes.missing, is_whole, quotes.unnamed, quotes.far],
-        dtype=np.float64,
-    )
+    return np.array([odds, quotes.likely, quotes.missing, is_whole, quotes.unnamed])
 
 
 def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
@@ -129,30 +125,33 @@ def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Ev
     rows = [row for row in dict.fromkeys(of_hits) if are_texts[row]]
     if not rows:
         return evidence
-    signs = Signs(evidence.query, snapshot, models, rows)
-    relevance = dict(zip(rows, signs.estimate_relevance().tolist(), strict=True))
+    features = Features(evidence.query, snapshot, models, rows)
+    relevance = dict(zip(rows, features.estimate_relevance().tolist(), strict=True))
     pairs = zip(evidence.hits, of_hits, strict=True)
     hits = tuple(replace(hit, relevance=relevance.get(row)) for hit, row in pairs)
-    return replace(evidence, hits=hits, support=signs.estimate_support())
+    return replace(evidence, hits=hits, support=features.estimate_support())
 
 
-class Signs:
-    """What can be seen of how well chunks, in their order, answer a query."""
+class Features:
+    """The features of how well chunks, in their order, answer a query."""
 
     def __init__(self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]) -> None:
         self._snapshot = snapshot
         self._rows = list(rows)
         whole = steps.read_query(models, query)
-        late = steps.Coverage(snapshot, whole)
+        coverage = steps.Coverage(snapshot, whole, beside=_BESIDE)
         embedder = str(snapshot.recipe.get("embedder", ""))
         # In a foreign script tokens are words, which forms of them match in part.
         self._is_foreign = is_foreign = whole.tokens is not None and bool(
             (whole.tokens.ids < 0).any()
         )
-        self.is_late = late.is_late and not is_foreign and embedder.startswith(CALIBRATED)
+        self.is_late = coverage.is_late and not is_foreign and embedder.startswith(CALIBRATED)
         self._is_across = embedder.startswith(_ACROSS)
-        self._query = whole if self.is_late or is_foreign else replace(whole, tokens=None)
-        self._coverage = late if self._query is whole else steps.Coverage(snapshot, self._query)
+        self._query = whole
+        if not (self.is_late or is_foreign):
+            self._query = replace(whole, tokens=None)
+            coverage = steps.Coverage(snapshot, self._query, beside=_BESIDE)
+        self._coverage = coverage
         self._names = list(_find_names(models, query))
         self._has_nouns = is_foreign_question(query) and capitalizes_nouns(query)
 
@@ -162,46 +161,49 @@ class Signs:
         By cosines too, where the embedder was trained on many languages.
         """
         fitted = SUPPORT["late" if self.is_late else "words"]
-        support = float(fitted.compute_probabilities(self.set_signs())[0])
+        support = float(fitted.compute_probabilities(self.of_set())[0])
         if self.is_late and self._knows_nothing():
             support /= support + (1 - support) * _UNKNOWN
         if not self._is_across:
             return support
         _, cosines = steps.nearest(self._snapshot, "chunk", self._query, _READ)
-        signs = np.array([[self._cosines.max(), cosines.mean()]], dtype=np.float64)
-        return max(support, float(SUPPORT["near"].compute_probabilities(signs)[0]))
+        others = (cosines.sum() + (_READ - len(cosines)) * _UNRELATED) / _READ
+        features = np.array([[self._cosines.max(), others]], dtype=np.float64)
+        return max(support, float(SUPPORT["near"].compute_probabilities(features)[0]))
 
     def estimate_relevance(self) -> NDArray[np.float64]:
         """Return how probably each chunk is one that the answer needs."""
         fitted = RELEVANCE["late" if self.is_late else "words"]
-        return fitted.compute_probabilities(self.chunk_signs())
+        return fitted.compute_probabilities(self.of_chunks())
 
-    def set_signs(self) -> NDArray[np.float64]:
-        """Return the (1, m) signs of the chunks together.
+    def of_set(self) -> NDArray[np.float64]:
+        """Return the (1, m) features of the chunks together.
 
-        How well the best two of ten meet the query's tokens or words, the rarer the more. How well
-        some chunk of the first five meets the name that is met least; without a name, all words.
-        The share of the query's names that are no entity and no word of the index. With token
-        vectors, the highest cosine of a chunk, and how well the ten chunks of the index that are
-        nearest meet the query in the mean: if all do, that says less of the best. Else the share of
-        the words, by weight, that are not in the index.
+        How well the two of the first ten that cover the query best match its tokens or words, rare
+        ones weighing more; how well they match the word that they match least; how well some chunk
+        of the first five matches the name that is matched least, or all words if there is no name;
+        the share of the query's names that are no entity and no word of the index; and the power of
+        ten of the index's chunks, since among more of them some match better by chance. Where words
+        are compared, also the share of them, by weight, that are not in the index.
         """
         first = self._matches[:_READ]
-        pairs = self._share(np.maximum(first[:, None], first[None]))
-        signs = [float(pairs.max()), self._least_named(), self._unknown_names]
-        if self.is_late:
-            signs += [float(self._cosines.max()), float(self._share(self._nearest).mean())]
-        else:
-            signs.append(self._unknown_words)
-        return np.array([signs])
+        one, other = np.triu_indices(len(first))
+        pairs = np.maximum(first[one], first[other])
+        covered = self._share(pairs)
+        best = find_highest(covered)
+        least = self._match_least(pairs[best])
+        size = np.log10(min(len(self._snapshot.layer("chunk")), _LARGEST))
+        features = [covered[best], least, self._match_names(), self._unknown_names, size]
+        if not self.is_late:
+            features.append(self._unknown_words)
+        return np.array([features])
 
-    def chunk_signs(self) -> NDArray[np.float64]:
+    def of_chunks(self) -> NDArray[np.float64]:
         """Return the (n, m) features of the chunks found, a row for each chunk by itself.
 
-        How well it meets the tokens or words of the query, and how well its names in the mean;
-        with token vectors, its cosine.
+        How well it matches the tokens or words of the query; with token vectors, its cosine.
         """
-        columns = [self._share(self._matches), self._mean_named()]
+        columns = [self._share(self._matches)]
         if self.is_late:
             columns.append(self._cosines.astype(np.float64))
         return np.stack(columns, axis=1)
@@ -215,37 +217,24 @@ class Signs:
         rows: NDArray[np.float32] = self._snapshot.layer("chunk").vectors[self._rows]
         return rows @ self._query.vector
 
-    @property
-    def _nearest(self) -> NDArray[np.float32]:
-        rows, _ = steps.nearest(self._snapshot, "chunk", self._query, _READ)
-        return self._coverage.of("chunk", rows.tolist())
-
     def _share(self, matches: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the means of (..., m) matches, weighted by how rare each token or word is."""
         weights = self._coverage.weights
         return np.asarray(matches @ (weights / max(weights.sum(), 1e-12)), dtype=np.float64)
 
-    @cached_property
-    def _parts(self) -> list[NDArray[np.intp]]:
-        """The tokens or words of each name, of all words where there is none."""
-        spans = self._coverage.spans
-        inside = [
-            np.flatnonzero((spans[:, 0] < end) & (spans[:, 1] > start))
-            for _, start, end in self._names
-        ]
-        return [each for each in inside if len(each)]
+    def _match_least(self, matches: NDArray[np.floating]) -> float:
+        """Return the mean of the (m,) matches within the word whose mean is lowest."""
+        starts, ends = self._coverage.spans.T
+        inside = ((starts < end) & (ends > start) for start, end in self._coverage.weighty_words)
+        means = [float(matches[tokens].mean()) for tokens in inside if tokens.any()]
+        return min(means, default=float(self._share(matches)))
 
-    def _least_named(self) -> float:
-        first = self._matches[:_NAMED]
-        if not self._parts:
-            return float(self._share(first.max(axis=0)))
-        return min(float(first[:, part].mean(axis=1).max()) for part in self._parts)
-
-    def _mean_named(self) -> NDArray[np.float64]:
-        if not self._parts:
-            return self._share(self._matches)
-        means = [self._matches[:, part].mean(axis=1) for part in self._parts]
-        return np.asarray(np.mean(means, axis=0), dtype=np.float64)
+    def _match_names(self) -> float:
+        """Return how well some chunk of the first five matches the name that is matched least."""
+        first, spans = self._matches[:_NAMED], self._coverage.spans
+        parts = [(spans[:, 0] < end) & (spans[:, 1] > start) for _, start, end in self._names]
+        best = [float(first[:, part].mean(axis=1).max()) for part in parts if part.any()]
+        return min(best, default=float(self._share(first.max(axis=0))))
 
     @property
     def _unknown_names(self) -> float:

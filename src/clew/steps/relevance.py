@@ -48,10 +48,14 @@ class Coverage:
     token is a word of the query, which a row has or has not.
     """
 
-    def __init__(self, snapshot: Snapshot, query: Query, match: Match | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, query: Query, match: Match | None = None, *, beside: int = 0
+    ) -> None:
+        """Weigh words as if `beside` more chunks were indexed, one in a hundred with each word."""
         self._snapshot = snapshot
         self._query = query
         self._match = match or _match_best
+        self._beside = beside
         self._matches: dict[tuple[str, int], NDArray[np.float32]] = {}
 
     @cached_property
@@ -109,7 +113,7 @@ class Coverage:
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """The (m,) weight of each token: ln(1 + N / df) of the word that it is part of."""
+        """The (m,) weight of each token: ln(1 + N / (1 + df)) of the word that it is part of."""
         words, tokens = self._words, self._query.tokens
         if not self.is_late or tokens is None:
             return words.weights
@@ -134,6 +138,12 @@ class Coverage:
         """The row of terms of each analysed word of the query, -1 where the index has none."""
         return self._words.rows
 
+    @property
+    def weighty_words(self) -> Sequence[tuple[int, int]]:
+        """The ranges of characters of the analysed words that have a weight."""
+        words = self._words
+        return [span for span, x in zip(words.spans, words.weights, strict=True) if x > 0]
+
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """The (m, d) vectors of the tokens, of length one; (m, 0) where words are matched."""
@@ -149,7 +159,8 @@ class Coverage:
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
         counts, is_term = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
         counts[is_term] = term_chunks(self._snapshot, np.array(rows, dtype=np.intp)[is_term])
-        weights = np.log1p(n_chunks(self._snapshot) / (counts + 1))
+        n_all = n_chunks(self._snapshot) + self._beside
+        weights = np.log1p(n_all / (counts + 1 + self._beside / 100))
         weights *= _weigh_words(self._query.text, words, is_term)
         return _Words([(start, end) for _, start, end in words], rows, weights)
 
