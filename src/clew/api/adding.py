@@ -27,11 +27,11 @@ from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.selection import Selection
-from clew.readers.sources import Source, describe_source, items_of, no_file, nothing_read, paths_of
+from clew.readers.sources import Source, describe_source, find_document, items_of, no_file, paths_of
 from clew.stopping import Stop
 from clew.store import sharded
 from clew.text.patterns import match_ids
-from clew.types import Document, Skipped, Usage
+from clew.types import Document, Usage
 from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
@@ -189,12 +189,7 @@ class Adding(OpenIndex):
         items = iter(items if own is None else own.take_documents(items, read, strict=strict))
         first = list(islice(items, 1))
         if not self._exists() and changed is None and own is None:
-            while first and isinstance(first[-1], Skipped) and (more := next(items, None)):
-                first.append(more)
-            if not first:
-                raise no_file(describe_source(source), selection.counts())
-            if isinstance(first[-1], Skipped):
-                raise nothing_read([each for each in first if isinstance(each, Skipped)])
+            first = find_document(chain(first, items), source, selection.counts)
         items = chain(first, items)
         wanted = choose.merge_wanted(self._read_note(choose.NOTE), extraction)
         if self._given is not None and self._needs_workers(workers):

@@ -126,9 +126,9 @@ def _rows(
     first_row, first_column = sheet.start or (0, 0)
     texts: list[list[str]] = []
     n_characters = 0
-    for i, row in enumerate(sheet.iter_rows(), first_row):
-        cells = enumerate(row, first_column)
-        texts.append([format_cell(cell, formats.get((i, j), "")) for j, cell in cells])
+    for number, cells in enumerate(sheet.iter_rows(), first_row):
+        placed = enumerate(cells, first_column)
+        texts.append([format_cell(cell, formats.get((number, j), "")) for j, cell in placed])
         n_characters += sum(map(len, texts[-1]))
         if n_characters > limits.text_characters:
             raise LimitMet(f"holds {limits.more_than('text_characters', 'characters of text')}")

@@ -52,6 +52,20 @@ def no_file(names: str, left_out: Mapping[str, int]) -> InputError:
     return InputError(f"there is no file to index in {names}{why}")
 
 
+def find_document(
+    items: Iterator[Document | Skipped], source: Source, left_out: Callable[[], Mapping[str, int]]
+) -> list[Document | Skipped]:
+    """Take items up to the first document. Raises InputError where there is none."""
+    taken: list[Document | Skipped] = []
+    for item in items:
+        taken.append(item)
+        if isinstance(item, Document):
+            return taken
+    if not taken:
+        raise no_file(describe_source(source), left_out())
+    raise nothing_read([each for each in taken if isinstance(each, Skipped)])
+
+
 def nothing_read(skipped: Sequence[Skipped]) -> InputError:
     """Return the error for input that was skipped whole, with the first reasons."""
     shown = "; ".join(map(str, skipped[:_MOST_REASONS]))
