@@ -94,3 +94,13 @@ def test_columns_that_are_drawn_across_are_read_one_by_one():
     ]
     table = [("Fee of a small boat Twelve euro for a day", cells)] * 9
     assert list(_read_columns(table)) == table
+
+
+def test_hidden_rows_of_a_sheet_are_read_and_said_to_be_hidden(document):
+    """As hidden sheets are."""
+    parts = unpacked(sheet("S", ["a", "b"]))
+    name = "xl/worksheets/sheet1.xml"
+    hidden = parts[name].replace(b"<row r='2'", b"<row r='2' hidden=\"1\"")
+    found = document("a.xlsx", packed({**parts, name: hidden}))
+    assert found.text == "S\n\na\n\nb"
+    assert found.partly == ("1 hidden row read with the others",)
