@@ -27,7 +27,7 @@ from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.selection import Selection
-from clew.readers.sources import Source, describe_source, items_of, no_file, paths_of
+from clew.readers.sources import Source, describe_source, find_document, items_of, no_file, paths_of
 from clew.stopping import Stop
 from clew.store import sharded
 from clew.text.patterns import match_ids
@@ -144,7 +144,8 @@ class Adding(OpenIndex):
             The report, what was extracted, and what it cost.
 
         Raises:
-            InputError: An option cannot be met, or there is nothing to add.
+            InputError: An option cannot be met, there is nothing to add, or nothing of what is to
+                make a new index can be read.
             UnknownMethod: There is no method of a name in `methods`.
             RecipeMismatch: The index was built with other models or settings.
             IndexLocked: Another process writes.
@@ -187,8 +188,8 @@ class Adding(OpenIndex):
         strict = part is None and not paths  # the caller chose this very shard for them
         items = iter(items if own is None else own.take_documents(items, read, strict=strict))
         first = list(islice(items, 1))
-        if not first and not self._exists() and changed is None and own is None:
-            raise no_file(describe_source(source), selection.counts())
+        if not self._exists() and changed is None and own is None:
+            first = find_document(chain(first, items), source, selection.counts)
         items = chain(first, items)
         wanted = choose.merge_wanted(self._read_note(choose.NOTE), extraction)
         if self._given is not None and self._needs_workers(workers):

@@ -241,15 +241,17 @@ def _make_shards(folder: Path, n: int) -> None:
 def _end_run(added: Added, paths: Sequence[str]) -> None:
     """End a run as it went: with an error, or the exit status for what it left.
 
-    Where none of the `paths` had a file it is an error.
+    Where none of the `paths` had a file, or none could be read, it is an error.
     """
-    from clew.readers.sources import no_file
+    from clew.readers.sources import no_file, nothing_read
 
     report = added.report
     if report.stopped:
         raise UserInterrupt(describe_kept(added.n_documents))
     if paths and report.is_empty:
         raise no_file(", ".join(map(repr, paths)), report.left_out)
+    if paths and report.is_skipped:
+        raise nothing_read(report.skipped)
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     if not all(each.unread for each in report.skipped):

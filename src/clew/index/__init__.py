@@ -134,8 +134,17 @@ class AddReport(Shown):
     @property
     def is_empty(self) -> bool:
         """Say whether no file was found or missed, whatever was made of it."""
+        return not (self.skipped or self.gone) and self._has_read_nothing
+
+    @property
+    def is_skipped(self) -> bool:
+        """Say whether there was input, and none of it could be read."""
+        return bool(self.skipped) and not self.gone and self._has_read_nothing
+
+    @property
+    def _has_read_nothing(self) -> bool:
         read = (self.added, self.changed, self.restored, self.renamed, self.restated)
-        return not (self.n_unchanged or any(read) or self.skipped or self.gone)
+        return not (self.n_unchanged or any(read))
 
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:

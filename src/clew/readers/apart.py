@@ -1,7 +1,9 @@
 """Read a file in a process of its own, which is ended where it takes too long.
 
 Parsers of books, pages and Office files are the work of others, and a file can be made so that one
-of them never ends. The process is started with the first such file and reads all of one run.
+of them never ends. The process is started with the first such file and reads all of one run. The
+system counts the time that it computes, so that a busy machine costs no document; what waits
+without computing is ended after ten times as long.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from math import ceil
+from time import process_time
 from typing import IO, TYPE_CHECKING, Any
 
 from clew.errors import ClewError, UnreadableSource
@@ -28,6 +32,7 @@ _SIZE = struct.Struct("<q")
 _AHEAD = 4  # documents that are read before they are asked for
 _PROGRAM = "from clew.readers.apart import serve; serve()"
 _START_S = 60.0  # for the process to start and import the parser
+_TIMES_WAITED = 10  # as long as it may compute
 
 
 class Apart:
@@ -47,11 +52,11 @@ class Apart:
         is_done = False
         try:
             self._send(process, file)
-            wait = file.limits.seconds + (0.0 if self._is_warm else _START_S)
+            wait = self._get_wait(file)
             while True:
                 kind, value = self._next(file, wait)
                 self._is_warm = True
-                wait = file.limits.seconds
+                wait = self._get_wait(file)
                 if kind == "page":
                     continue
                 if kind == "item":
@@ -64,6 +69,9 @@ class Apart:
         finally:
             if not is_done:
                 self.close()
+
+    def _get_wait(self, file: File) -> float:
+        return _TIMES_WAITED * file.limits.seconds + (0.0 if self._is_warm else _START_S)
 
     def _start_process(self, file: File) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -92,9 +100,11 @@ class Apart:
         try:
             reply = self._received.get(timeout=wait)
         except queue.Empty:
-            reason = f"takes {file.limits.more_than('seconds')}"
-            raise UnreadableSource(file.source, reason) from None
+            raise _takes_long(file) from None
         if reply is None:
+            ended = None if self._process is None else self._process.wait()
+            if ended is not None and ended == -getattr(signal, "SIGXCPU", 0):
+                raise _takes_long(file)
             raise UnreadableSource(
                 file.source,
                 f"ended the process that read it, which may take {file.limits.memory_bytes >> 20:,}"
@@ -118,6 +128,10 @@ class Apart:
                         pipe.close()
 
 
+def _takes_long(file: File) -> UnreadableSource:
+    return UnreadableSource(file.source, f"takes {file.limits.more_than('seconds')}")
+
+
 def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
     """Put what comes into a queue, None at the end; the one who asks may be gone."""
     try:
@@ -139,13 +153,17 @@ def serve() -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     from clew.readers.formats import items_of
 
     while (file := _read(requests)) is not None:
+        _seconds[:] = [file.limits.seconds]
+        _bound_time()
         try:
             for item in items_of(file):
                 _write(output, ("item", item))
+                _bound_time()
         except MemoryError:
             reason = f"takes {file.limits.more_than('memory_bytes', 'bytes of memory')}"
             _write(output, ("error", UnreadableSource(file.source, reason)))
@@ -159,9 +177,20 @@ def keep_waiting() -> None:
     """Say, in the process that reads, that a page is read: the time for the next begins."""
     if _answers:
         _write(_answers[0], ("page", None))
+        _bound_time()
 
 
 _answers: list[IO[bytes]] = []  # where this process, if it is the one that reads, writes
+_seconds: list[float] = []  # that it may compute for a document
+
+
+def _bound_time() -> None:
+    """Have the system end this process where it computes too long for the next document."""
+    with suppress(ImportError, ValueError, OSError):  # no such limit: the other process waits
+        import resource
+
+        soft = ceil(process_time() + _seconds[0])
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 def _write(pipe: IO[bytes], value: object) -> None:

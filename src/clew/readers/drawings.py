@@ -10,6 +10,16 @@ from clew.text.normalize import collapse
 from clew.text.quantities import format_count
 
 
+def describe_picture(alternative: str) -> str:
+    """Return the alternative text of a picture as it stands in a text, "" for a lone word.
+
+    >>> describe_picture("Sales rose to 4.2 million"), describe_picture("logo.png")
+    ('[Picture: Sales rose to 4.2 million]', '')
+    """
+    words = collapse(alternative)
+    return f"[Picture: {words}]" if " " in words else ""
+
+
 def read_chart(root: Element) -> list[str]:
     """Return a chart as its title and a row for each of its categories, with the series' values.
 

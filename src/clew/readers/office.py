@@ -2,9 +2,9 @@
 
 The cells of a table's row are set apart by ` | `. Footnotes, comments and text boxes stand behind
 their paragraph; charts, diagrams, notes and comments of a slide behind it, headers and footers at
-the end, each once. Pictures and embedded
-objects are not read, which a note on the file says. The title is the one in the file's properties,
-else the first heading or the first slide's first line, else the file name.
+the end, each once. Pictures are by their alternative text; they and embedded objects are not read,
+which a note on the file says. The title is the one in the file's properties, else the first heading
+or the first slide's first line, else the file name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from itertools import accumulate
 from xml.etree.ElementTree import Element
 
 from clew.readers.archive import ArchiveParts, parts_of
-from clew.readers.drawings import describe_unread, read_chart, read_diagram
+from clew.readers.drawings import describe_picture, describe_unread, read_chart, read_diagram
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.properties import of_xml
+from clew.readers.scripts import join_shifted
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.text.quantities import format_count
@@ -106,6 +107,7 @@ def read_open_document(file: File) -> Iterator[Document]:
     """Yield the one document of a text or of slides (.odt, .odp)."""
     with parts_of(file, "OpenDocument file") as parts:
         content = parts.xml("content.xml")
+        _mark_shifted(content)
         heading = next((_words(element) for element in content.iter("h")), "")
         title, about = _about(parts, "meta.xml")
         held = [{part.tag for part in frame} for frame in content.iter("frame")]
@@ -160,7 +162,9 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             yield from (MarkedParagraph(text, table=n_tables) for text in texts if text)
             continue
         apart: list[Element] = []
-        if element.tag == "annotation":
+        if element.tag in ("desc", "cNvPr"):
+            text = describe_picture(element.get("descr", element.text or ""))
+        elif element.tag == "annotation":
             text = f"Comment: {' '.join(_texts_below(element))}"
         elif element.tag in ("p", "h"):
             text = _words(element)
@@ -245,14 +249,38 @@ def _texts_below(cell: Element) -> Iterator[str]:
 
 
 def _words(paragraph: Element) -> str:
-    lines = "".join(_pieces(paragraph)).split("\n")
+    lines = join_shifted(_pieces(paragraph)).split("\n")
     return "\n".join(" ".join(line.split()) for line in lines).strip()
 
 
-def _pieces(element: Element) -> Iterator[str]:
-    """Yield the texts of a paragraph without its notes, which are paragraphs, and annotations."""
-    yield _WHITE.get(element.tag, element.text or "")
+def _pieces(element: Element, shifted: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts of a paragraph, and whether each is raised ("super") or lowered ("sub").
+
+    Notes, which are paragraphs, and annotations are left out.
+    """
+    yield _WHITE.get(element.tag, element.text or ""), shifted
     for child in element:
         if child.tag not in _APART:
-            yield from _pieces(child)
-        yield child.tail or ""
+            place = child.find("rPr") if child.tag == "r" else None
+            own = child.get("shifted", "") if place is None else place.get("baseline", "")
+            yield from _pieces(child, _read_shift(own) or shifted)
+        yield child.tail or "", shifted
+
+
+def _read_shift(position: str) -> str:
+    """Return "super" or "sub" of a position such as "30000", "-25%" or "super 58%"."""
+    first = position.split(" ", 1)[0].rstrip("%")
+    if first in ("super", "sub") or first.strip("0") in ("", "-"):
+        return first if first in ("super", "sub") else ""
+    return "sub" if first.startswith("-") else "super"
+
+
+def _mark_shifted(content: Element) -> None:
+    """Write the position of raised and lowered text, which its style has, at the text itself."""
+    positions = {
+        style.get("name", ""): each.get("text-position", "")
+        for style in content.iter("style")
+        for each in style.iter("text-properties")
+    }
+    for span in content.iter("span"):
+        span.set("shifted", positions.get(span.get("style-name", ""), ""))

@@ -1,13 +1,14 @@
-"""Tables of a PDF: lines with wide gaps one above the other, in three columns or more.
+"""Columns and tables of a PDF: lines with wide gaps one above the other.
 
 A PDF knows no cells. Where three lines or more stand together whose gaps are wider than words are
-set apart, and their parts stand in columns, bars take the place of the gaps.
+set apart, and their parts stand in columns, bars take the place of the gaps. Where the parts are
+prose, the page was drawn across its columns, and is read column by column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from clew.readers.grid import PlacedText, format_row, set_in_columns
@@ -16,27 +17,76 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
 
 _GAP = 0.8  # of the size of the letters, between two cells
+_LEAST_LINES, _LEAST_WORDS = 5, 4  # of columns of prose; words of a line, on average
+_MOST_LINES = 300  # of a column
+
+Line = tuple[str, list[PlacedText]]  # its text, and the pieces between wide gaps
 
 
 def mark_cells(text: str, page: PdfTextPage) -> str:
     """Return the text of a page with bars between the cells of its tables, and plain newlines."""
     if page.get_text_range() != text or page.count_chars() != len(text):
         return text.replace("\r\n", "\n")
-    lines: list[tuple[str, list[PlacedText]]] = []
+    lines: list[Line] = []
     start = 0
     for line in text.split("\r\n"):
         lines.append((line, list(_parts(page, text, start, start + len(line)))))
         start += len(line) + 2
     marked: list[str] = []
-    for is_row, group in groupby(lines, lambda line: len(line[1]) > 1):
+    for is_row, group in groupby(_read_columns(lines), lambda line: len(line[1]) > 1):
         block = list(group)
         rows = set_in_columns([parts for _, parts in block]) if is_row else []
         marked += map(format_row, rows) if rows else (line for line, _ in block)
     return "\n".join(marked)
 
 
+def _read_columns(lines: list[Line]) -> Iterator[Line]:
+    """Yield lines in the order in which they are read: those of columns of prose, one by one."""
+    i = 0
+    while i < len(lines):
+        columns, end = _find_columns(lines, i)
+        full = min(map(len, columns)) if len(columns) > 1 else 0
+        if full >= _LEAST_LINES and all(map(_is_prose, columns)):
+            yield from ((each.text, [each]) for column in columns for each in column)
+            i = end
+        else:
+            yield lines[i]
+            i += 1
+
+
+def _is_prose(column: list[PlacedText]) -> bool:
+    """Say whether the lines of a column go on from one to the next, as cells of a table do not."""
+    n_words = sum(len(each.text.split()) for each in column)
+    n_going_on = sum(not each.text[0].isupper() and not each.text[0].isdigit() for each in column)
+    return n_words >= _LEAST_WORDS * len(column) and n_going_on * 3 >= len(column)
+
+
+def _find_columns(lines: list[Line], start: int) -> tuple[list[list[PlacedText]], int]:
+    """Return the pieces of lines from one on in its columns, and where a line crosses a gutter."""
+    columns = [[each] for each in lines[start][1]]
+    if len(columns) < 2:
+        return [], start
+    extents = [(each.left, each.right) for each in lines[start][1]]
+    last = min(len(lines), start + _MOST_LINES)
+    for end in range(start + 1, last):
+        wider = list(extents)
+        places = []
+        for piece in lines[end][1]:
+            over = [k for k, (a, b) in enumerate(extents) if piece.left <= b and piece.right >= a]
+            places.append(over[0] if len(over) == 1 else -1)
+            left, right = wider[places[-1]]
+            wider[places[-1]] = min(left, piece.left), max(right, piece.right)
+        crosses = any(a[1] >= b[0] for a, b in pairwise(wider))
+        if crosses or -1 in places or len(set(places)) < len(places):
+            return columns, end
+        extents = wider
+        for place, piece in zip(places, lines[end][1], strict=True):
+            columns[place].append(piece)
+    return columns, last
+
+
 def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[PlacedText]:
-    """Yield the pieces of a line, text[start:end]; it has one where no gap is wide."""
+    """Yield the pieces of a line, text[start:end], that wide gaps set apart."""
     from pypdfium2.raw import FPDFText_GetFontSize
 
     begin, left = start, None
@@ -48,5 +98,6 @@ def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[Place
             left = page.get_charbox(begin)[0] if left is None else left
             yield PlacedText(text[begin:i], left, before[2])
             begin, left = i + 1, after[0]
-    if left is not None:
+    if text[start:end].strip():
+        left = page.get_charbox(begin)[0] if left is None else left
         yield PlacedText(text[begin:end], left, page.get_charbox(end - 1)[2])

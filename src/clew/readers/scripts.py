@@ -6,6 +6,10 @@ where letters alone stand raised, as in "1st", and follow "^" or "_" where they 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
+
 _SUPERSCRIPTS = str.maketrans("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ")
 _SUBSCRIPTS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _VARIABLES = frozenset("nxykijmt")  # of an exponent; other letters are those of "1st" and "Mlle"
@@ -27,6 +31,19 @@ def subscript(text: str) -> str:
     ('₂', 'max', '_(1,2)')
     """
     return _shift(text, _SUBSCRIPTS, "_")
+
+
+def join_shifted(pieces: Iterable[tuple[str, str]]) -> str:
+    """Return the text of pieces that are raised ("super"), lowered ("sub"), or neither ("").
+
+    >>> join_shifted([("10", ""), ("-", "super"), ("6", "super"), (" m", "")])
+    '10⁻⁶ m'
+    """
+    shift = {"super": superscript, "sub": subscript}
+    runs = (
+        (kind, "".join(text for text, _ in run)) for kind, run in groupby(pieces, itemgetter(1))
+    )
+    return "".join(shift[kind](text) if kind in shift else text for kind, text in runs)
 
 
 def _shift(text: str, table: dict[int, int], mark: str) -> str:

@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element
 from zipfile import ZipFile, is_zipfile
 
 from clew.errors import UnreadableSource
+from clew.limits import LimitMet, ReadingLimits
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
 from clew.readers.drawings import read_diagram
 from clew.readers.grid import fill_spans, format_rows
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 _CELL = re.compile(rb"<(?:\w+:)?c\s([^>]*)>")
 _PLACE = re.compile(rb"\br=\"([A-Z]+)(\d+)\"")
+_ROW = re.compile(rb"<(?:\w+:)?row\s[^<>]*?\br=\"(\d{1,7})\"")
+_LETTERS = re.compile(rb"\br=\"([A-Z]{1,3})\d")
 _REFERENCE = re.compile(r"([A-Z]+)(\d+)")
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _STYLE = re.compile(rb"\bs=\"(\d+)\"")
@@ -95,7 +98,7 @@ def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
     def read_from(data: bytes) -> list[Sheet]:
         book = CalamineWorkbook.from_filelike(BytesIO(data))
         return [
-            (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE)))
+            (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
             for name in book.sheet_names
         ]
 
@@ -115,18 +118,24 @@ def _mend_numbers(file: File) -> bytes:
     return sink.getvalue()
 
 
-def _rows(sheet: CalamineSheet, beside: SheetParts) -> tuple[list[list[str]], list[str]]:
+def _rows(
+    sheet: CalamineSheet, beside: SheetParts, limits: ReadingLimits
+) -> tuple[list[list[str]], list[str]]:
     """Return the cells of a sheet as texts, and its text boxes and the comments on no cell of it.
 
-    Those that are merged have the value of the first; a comment stands behind its cell.
+    Those that are merged have the value of the first; a comment stands behind its cell. Raises
+    LimitMet where there is too much text.
     """
     formats, comments = beside.formats, dict(beside.comments)
-    rows = sheet.to_python()
     first_row, first_column = sheet.start or (0, 0)
-    texts = [
-        [format_cell(cell, formats.get((i, j), "")) for j, cell in enumerate(row, first_column)]
-        for i, row in enumerate(rows, first_row)
-    ]
+    texts: list[list[str]] = []
+    n_characters = 0
+    for number, cells in enumerate(sheet.iter_rows(), first_row):
+        placed = enumerate(cells, first_column)
+        texts.append([format_cell(cell, formats.get((number, j), "")) for j, cell in placed])
+        n_characters += sum(map(len, texts[-1]))
+        if n_characters > limits.text_characters:
+            raise LimitMet(f"holds {limits.more_than('text_characters', 'characters of text')}")
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
         for i in range(max(top - first_row, 0), min(bottom - first_row + 1, len(texts))):
             for j in range(
@@ -217,7 +226,7 @@ def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, Sh
         names = [name for name in ("docProps/core.xml", "meta.xml") if name in parts.names]
         about = of_xml(parts.xml(names[0])) if names else {}
         sheets = _shown_sheets(parts) if "content.xml" in parts.names else []
-        beside = _sheet_parts(parts) if "xl/workbook.xml" in parts.names else {}
+        beside = _sheet_parts(parts, file.limits) if "xl/workbook.xml" in parts.names else {}
     return about, sheets, beside
 
 
@@ -227,7 +236,18 @@ def _shown_sheets(parts: ArchiveParts) -> list[Sheet]:
     return [(each.get("name", ""), fill_spans(read_rows(each)), ()) for each in tables]
 
 
-def _sheet_parts(parts: ArchiveParts) -> dict[str, SheetParts]:
+def _check_extent(sheet: bytes, limits: ReadingLimits) -> None:
+    """Raise LimitMet where the cells of a sheet go too far: calamine makes one of each place."""
+    rows = [int(number) for number in _ROW.findall(sheet)]
+    columns = [_column(letters) for letters in set(_LETTERS.findall(sheet))]
+    if rows and columns:
+        n_cells = (max(rows) - min(rows) + 1) * (max(columns) - min(columns) + 1)
+        if n_cells > limits.text_characters:
+            far = limits.more_than("text_characters", "cells, most of them empty,")
+            raise LimitMet(f"has a sheet over {far}")
+
+
+def _sheet_parts(parts: ArchiveParts, limits: ReadingLimits) -> dict[str, SheetParts]:
     """Return the formats of numbers and dates, the comments and the text boxes of each sheet."""
     styles = _style_codes(parts)
     related = parts.read_relations("xl/workbook.xml")
@@ -236,6 +256,7 @@ def _sheet_parts(parts: ArchiveParts) -> dict[str, SheetParts]:
         name = related.get(sheet.get("id", ""), "")
         if name not in parts.names:
             continue
+        _check_extent(parts.data(name), limits)
         formats = dict(_cell_formats(parts.data(name), styles)) if styles else {}
         own = [each for each in parts.read_relations(name).values() if each in parts.names]
         roots = [parts.xml(each) for each in own if each.startswith(("xl/comments", "xl/threaded"))]

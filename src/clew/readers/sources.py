@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +12,8 @@ from clew.readers.inputs import locate_input
 from clew.types import Document, Skipped
 
 Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
+
+_MOST_REASONS = 10  # that an error names
 
 
 def items_of(
@@ -48,6 +50,27 @@ def no_file(names: str, left_out: Mapping[str, int]) -> InputError:
     """Return the error for input without a file to index, where so many were left out."""
     why = " but what is excluded or in a .gitignore file; see --no-gitignore" if left_out else ""
     return InputError(f"there is no file to index in {names}{why}")
+
+
+def find_document(
+    items: Iterator[Document | Skipped], source: Source, left_out: Callable[[], Mapping[str, int]]
+) -> list[Document | Skipped]:
+    """Take items up to the first document. Raises InputError where there is none."""
+    taken: list[Document | Skipped] = []
+    for item in items:
+        taken.append(item)
+        if isinstance(item, Document):
+            return taken
+    if not taken:
+        raise no_file(describe_source(source), left_out())
+    raise nothing_read([each for each in taken if isinstance(each, Skipped)])
+
+
+def nothing_read(skipped: Sequence[Skipped]) -> InputError:
+    """Return the error for input that was skipped whole, with the first reasons."""
+    shown = "; ".join(map(str, skipped[:_MOST_REASONS]))
+    more = f"; and {n:,} more" if (n := len(skipped) - _MOST_REASONS) > 0 else ""
+    return InputError(f"nothing could be read: {shown}{more}")
 
 
 def _check_document(item: object) -> Document:

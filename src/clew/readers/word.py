@@ -2,8 +2,9 @@
 
 The cells of a row are set apart by ` | `. Footnotes, comments, text boxes, charts and diagrams
 stand behind their paragraph, and the numbers of lists and headings before it. Headers and footers
-stand at the end, each once. Content controls and insertions are text, deletions are not. Pictures,
-embedded files and hidden text are not read, which a note on the file says. The title is the one in
+stand at the end, each once. Content controls and insertions are text, deletions are not, and
+pictures are by their alternative text. Pictures, embedded files, hidden and struck-out text are not
+read, which a note on the file says. The title is the one in
 the document's properties, else the first paragraph in the style Title or Heading 1, else the file
 name. Needs the extra `files`.
 """
@@ -22,10 +23,11 @@ from zipfile import BadZipFile
 
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
-from clew.readers.drawings import describe_unread, read_chart, read_diagram
+from clew.readers.drawings import describe_picture, describe_unread, read_chart, read_diagram
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import ListNumbers
 from clew.readers.properties import properties
+from clew.readers.scripts import join_shifted
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
@@ -47,6 +49,7 @@ _UNREAD = {
     "embedded object": ("{*}OLEObject",),
     "embedded document": ("{*}altChunk",),
 }
+_DROPPED = {"hidden passage": ("{*}vanish",), "struck-out passage": ("{*}strike", "{*}dstrike")}
 _KINDS = (  # with macros, and templates
     "application/vnd.ms-word.document.macroEnabled.main+xml",
     "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
@@ -102,19 +105,25 @@ def _open_word(package: type[Package], stream: BinaryIO) -> WordDocument:
 
 
 def _drop_unread(body: BaseOxmlElement) -> dict[str, int]:
-    """Take hidden runs out of a document, and count what is not read in it."""
-    hidden = [
+    """Take hidden and struck-out runs out of a document, and count what is not read in it."""
+    n_dropped = {what: _drop_runs(body, tags) for what, tags in _DROPPED.items()}
+    counts = {what: sum(map(_is_shown, body.iter(*tags))) for what, tags in _UNREAD.items()}
+    return {**counts, **n_dropped}
+
+
+def _drop_runs(body: BaseOxmlElement, marks: tuple[str, ...]) -> int:
+    """Take the runs with a mark out of a document, and return how many have words."""
+    marked = [
         mark.getparent().getparent()
-        for mark in body.iter("{*}vanish")
+        for mark in body.iter(*marks)
         if _attribute(mark, "val") not in ("0", "false") and _is_shown(mark)
     ]
-    runs = [run for run in hidden if _tag(run) == "r"]
-    n_hidden = sum(bool(_text(run).strip()) for run in runs)
+    runs = [run for run in marked if _tag(run) == "r"]
+    n_words = sum(bool(_text(run).strip()) for run in runs)
     for run in runs:
         if run.getparent() is not None:
             run.getparent().remove(run)
-    counts = {what: sum(map(_is_shown, body.iter(*tags))) for what, tags in _UNREAD.items()}
-    return {**counts, "hidden passage": n_hidden}
+    return n_words
 
 
 def _is_shown(element: BaseOxmlElement) -> bool:
@@ -280,24 +289,29 @@ def _cell(cell: BaseOxmlElement) -> str:
 
 def _text(block: BaseOxmlElement) -> str:
     """Return the text of a paragraph: what was inserted is in it, what was deleted is not."""
-    return "".join(_pieces(block))
+    return join_shifted(_pieces(block))
 
 
-def _pieces(element: BaseOxmlElement) -> Iterator[str]:
+def _pieces(element: BaseOxmlElement, script: str = "") -> Iterator[tuple[str, str]]:
+    """Yield texts, and whether each is a superscript ("super") or a subscript ("sub")."""
     for child in element:
         tag = _tag(child)
         if tag == "t":
-            yield child.text or ""
+            yield child.text or "", script
+        elif tag == "docPr":
+            yield describe_picture(_attribute(child, "descr")), ""
         elif tag in _SCRIPTS:
             parts = [_enclose(_text(part)) for part in child if _tag(part) in _SCRIPTED]
-            yield "".join(map("".join, zip(("", *_SCRIPTS[tag]), parts, strict=False)))
+            yield "".join(map("".join, zip(("", *_SCRIPTS[tag]), parts, strict=False))), ""
         elif tag == "rad":
-            yield f"√{_enclose(''.join(_text(part) for part in child if _tag(part) == 'e'))}"
+            yield f"√{_enclose(''.join(_text(part) for part in child if _tag(part) == 'e'))}", ""
         elif tag in _INSERTED:
             is_page = tag == "br" and _attribute(child, "type") in ("page", "column")
-            yield "" if is_page else _INSERTED[tag]
+            yield "" if is_page else _INSERTED[tag], script
         elif tag not in _NOT_TEXT and not _is_prompt(child):
-            yield from _pieces(child)
+            place = child.find("{*}rPr/{*}vertAlign") if tag == "r" else None
+            raised = "" if place is None else _attribute(place, "val").removesuffix("script")
+            yield from _pieces(child, raised or script)
 
 
 def _enclose(formula: str) -> str:

@@ -1,0 +1,106 @@
+"""What a file shows keeps its meaning as plain text: raised digits, struck-out text."""
+
+from io import BytesIO
+
+import docx
+import pytest
+
+from clew.readers import read
+from clew.readers.grid import PlacedText
+from clew.readers.pdf_tables import _read_columns
+from tests.readers.writers import packed, sheet, unpacked
+
+
+def test_raised_and_lowered_text_of_word(document):
+    """Also where Word splits a number into several runs."""
+    made = docx.Document()
+    paragraph = made.add_paragraph("Over 10")
+    for raised in ("-", "6"):
+        paragraph.add_run(raised).font.superscript = True
+    paragraph.add_run(" m of CO")
+    paragraph.add_run("2").font.subscript = True
+    paragraph.add_run("0").font.strike = True
+    sink = BytesIO()
+    made.save(sink)
+    found = document("a.docx", sink.getvalue())
+    assert found.text == "Over 10⁻⁶ m of CO₂"
+    assert found.partly == ("1 struck-out passage not read",)
+
+
+def test_a_sheet_that_reaches_too_far_is_refused_before_it_is_read(write):
+    """Two cells at its corners would take gigabytes; one that begins far in is read."""
+    parts = unpacked(sheet("S", ["a"]))
+    name = "xl/worksheets/sheet1.xml"
+
+    def place(*cells):
+        rows = "".join(f"<row r='{r}'><c r='{c}{r}'><v>5</v></c></row>" for c, r in cells)
+        double = parts[name].decode().split("<sheetData>")[0].replace("'", '"')
+        text = f"{double}<sheetData>{rows}</sheetData></worksheet>".replace("'", '"')
+        return packed({**parts, name: text})
+
+    (skipped,) = read([write("a.xlsx", place(("A", 1), ("XFD", 1_048_576)))])
+    assert "has a sheet over more than 20,000,000 cells" in skipped.reason
+    (found,) = read([write("b.xlsx", place(("C", 4), ("C", 5)))])
+    assert found.text == "S\n\n5\n\n5"
+
+
+def test_pictures_of_word_say_their_alternative_text(document, tmp_path):
+    """The note that they are not read stays."""
+    pillow = pytest.importorskip("PIL.Image")
+    pillow.new("RGB", (4, 4)).save(tmp_path / "a.png")
+    made = docx.Document()
+    run = made.add_paragraph("Sales: ").add_run()
+    shape = run.add_picture(str(tmp_path / "a.png"))
+    shape._inline.docPr.set("descr", "They rose by 4 %")  # noqa: SLF001 -- python-docx has no name
+    sink = BytesIO()
+    made.save(sink)
+    found = document("a.docx", sink.getvalue())
+    assert found.text == "Sales: [Picture: They rose by 4 %]"
+    assert found.partly == ("1 picture not read",)
+
+
+def test_raised_text_and_pictures_of_slides_and_open_documents(document):
+    """By the baseline of a run, and by the style of a span."""
+    drawing = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    slide = (
+        f"<p:sld xmlns:p='p' {drawing}><p:pic><p:nvPicPr><p:cNvPr descr='Sales rose'/></p:nvPicPr>"
+        "</p:pic><a:p><a:r><a:t>10</a:t></a:r><a:r><a:rPr baseline='30000'/><a:t>3</a:t></a:r>"
+        "<a:r><a:rPr baseline='0'/><a:t> CO</a:t></a:r><a:r><a:rPr baseline='-25000'/>"
+        "<a:t>2</a:t></a:r></a:p></p:sld>"
+    )
+    found = document("a.pptx", packed({"ppt/slides/slide1.xml": slide}))
+    assert found.text == "[Picture: Sales rose]\n\n10³ CO₂"
+    content = (
+        "<o:c xmlns:o='o' xmlns:t='t'><o:style o:name='T1'>"
+        "<o:text-properties o:text-position='super 58%'/></o:style><t:p>10"
+        "<t:span t:style-name='T1'>3</t:span><t:span t:style-name='T2'> lamps</t:span></t:p></o:c>"
+    )
+    assert document("a.odt", packed({"content.xml": content})).text == "10³ lamps"
+
+
+LEFT = ["The board met on the quay", "agreed that all of it is", "built anew before May."] * 3
+RIGHT = ["The market stays open for", "who come on foot by the", "bridge to the north side."] * 3
+
+
+def test_columns_that_are_drawn_across_are_read_one_by_one():
+    """What stands over both ends them; a table of two columns stays in its lines."""
+    lines = [("Harbour News of this week in May", [PlacedText("Harbour News of May", 0, 400)])]
+    for left, right in zip(LEFT, RIGHT, strict=True):
+        lines.append((f"{left} {right}", [PlacedText(left, 0, 150), PlacedText(right, 180, 390)]))
+    assert [text for text, _ in _read_columns(lines)][1:] == [*LEFT, *RIGHT]
+    cells = [
+        PlacedText("Fee of a small boat", 0, 90),
+        PlacedText("Twelve euro for a day", 150, 250),
+    ]
+    table = [("Fee of a small boat Twelve euro for a day", cells)] * 9
+    assert list(_read_columns(table)) == table
+
+
+def test_hidden_rows_of_a_sheet_are_read_and_said_to_be_hidden(document):
+    """As hidden sheets are."""
+    parts = unpacked(sheet("S", ["a", "b"]))
+    name = "xl/worksheets/sheet1.xml"
+    hidden = parts[name].replace(b"<row r='2'", b"<row r='2' hidden=\"1\"")
+    found = document("a.xlsx", packed({**parts, name: hidden}))
+    assert found.text == "S\n\na\n\nb"
+    assert found.partly == ("1 hidden row read with the others",)
