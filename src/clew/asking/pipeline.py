@@ -135,14 +135,6 @@ def shorten_question(text: str) -> str:
     return tokens.truncate(text[:MOST_CHARACTERS], MOST_TOKENS)
 
 
-def count_evidence(text: str, snapshot: Snapshot, models: Models, meter: Meter) -> Evidence | None:
-    """Return evidence for a question about all of something, None where nothing is counted."""
-    from clew.methods.counts import find_counted
-
-    with meter.stage("search"):
-        return find_counted(text, snapshot, models)
-
-
 def run_method(
     text: str, method: Method, snapshot: Snapshot, models: Models, meter: Meter
 ) -> Evidence:
