@@ -1,4 +1,4 @@
-"""Cosines that are the same in whatever company they are computed.
+"""Cosines that do not depend on which rows are computed together.
 
 BLAS adds up the products of two vectors in an order that depends on how many others it multiplies,
 so that the last bits of a cosine differ and, now and then, its six decimals. Numbers here are
@@ -21,7 +21,7 @@ _MANY = 64  # pairs of a row
 
 
 def quantize(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return vectors, shorter than 2, rounded so that their products add up exactly."""
+    """Round vectors shorter than 2, so that sums of their products are exact."""
     return np.asarray(np.rint(vectors.astype(np.float64) / _STEP) * _STEP)
 
 
@@ -46,7 +46,7 @@ def indexed_pair_cosines(
 
 
 def rounding_margin(dimension: int) -> float:
-    """Return the most by which a float32 product may fall below its rounded value."""
+    """Return the maximum rounding error of a float32 product below its rounded value."""
     return float(dimension * 2.0**-22 + 2.0 / MILLION)
 
 

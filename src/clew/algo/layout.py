@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn: by forces, or in columns from one node on.
+"""Lay out graphs for drawing: by forces, or in columns from given nodes.
 
 Forces are those of Fruchterman and Reingold (1991): neighbours attract each other, all nodes repel
 each other. What repels is summed on a grid by a convolution, as in particle-mesh methods, so a step
@@ -31,7 +31,7 @@ _DECIMALS = 4
 
 
 def force_layout(graph: csr_array) -> Places:
-    """Return an (n, 2) place for each node of a symmetric (n, n) graph, from -1 to 1.
+    """Return (n, 2) coordinates from -1 to 1 for the nodes of a symmetric graph.
 
     Weights are > 0. The same graph has the same places in every run.
     """
@@ -54,7 +54,7 @@ def force_layout(graph: csr_array) -> Places:
 
 
 def _separate(places: Places) -> Places:
-    """Return places moved apart, so that few are nearer than half a node's width."""
+    """Push nodes apart until few are nearer than half a node's width."""
     turn = np.arange(len(places)) * _GOLDEN
     away = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     for _ in range(_PARTINGS):
@@ -70,7 +70,7 @@ def _separate(places: Places) -> Places:
 
 
 def _damp_hubs(graph: csr_array) -> csr_array:
-    """Return a graph in which an edge between nodes of many edges is a weak one."""
+    """Weaken the edges between nodes of high degree."""
     pull = replace_data(graph, np.log1p(graph.data))
     degrees = np.asarray(pull.sum(axis=1)).ravel()
     scale = diags_array(1 / np.sqrt(np.maximum(degrees, 1e-9)))
@@ -78,7 +78,7 @@ def _damp_hubs(graph: csr_array) -> csr_array:
 
 
 def _spectral_places(pull: csr_array, random: np.random.Generator) -> Places:
-    """Return the two slowest modes of a lazy random walk, as far as some steps show them."""
+    """Approximate the two slowest modes of a lazy random walk by power iteration."""
     degrees = np.asarray(pull.sum(axis=1), dtype=np.float64).ravel()
     mass = degrees + 1e-3 * max(degrees.mean(), 1e-9)
     walk = diags_array(1 / mass) @ pull
@@ -95,7 +95,7 @@ def _spectral_places(pull: csr_array, random: np.random.Generator) -> Places:
 
 
 def _attraction(pull: csr_array, places: Places) -> Places:
-    """Return the sum over a node's edges of the way to its neighbour, times the weight."""
+    """Return the weighted sum of each node's vectors to its neighbours."""
     rows = entry_rows(pull)
     way = places[pull.indices] - places[rows]
     way *= (_PULL * pull.data)[:, None]
@@ -104,7 +104,7 @@ def _attraction(pull: csr_array, places: Places) -> Places:
 
 
 def _kernel() -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-    """Return the transforms of how a node pushes others, 1 / distance, in cells of the grid."""
+    """Return the Fourier transforms of the repulsion 1 / distance on the grid."""
     steps = np.fft.fftfreq(2 * _CELLS, 1 / (2 * _CELLS))
     x, y = np.meshgrid(steps, steps, indexing="ij")
     softened = x**2 + y**2 + _SOFT**2
@@ -114,7 +114,7 @@ def _kernel() -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
 def _repulsion(
     places: Places, kernel: tuple[NDArray[np.complex128], NDArray[np.complex128]]
 ) -> Places:
-    """Return the push of all nodes on each, read off the grid between the nodes' cells."""
+    """Return the repulsion of all nodes on each node, interpolated from the grid."""
     low = places.min(axis=0)
     cell = max(float((places.max(axis=0) - low).max()), 1e-6) / (_CELLS - 2)
     at = (places - low) / cell
@@ -136,13 +136,13 @@ def _repulsion(
 
 
 def _fit_square(places: Places) -> Places:
-    """Return places around the middle, from -1 to 1, rounded."""
+    """Centre the coordinates, scale them to [-1, 1] and round."""
     places = places - (places.max(axis=0) + places.min(axis=0)) / 2
     return np.asarray(np.round(places / max(np.abs(places).max(), 1e-9), _DECIMALS))
 
 
 def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int]) -> Places:
-    """Return an (n, 2) place for each node, from -1 to 1, in columns by the way from `starts`.
+    """Return (n, 2) coordinates from -1 to 1, in columns by distance from `starts`.
 
     The first column holds the starts, the next one their neighbours, and the last one what no
     edge leads to. In a column nodes stand by the mean of their neighbours in the one before.
@@ -171,5 +171,5 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _space(place: int, n: int) -> float:
-    """Return where one of `n` stands that are spread from -1 to 1; one is in the middle."""
+    """Return the position of one of `n` nodes spread over [-1, 1]; a single one is at 0."""
     return 2 * place / (n - 1) - 1 if n > 1 else 0.0

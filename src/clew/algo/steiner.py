@@ -1,4 +1,4 @@
-"""Connect terminals by a cheap tree, and look only at the part of the graph that this takes.
+"""Approximate a Steiner tree, exploring only the part of the graph that it needs.
 
 Mehlhorn's algorithm ("A faster approximation algorithm for the Steiner problem in graphs",
 Information Processing Letters 27, 1988), as AGRAG (arXiv:2511.05549, Algorithm 3) uses it. Around
@@ -32,7 +32,7 @@ _JOINT = sys.maxsize  # stands for a node of a bridge, after all others
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A tree that connects the terminals, or several if not all could be connected."""
+    """A tree that connects the terminals, or a forest if some cannot be reached."""
 
     nodes: tuple[int, ...]  # ascending
     edges: tuple[tuple[int, int], ...]  # the lower node first, ascending
@@ -73,7 +73,7 @@ def steiner_tree(
 
 
 class _Regions:
-    """The search under way. Regions are numbered in the order of their terminals."""
+    """The state of the search; regions are numbered in the order of their terminals."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class _Regions:
         self.group = list(range(len(terminals)))  # of each region; connected ones share it
 
     def grow(self, limit: int | None) -> bool:
-        """Settle nodes until the tree is certain; return whether `limit` came before."""
+        """Settle nodes until the tree is certain; return whether `limit` was hit first."""
         while self.heap:
             self._connect(self._lower_bound(self.heap[0][0]))
             all_connected = len(self.chosen) + 1 == len(self.terminals)
@@ -138,13 +138,13 @@ class _Regions:
         return Tree(tuple(sorted(nodes)), edges, cost, len(self.region), joined, stopped)
 
     def _lower_bound(self, cost: int) -> int:
-        """Return the least length of a bridge not seen yet, if `cost` is that of the next node."""
+        """Return a lower bound of unseen bridges; `cost` is that of the next node."""
         if not self.passages:
             return 2 * cost
         return min(2 * cost, self.cost[self.passages[0]] + 2 * self.joint_cost + cost)
 
     def _connect(self, bound: int | None) -> None:
-        """Choose bridges shorter than `bound` between groups of regions, the shortest first."""
+        """Choose bridges shorter than `bound` between groups of regions, shortest first."""
         while self.bridges and (bound is None or self.bridges[0][0] < bound):
             bridge = heappop(self.bridges)
             one, two = (self.group[self.region[end]] for end in self._ends(bridge))
@@ -158,7 +158,7 @@ class _Regions:
         return (self.passages[0], self.passages[two]) if one == _JOINT else (one, two)
 
     def _is_certain(self) -> bool:
-        """Tell whether no bridge that may still be found can connect two groups."""
+        """Check that no bridge still to be found can connect two groups."""
         growing = {group for group, n in zip(self.group, self.open, strict=True) if n}
         if len(growing) > 1:
             return False
@@ -183,7 +183,7 @@ class _Regions:
             self._push_edges(node, nodes, prices)
 
     def _open_more(self, node: int) -> None:
-        """Take the cheapest of the edges that are left, each time twice as many."""
+        """Open the cheapest remaining edges, twice as many each time."""
         nodes, prices, size = self.rests.pop(node)
         if len(nodes) > size:
             last = int(np.partition(prices, size - 1)[size - 1])
@@ -196,7 +196,7 @@ class _Regions:
         self._push_edges(node, nodes, prices)
 
     def _push_edges(self, node: int, nodes: NDArray[np.intp], prices: NDArray[np.int64]) -> None:
-        """Put edges of a settled node into a heap: bridges, and ways to nodes not settled."""
+        """Push a settled node's edges onto a heap: bridges, and edges to unsettled nodes."""
         region, cost, group = self.region[node], self.cost[node], self.group
         for other, price in zip(nodes.tolist(), prices.tolist(), strict=True):
             target = self.region.get(other)

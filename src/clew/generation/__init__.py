@@ -1,4 +1,4 @@
-"""One generation of an index: its rows, links and cached arrays, from whatever store keeps it."""
+"""Open, assemble and compact one generation of an index: its rows, links and cached arrays."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EDITED_SHARE = 50  # or this part of all that there are
 
 
 def open_snapshot(store: Store) -> Snapshot:
-    """Return the newest generation of a store, unchanged by later commits until it is closed."""
+    """Return a snapshot of a store's newest generation; later commits do not change it."""
     view = store.view()
     try:
         base = _open_base(store, view)
@@ -62,7 +62,7 @@ def open_snapshot(store: Store) -> Snapshot:
 
 
 def open_former(store: Store, generation: int) -> Snapshot:
-    """Return the documents of an earlier generation as they were then, cut and tagged as then.
+    """Rebuild an earlier generation: its documents, chunked and tagged as they were then.
 
     Aliases are those of now, and extractions those that are kept. Raises InputError for one that
     is not there, or whose replaced texts are erased.
@@ -89,7 +89,7 @@ def _check_remembered(view: View, generation: int) -> None:
 
 
 def _open_assembly(store: Store, view: View) -> Assembly:
-    """Return the assembly of a generation, from the cache if it is there."""
+    """Return the assembly of a generation, computed unless it is cached."""
     cached = store.cache.load(_ASSEMBLY, view.generation)
     if cached is None:
         arrays = _cached_assembly(store, view)
@@ -107,7 +107,7 @@ def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
 
 
 def _open_base(store: Store, view: View) -> BaseGeneration | None:
-    """Return the base generation of this one, or None if it is assembled by itself."""
+    """Return the generation to apply edits to, or None to assemble from scratch."""
     cached = [g for g in store.cache.generations(_ASSEMBLY) if g <= view.generation]
     if not cached or cached[-1] == view.generation:
         return None
@@ -136,7 +136,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
 def _assemble_base_arrays(
     view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the base; `sizes` are how many rows were stored then."""
+    """Assemble the base generation as arrays; `sizes` are the row counts stored at that time."""
     former = _assemble_documents(view, documents, editable=True, n_extractions=int(sizes[1]))
     return {**assemble.to_arrays(former), _SIZES: sizes}
 
@@ -169,12 +169,12 @@ def _find_and_cache_edits(
 
 
 def _max_edited(base: Assembly) -> int:
-    """Return the most documents that may be edited before everything is assembled anew."""
+    """Return how many documents may change before a full assembly is cheaper."""
     return max(_MOST_EDITED, base.size("document") // _EDITED_SHARE)
 
 
 def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.int64]) -> Snapshot:
-    """Return the snapshot of some documents alone, as if the index had no others.
+    """Return a snapshot of the given documents only, as if the index had no others.
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """
@@ -182,7 +182,7 @@ def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.i
 
 
 def _build_some(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
-    """Return the snapshot of stored documents, in the order of their ids."""
+    """Return a snapshot of stored documents, in the order of their ids."""
     assembly = _assemble_documents(view, rows)
     recall = ArrayLoader(store.cache, view, assembly.stored, whole=False)
     some = build_snapshot(Parts(assembly, view, _restrict_aliases(view, rows)), recall=recall)
@@ -192,7 +192,7 @@ def _build_some(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
 
 
 def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:
-    """Return the aliases both of whose names stand in the given documents."""
+    """Return the aliases whose two names both occur in the given documents."""
     aliases = resolve_aliases(view.aliases())
     if not aliases:
         return aliases
@@ -209,7 +209,7 @@ def _assemble_documents(
     editable: bool = False,
     n_extractions: int | None = None,
 ) -> Assembly:
-    """Return the rows and links of documents, stored rows in the order of their ids.
+    """Return the rows and links of documents, given as stored rows in id order.
 
     Where it is `editable` and has many documents, with what edits are found by. Of extractions
     the first `n_extractions` count, or all.
@@ -228,7 +228,7 @@ def _assemble_documents(
 
 
 def compact(store: Store) -> None:
-    """Rewrite everything that is live as one segment, its rows numbered anew, and erase the rest.
+    """Rewrite all live rows as one segment with new row numbers, and delete the rest.
 
     What is cached of earlier generations stays until the store is told to drop it.
     """
@@ -241,7 +241,7 @@ def compact(store: Store) -> None:
 
 
 def is_worth_compacting(store: Store, share: float) -> bool:
-    """Say whether more than a share of an index is dead or outside its largest segment.
+    """Check whether too much of an index is dead or outside its largest segment.
 
     A small index keeps what was removed and replaced: it costs little, and can be compared.
     """
