@@ -1,4 +1,4 @@
-"""HippoRAG 2: facts near the question, and PageRank from their ends over phrases and passages.
+"""HippoRAG 2: PageRank over phrases and passages, from the facts nearest to the question.
 
 Gutiérrez et al. (2025), arXiv:2502.14802. Phrases are the entities that triples join, passages the
 chunks. Choices where the paper and its released code differ: docs/methods/hipporag2.md.
@@ -89,7 +89,7 @@ class HippoRag2:
     def _weigh_phrases(
         self, snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts
     ) -> dict[int, float]:
-        """Return the nodes of the ends of facts that weigh most, and their weights.
+        """Return the weightiest ends of facts, as nodes with weights.
 
         A phrase weighs the mean of its facts' cosines, as shares of the best one's, divided by how
         many chunks have triples of it.
@@ -130,14 +130,14 @@ _GRAPH = Derived("HippoRAG 2's graph", _build_graph)
 
 
 def _count_chunks(graph: PassageGraph, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return how many chunks each of some nodes is joined to."""
+    """Return the number of chunks that each node is joined to."""
     edges = graph.graph.edges
     rows = (edges.indices[edges.indptr[node] : edges.indptr[node + 1]] for node in nodes)
     return np.array([np.searchsorted(row, graph.n_chunks) for row in rows], dtype=np.int64)
 
 
 def _find_fact(snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts, node: int) -> int:
-    """Return the first fact with an entity, given as a node."""
+    """Return the first fact that contains an entity, given as a node."""
     columns = snapshot.layer("triple").columns
     ends = ((row, columns[end][row]) for row in mapped.kept for end in ("subject", "object"))
     return next(row for row, entity in ends if entity == node - graph.n_chunks)
@@ -151,7 +151,7 @@ def _build_path(
     facts: Mapping[int, Step],
     chunk: int,
 ) -> Path:
-    """Return the thread from a fact over its end to a chunk; the chunk alone where none is near."""
+    """Return the path from a fact to a chunk, or the chunk alone if no fact is near."""
     score = float(influence.get(np.array([chunk]))[0])
     way: Sequence[int] = graph.trace_back(influence, chunk, facts)[::-1]
     stops = [Step(layer="query", id="", text=query)]

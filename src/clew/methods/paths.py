@@ -1,4 +1,4 @@
-"""Answers of a graph, ranked: from what a question names, along the relations it speaks of.
+"""Rank answers in a graph, found along the relations that a question names.
 
 Clew's own. What is weighed: docs/methods/paths.md, and what was tried: docs/results/paths.md.
 """
@@ -74,7 +74,7 @@ class Paths:
         return self._build_evidence(snapshot, query, answers)
 
     def _build_evidence(self, snapshot: Snapshot, query: str, ranked: RankedAnswers) -> Evidence:
-        """Return the first triples on the ways to answers, and the first of their chunks.
+        """Return the first triples on the paths to answers, and their first chunks.
 
         An answer whose way does not fit is left out, and so are those behind it. A chunk comes as
         early as the first fact that stands in it.
@@ -132,7 +132,7 @@ class PathsPlain(Paths):
 def _take_fitting(
     reached: Sequence[ReachedEntity], most: int
 ) -> tuple[list[ReachedEntity], list[int]]:
-    """Return the first answers whose ways have at most `most` triples together, and these."""
+    """Return the first answers whose paths have at most `most` triples, and these triples."""
     rows: dict[int, None] = {}
     first: list[ReachedEntity] = []
     for each in reached:
@@ -151,7 +151,7 @@ def _build_entities(
     reached: Sequence[ReachedEntity],
     rows: Sequence[int],
 ) -> tuple[Step, ...]:
-    """Return what the question names, the answers, and what stands between them."""
+    """Return the named entities, the answers, and the entities in between."""
     columns = snapshot.layer("triple").columns
     reasons = {
         start.entity: steps.Linked(start.entity, query[slice(*start.span)], start.cosine).reason
@@ -173,7 +173,7 @@ def _build_entities(
 
 
 def _find_chunks(snapshot: Snapshot, rows: Sequence[int], most: int) -> Mapping[int, int]:
-    """Return the first chunks where triples stand, each with the first triple in it."""
+    """Return the first chunks of triples, each with its first triple."""
     link = snapshot.link("triple", "chunk")
     places: dict[int, int] = {}
     for row in rows:
@@ -191,7 +191,7 @@ def _build_thread(  # noqa: PLR0917 -- what a path is made of
     score: float,
     start: Step,  # the entity that the question names
 ) -> Path:
-    """Return the way from the question by a start and its triples to a chunk with one of them."""
+    """Return the path over a start's triples to a chunk with one of them."""
     passed = answer.triples[: answer.triples.index(row) + 1]
     names = ("goes on from what is named", *["goes on"] * (len(passed) - 1))
     between = [

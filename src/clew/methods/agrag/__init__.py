@@ -152,7 +152,7 @@ class Agrag:
         reason: str,
         notes: tuple[str, ...] = (),
     ) -> Evidence:
-        """Return hybrid retrieval alone where there is no subgraph, nothing where that is off."""
+        """Fall back to hybrid retrieval if there is no subgraph; return nothing if that is off."""
         instead = "hybrid retrieval alone" if self.hybrid else "nothing, since hybrid is off"
         notes += (f"{reason}: {instead}",)
         n_chunks = self.chunks if self.hybrid else 0

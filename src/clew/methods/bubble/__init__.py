@@ -140,13 +140,13 @@ class Bubble:
     def _find_shown(
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the chunks of texts that are nearest to the query, and their cosines."""
+        """Return the chunks nearest to the query, and their cosines."""
         n = min(self.shown, self.chunks)
         rows, cosines = steps.nearest(snapshot, "chunk", query, n, only=snapshot.are_texts())
         return rows.tolist(), cosines
 
     def _hybrid_scores(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64] | None:
-        """Return the (n_chunks,) scores that texts are ranked by beside the graph's order."""
+        """Return the (n_chunks,) hybrid scores that rank texts beside the graph."""
         texts = snapshot.are_texts()
         if self.order == "graph" or not texts.any():
             return None
@@ -191,7 +191,7 @@ class Bubble:
         return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
 
     def _choose_candidates(self, pieces: Sequence[RankedPiece], meaning: str) -> list[int]:
-        """Return the places of the candidates to go on with.
+        """Return the indices of the candidates to grow.
 
         What is compared needs a candidate each, so those of a comparison differ.
         """
@@ -209,7 +209,7 @@ def grow_candidates(
     starts: Sequence[NamedEntity] = (),
     depth: int,
 ) -> list[CandidateGrowth]:
-    """Return what each of the `candidates`, given as nodes by rank, grows by (§3.5).
+    """Return the growth of each of the `candidates`, given as nodes by rank (§3.5).
 
     They grow one after the other, so whatever ends it early leaves what was added until then. At
     each of `depth` levels triples are chosen from those beside the entities that the level before

@@ -1,4 +1,4 @@
-"""Candidates grow by what an LLM chooses among the triples beside them."""
+"""Grow candidates by the adjacent triples that an LLM chooses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _SCHEMA = closed_schema(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What was chosen at one depth."""
+    """The choice at one depth."""
 
     added: tuple[GrownTriple, ...] = ()
     enough: bool = False  # the question is answered
@@ -32,13 +32,13 @@ class _Choice:
 def grow_by_llm(
     beside: AdjacentTriples, llm: LLM, candidates: Sequence[Sequence[int]], depth: int
 ) -> list[CandidateGrowth]:
-    """Return what each candidate grows by; the LLM is called once a level at most."""
+    """Return the growth of each candidate, with at most one LLM call per level."""
     guide = _Guide(beside, llm)
     return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(candidates, 1)]
 
 
 class _Guide:
-    """An LLM chooses by number and says when it has enough; it is asked nothing twice."""
+    """Asks an LLM to choose triples by number, or to stop; repeated questions are cached."""
 
     def __init__(self, beside: AdjacentTriples, llm: LLM) -> None:
         self._beside = beside
@@ -48,7 +48,7 @@ class _Guide:
         self._replies: dict[str, Reply] = {}
 
     def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
-        """Return what a candidate grows by at `most` levels."""
+        """Return the growth of a candidate over at most `most` levels."""
         held, entities = self._beside.read_candidate(nodes)
         frontier, fault = entities, ""
         added: list[GrownTriple] = []

@@ -1,4 +1,4 @@
-"""KET-RAG: a graph of a core of the chunks beside keywords of all of them, within a token budget.
+"""KET-RAG: a graph of core chunks and keywords of all chunks, within a token budget.
 
 Huang et al. (2025), arXiv:2502.09304, Algorithms 2 and 4, and the systems that its experiments
 compare, each a setting. `ket` itself has two parameters of ours. Choices where the paper is silent:
@@ -100,7 +100,7 @@ class Ket:
     def _search_graph(
         self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models
     ) -> tuple[LocalGraph, tuple[str, ...]]:
-        """Return what the graph has for the query within its share of the tokens, and notes."""
+        """Search the graph within its share of the tokens; also return notes."""
         if self.graph_share == 0:
             return local.NOTHING, ()
         view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
@@ -136,7 +136,7 @@ class Ket:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """In which order sub-chunks are taken and printed."""
+    """The order in which sub-chunks are chosen and printed."""
 
     texts: Texts
     query: steps.Query
@@ -144,7 +144,7 @@ class _Order:
     coverage: steps.Coverage | None  # of the query, where texts are chosen as a set
 
     def sort(self, rows: Sequence[int]) -> tuple[list[int], ChosenChunks]:
-        """Return rows, best first, and which chunks repeat others where they are a set."""
+        """Sort rows, best first; also mark the chunks that repeat others if chosen as a set."""
         ascending = np.array(sorted(rows), dtype=np.intp)
         ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
         if self.coverage is None or not ordered:
@@ -158,7 +158,7 @@ class _Order:
 def _choose_printed(
     texts: Texts, graph: LocalGraph, others: TextCandidates, budget: int, order: _Order
 ) -> dict[int, Hit]:
-    """Return the sub-chunks of the context by row, in order.
+    """Return the sub-chunks to print by row, in order.
 
     What the graph already has is not printed twice; what it leaves goes to the others. Where not
     even the first of these fits, it is cut.
@@ -185,7 +185,7 @@ def _choose_printed(
 
 
 def _truncate_hit(hit: Hit, limit: int) -> Hit:
-    """Return a hit, cut so that its passage has at most `limit` tokens."""
+    """Truncate a hit so that its passage has at most `limit` tokens."""
     head, text = blocks.truncate_passage(hit.head, hit.text, limit)
     if not head:
         hit = replace(hit, title="", section="", page=None, last_page=None)
@@ -198,7 +198,7 @@ def _truncate_hit(hit: Hit, limit: int) -> Hit:
 def _build_seeds(
     snapshot: Snapshot, graph: LocalGraph, others: TextCandidates, rows: Iterable[int]
 ) -> Iterator[Step]:
-    """Yield the entities near the query, and the keywords that gave what is printed."""
+    """Yield the entities near the query, and the keywords that led to printed sub-chunks."""
     for entity, cosine in graph.seeds.items():
         yield steps.entity_step(snapshot, entity, local.LIKE, cosine)
     terms = {others.keywords[row] for row in rows if row in others.keywords}
@@ -214,7 +214,7 @@ def _build_paths(
     others: TextCandidates,
     hits: Mapping[int, Hit],
 ) -> Iterator[Path]:
-    """Yield the thread to each printed sub-chunk: from an entity, a keyword or a neighbour."""
+    """Yield the path to each printed sub-chunk: from an entity, a keyword or a neighbour."""
     by_row = {each.row: each for each in graph.texts}
     for row, hit in hits.items():
         if row in by_row:
@@ -236,7 +236,7 @@ def _build_paths(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Paper(Ket):
-    """What all of them have in common: keywords and texts by their cosines alone."""
+    """Settings that the paper's variants share: keywords and texts by cosine alone."""
 
     rest: Rest = "keywords"
     order: Order = "cosine"

@@ -1,4 +1,4 @@
-"""The graph channel: entities near the query, their relations, and the texts of both."""
+"""KET-RAG's graph channel: entities near the query, their relations, and their texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ _ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 @dataclass(frozen=True, slots=True)
 class LocalGraph:
-    """What the graph channel found, and what it takes of the context."""
+    """The results of the graph channel, and their tokens in the context."""
 
     seeds: Mapping[int, float] = field(default_factory=dict)  # entities, their cosines to the query
     tables: tuple[Table, ...] = ()
@@ -86,7 +86,7 @@ def search_graph(
 def build_thread(
     snapshot: Snapshot, query: steps.Query, graph: LocalGraph, text: LocalText, chunk: int
 ) -> Iterator[Step]:
-    """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
+    """Yield the seed that led to a text, and its triple there nearest to the query."""
     yield steps.entity_step(snapshot, text.seed, LIKE, graph.seeds[text.seed])
     columns = snapshot.layer("triple").columns
     here = neighbours(snapshot.link("chunk", "triple"), chunk)
@@ -100,7 +100,7 @@ def build_thread(
 def _fill_table(
     name: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], limit: int
 ) -> tuple[Table, int]:
-    """Return the table of the first rows that fit into `limit` tokens, and what it takes."""
+    """Return the table of the first rows that fit into `limit` tokens, and its tokens."""
     used = blocks.count_table_tokens(name, columns)
     first: list[tuple[str, ...]] = []
     for row in rows:
@@ -113,7 +113,7 @@ def _fill_table(
 
 
 class _RowTexts:
-    """Entities and relations in words. Nothing is read before it is asked for."""
+    """Entities and relations as text, read lazily."""
 
     def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None, most: int) -> None:
         self._snapshot = snapshot
@@ -151,7 +151,7 @@ class _RowTexts:
     def _describe_relation(
         self, triples: Sequence[int], source: int, chunks: Sequence[int]
     ) -> list[str]:
-        """Return what triples of two entities say: descriptions, else the relation's words.
+        """Return the descriptions of the triples between two entities, else the relation.
 
         Descriptions are those from `chunks`, where the core has the relation. A triple that goes
         the other way from `source` is written out.
@@ -169,7 +169,7 @@ class _RowTexts:
         return descriptions
 
     def _summarize(self, name: str, texts: Sequence[str]) -> str:
-        """Return the descriptions of an entity as one, by the LLM where they are long."""
+        """Join the descriptions of an entity; an LLM summarizes long ones."""
         if self._llm is None or tokens.count(" ".join(texts)) <= _LONG:
             return _join_descriptions(texts, self._most)
         listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(texts, _READ)])
@@ -183,7 +183,7 @@ class _RowTexts:
 
 
 def _join_descriptions(texts: Sequence[str], limit: int) -> str:
-    """Return distinct descriptions as one of at most `limit` tokens."""
+    """Join distinct descriptions, truncated to `limit` tokens."""
     fitting = _fit_descriptions(texts, limit)
     if texts and not fitting:
         return tokens.truncate(max(texts, key=len), limit)
@@ -192,7 +192,7 @@ def _join_descriptions(texts: Sequence[str], limit: int) -> str:
 
 
 def _fit_descriptions(texts: Sequence[str], limit: int) -> list[str]:
-    """Return distinct descriptions in order, only the longest where they have too many tokens."""
+    """Return distinct descriptions in order; if they are too long, only the longest ones."""
     distinct = list(dict.fromkeys(texts))
     by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
     places = take_fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)
