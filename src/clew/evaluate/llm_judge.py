@@ -1,4 +1,4 @@
-"""An LLM as the judge of answers: five metrics, by the prompts `judge_*`.
+"""An LLM as judge of answers: five metrics from the prompts `judge_*`.
 
 judge            1 if the answer says what a right one says and nothing against it
 graded           1, 0.5 or 0: the answer says all of a right one, a part, or nothing (AGRAG's ACC
@@ -52,7 +52,7 @@ _VERDICTS = {"judge": ("judge_verdict", _VERDICT), "graded": ("judge_grade", _GR
 
 @dataclass(frozen=True, slots=True)
 class LLMJudge:
-    """A `Judge` that asks an LLM, in at most two rounds for an answer.
+    """A `Judge` that asks an LLM, in at most two rounds per answer.
 
     An answer without text scores 0 and is not shown to the LLM. Metrics that compare with a right
     answer do not apply where none is known; those that need a single one take the first. Raises
@@ -112,7 +112,7 @@ class LLMJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """What is judged, as the LLM reads it."""
+    """A case to judge, as the LLM sees it."""
 
     question: str
     right: tuple[str, ...]
@@ -122,7 +122,7 @@ class _Case:
 
 @dataclass(frozen=True, slots=True)
 class _AnswerStatements:
-    """The statements of the answer and of the right one; None where they were not read."""
+    """The statements of the answer and of the gold answer; None if unreadable."""
 
     given: list[str] | None
     right: list[str] | None
@@ -142,7 +142,7 @@ def _read(text: str) -> str:
 
 
 def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
-    """Return the request for a verdict, and those for statements, as far as they are needed."""
+    """Return the requests for a verdict and for statements, as needed."""
     prompts: dict[str, Prompt] = {}
     for metric, (name, schema) in _VERDICTS.items():
         if metric not in wanted:
@@ -175,7 +175,7 @@ def _statements_prompt(question: str, answer: str) -> Prompt:
 def _second_round(
     case: _Case, stated: _AnswerStatements, wanted: Collection[str]
 ) -> dict[str, Prompt]:
-    """Return the requests that compare statements, where there are some to compare."""
+    """Return the requests that compare statements, if there are any to compare."""
     prompts: dict[str, Prompt] = {}
     if "correctness" in wanted and stated.given and stated.right:
         given, right = len(stated.given), len(stated.right)
@@ -220,7 +220,7 @@ def _list_statements(statements: Sequence[str]) -> QuotedBlock:
 
 
 def _statements(reply: Reply | None) -> list[str] | None:
-    """Return the statements of a reply, each once; None where there is none that can be read."""
+    """Return the distinct statements of a reply; None if it cannot be parsed."""
     if reply is None or reply.error:
         return None
     return list(dict.fromkeys(filter(None, map(collapse, reply.data["statements"]))))
@@ -246,7 +246,7 @@ def _mark(
 
 
 def _overlap(stated: _AnswerStatements, reply: Reply | None) -> _Mark:
-    """Return the F1 of two lists of statements: 1 where both are empty, 0 where it is unknown."""
+    """Return the F1 of two lists of statements: 1 if both are empty, 0 if unknown."""
     if stated.given is None or stated.right is None or (reply is not None and reply.error):
         return _Mark(0.0, is_unparsable=True)
     if reply is None:
@@ -257,7 +257,7 @@ def _overlap(stated: _AnswerStatements, reply: Reply | None) -> _Mark:
 
 
 def _share(reply: Reply | None) -> _Mark:
-    """Return the share of the statements with a yes; nothing where it is unknown."""
+    """Return the share of statements judged yes; nothing if unknown."""
     if reply is None or reply.error:
         return _Mark(None, is_unparsable=True)
     return _Mark(_n_yes(reply.data) / len(reply.data))

@@ -1,4 +1,4 @@
-"""What is measured: methods with the parameters that tell their rows apart, and how to score."""
+"""Settings to measure: methods with parameters, and how to score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _USUAL_K = 5  # of recall, in the papers
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A row of a report: a method, and the parameters that tell it from the method's other rows."""
+    """A row of a report: a method, and the parameters that distinguish its rows."""
 
     method: str
     parameters: Mapping[str, Scalar] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """The name of the row, such as "clue depth=2"."""
+        """The row's name, such as "clue depth=2"."""
         varied = (f"{name}={value}" for name, value in self.parameters.items())
         return self.name or " ".join([self.method, *varied])
 

@@ -1,4 +1,4 @@
-"""Words of kinship that stand for several relations: a grandfather is the father of a parent.
+"""Expand kinship terms into several relations: a grandfather is the father of a parent.
 
 What they mean is their definition in English. A graph has such a relation seldom, and those that
 the word is made of nearly always.
@@ -20,7 +20,7 @@ _BESIDE = {
 
 
 def expand_kinship(phrase: Sequence[str], words: Collection[str]) -> list[tuple[str, ...]]:
-    """Return a phrase in pieces, each word of kinship as the relations that it stands for.
+    """Split a phrase at kinship terms, and replace these by their relations.
 
     Those of `words`, as those of a graph's own relations, stay. Empty if there is no other.
 

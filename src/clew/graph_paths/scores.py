@@ -1,4 +1,4 @@
-"""How well walks fit a question: word by word, or as one text."""
+"""Score how well walks match a question: word by word, or as one text."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _ROLES = frozenset({"after", "against", "for", "from", "to", "with"})
 
 
 class ByWords:
-    """Scores of walks: what is said in order, what is asked for, and few steps.
+    """Scores walks by aligned phrases, the type of their end, and few steps.
 
     A walk is aligned with the phrases of the question, both in order. A phrase that speaks of the
     step counts its nearness, one that speaks of another relation costs as much, and so does a step
@@ -69,7 +69,7 @@ class ByWords:
         return self._aligned[key] + end + again - odd
 
     def _align(self, relations: Sequence[int], back: Sequence[bool]) -> float:
-        """Return the best alignment of n relations with m phrases, in O(n m)."""
+        """Return the score of the best alignment of n relations with m phrases, in O(n m)."""
         skips = [_BACK_UNSAID if is_back else _UNSAID for is_back in back]
         row = [0.0]
         for skip in skips:
@@ -86,7 +86,7 @@ class ByWords:
 
 
 class ByText:
-    """Scores of walks: the cosine of their relations, as one text, to the question's other words.
+    """Scores walks by the cosine of their relations, as one text, to the question without names.
 
     This is what a plain method does, to compare with.
     """
@@ -106,14 +106,14 @@ class ByText:
 
 
 def _match_roles(relations: Relations, question: QuestionPhrases) -> dict[int, int]:
-    """Return for relations with a word such as "for": -1 if the question lacks it, else 1."""
+    """Return -1 for relations with a preposition such as "for" that the question lacks, else 1."""
     own = set(_WORD.findall(question.rest.casefold()))
     words = (_ROLES.intersection(label.casefold().split()) for label in relations.labels)
     return {i: 1 if forms <= own else -1 for i, forms in enumerate(words) if forms}
 
 
 def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
-    """Return (2 r,) what steps cost that end at dates where none is asked for, or at none."""
+    """Return (2 r,) penalties for steps that end at dates, or not, against the question."""
     if wanted == "when":
         return _NO_DATE * (relations.dated - 1.0)
     if wanted in {"who", "whom", "where"}:
@@ -124,7 +124,7 @@ def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
 def _match_types(
     relations: Relations, question: QuestionPhrases, embedder: Embedder
 ) -> NDArray[np.float64]:
-    """Return the (2 r,) similarity of the names at each step's end to the kind asked for."""
+    """Return the (2 r,) similarity of the names at each step's end to the type asked for."""
     if not question.wanted:
         return np.zeros(len(relations.ends))
     wanted = relations.embed([question.wanted], embedder)[0]

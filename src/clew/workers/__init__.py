@@ -1,4 +1,4 @@
-"""Workers: processes that have the models, and make the rows of documents for one that commits.
+"""Workers: processes that load the models and build rows of documents for a process that commits.
 
 `processes` has those of this machine, `ray` those of a Ray cluster, and `tasks` what either does.
 """
@@ -33,7 +33,7 @@ def parse_workers(spec: int | str) -> int | str:
 
 
 def open_workers(spec: int | str, models: Specs) -> Workers | None:
-    """Return workers that load models by name, or None if this process does all the work.
+    """Return workers that load models by name, or None to work in this process.
 
     `spec` is a number of processes, 0 for one on each core that this process may use, or the
     address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot

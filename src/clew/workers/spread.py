@@ -1,4 +1,4 @@
-"""Models whose work is done by workers, each on a part of the texts."""
+"""Distribute the texts of a model call over workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW = 32  # texts: fewer are done here before a worker has them
 
 
 def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
-    """Return an embedder of documents' texts by workers; token vectors it makes itself.
+    """Return an embedder that runs on workers, except for token vectors.
 
     They are a hundred times the size of what is kept of them, too much to send.
     """
@@ -51,7 +51,7 @@ class _SpreadTokenEmbedder(_SpreadEmbedder):
 
 @dataclass(frozen=True, slots=True)
 class SpreadExtractor:
-    """An extractor whose rules, named `by`, run in workers."""
+    """An extractor whose rules, named `by`, run on workers."""
 
     inner: Extractor
     by: str
@@ -71,7 +71,7 @@ class SpreadExtractor:
 def _run_parts(
     workers: Workers, task: str, arguments: tuple[Any, ...], texts: Sequence[str]
 ) -> list[Any]:
-    """Return the workers' results for the texts, a part for each worker, in order."""
+    """Split the texts over the workers; return their results in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]
     pending = [workers.submit(task, *arguments, part) for part in parts]

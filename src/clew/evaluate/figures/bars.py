@@ -1,4 +1,4 @@
-"""Settings side by side as bars with intervals, and how far each is from the full method."""
+"""Bar charts of settings with intervals, and their difference to the full method."""
 
 from collections.abc import Mapping, Sequence
 
@@ -55,7 +55,7 @@ def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
 
 
 def families(report: Report, metric: str) -> dict[str, Bars]:
-    """Return the settings by family: methods as they are, then each method that has several.
+    """Group the settings by family: single methods, then methods with several settings.
 
     A family begins with the full method, the one without parameters, where it was measured.
     """
@@ -78,7 +78,7 @@ def families(report: Report, metric: str) -> dict[str, Bars]:
 
 
 def _draw_panel(panel: Axes, bars: Bars, datasets: Sequence[str]) -> None:
-    """Draw the bars from the top down, those of one thing together, and write numbers beside."""
+    """Draw the bars from the top down, grouped by setting, with their values."""
     step = _ROW * len(datasets) + _GAP
     for number, dataset in enumerate(datasets):
         places = [place * step + _ROW * number for place, (_, m) in enumerate(bars) if dataset in m]
@@ -117,7 +117,7 @@ def _draw_bars(
 
 
 def _write(panel: Axes, text: str, at: float, y: float, along: str) -> None:
-    """Write a text that ends `at` points to the right of a panel, at the height y."""
+    """Write a text that ends `at` points to the right of a panel, at height y."""
     panel.annotate(
         text,
         (1, y),

@@ -1,4 +1,4 @@
-"""Where the names of points go in a picture, so that none hides another or a point."""
+"""Place the labels of points in a chart without overlaps."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def place_names(
     marker: float,
     lines: Sequence[Box],
 ) -> list[Box | None]:
-    """Return a box for each name, as near to its point as may be; None where there is no room.
+    """Return a box for each label, close to its point, or None if there is no room.
 
     A box lies `inside`, meets no other box and no marker, which reaches `marker` from each point,
     and stays clear of `lines` where that costs little, as does the line that leads to its point
@@ -55,13 +55,13 @@ def place_names(
 
 
 def leader(point: tuple[float, float], box: Box) -> tuple[float, float] | None:
-    """Return where a line from a name to its point begins; None where they are side by side."""
+    """Return the start of a leader line from a label to its point, None if adjacent."""
     [end], [length] = _ends(point, np.array([box]))
     return (float(end[0]), float(end[1])) if length > _LEADER else None
 
 
 def _candidates(point: tuple[float, float], width: float, height: float) -> tuple[Array, Array]:
-    """Return places around a point with their distances: near ones first, then those beside it."""
+    """Return candidate positions around a point with distances, nearest first."""
     turns = np.arange(_N_DIRECTIONS)
     angles = 2 * np.pi * ((turns + 1) // 2) * (-1.0) ** turns / _N_DIRECTIONS
     across, up = np.tile(np.cos(angles), _N_RINGS), np.tile(np.sin(angles), _N_RINGS)
@@ -73,7 +73,7 @@ def _candidates(point: tuple[float, float], width: float, height: float) -> tupl
 
 
 def _meet(boxes: Array, others: Array) -> Mask:
-    """Return for each box and each of `others` whether they meet."""
+    """Return whether each box overlaps each of `others`."""
     left, bottom, right, top = boxes.T[:, :, None]
     across = (left < others[:, 2]) & (others[:, 0] < right)
     meets: Mask = across & (bottom < others[:, 3]) & (others[:, 1] < top)
@@ -81,7 +81,7 @@ def _meet(boxes: Array, others: Array) -> Mask:
 
 
 def _leads_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask:
-    """Return for each box and each of `others` whether the line from the box leads over it."""
+    """Return whether each box's leader line crosses each of `others`."""
     ends, lengths = _ends(point, boxes)
     shares = np.linspace(0, 1, _N_ALONG)[:, None]
     along = ends[:, None] + (np.array(point) - ends)[:, None] * shares
@@ -92,6 +92,6 @@ def _leads_over(point: tuple[float, float], boxes: Array, others: Array) -> Mask
 
 
 def _ends(point: tuple[float, float], boxes: Array) -> tuple[Array, Array]:
-    """Return the place in each box that is nearest to the point, and how far that is."""
+    """Return the position in each box nearest to the point, and its distance."""
     ends = np.clip(np.array(point), boxes[:, :2], boxes[:, 2:])
     return ends, np.hypot(*(ends - np.array(point)).T)

@@ -24,12 +24,12 @@ _USUAL = "test"
 
 
 def fits(root: Path) -> bool:
-    """Say whether a folder has this format."""
+    """Check whether a folder has this format."""
     return (root / "qrels").is_dir() and (root / "queries.jsonl").is_file()
 
 
 def read(root: Path, split: str | None) -> Parsed:
-    """Return the queries that are judged in `split`, in the order of their file.
+    """Return the queries with judgements in `split`, in file order.
 
     Without a split it is `test`, or the only one.
     """
@@ -68,7 +68,7 @@ def read(root: Path, split: str | None) -> Parsed:
 
 
 def _judgements(path: Path) -> Iterator[tuple[str, str, str, float]]:
-    """Yield place, query, document and score of each line."""
+    """Yield location, query, document and score of each line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
