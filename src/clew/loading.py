@@ -321,7 +321,7 @@ def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
     if spec == "local" or spec.startswith("local:"):
         from clew.models.local import LocalChat
 
-        file = spec.partition(":")[2]  # a path may have any sign in it
+        file = spec.partition(":")[2]  # a path may have any character in it
         if not file:
             raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
         return LocalChat(file=Path(file), **drawn)

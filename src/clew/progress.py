@@ -144,7 +144,7 @@ class TimeLeft:
         self._steps.append((now, done))
 
     def _estimate(self, now: float, done: float, total: float) -> float:
-        """Return what is left by the speed between steps; a pause as of others is under way."""
+        """Return an estimate from the speed between steps, expecting pauses like earlier ones."""
         window = max(_WINDOW_S, (now - self._steps[0][0]) * _WINDOW_SHARE)
         recent = self._steps[bisect_left(self._steps, (now - window,)) - 1 :] or self._steps
         usual = max((after[0] - before[0] for before, after in pairwise(recent)), default=0.0)

@@ -44,7 +44,7 @@ class Scoring:
 
 
 def main_metrics(have: Collection[str], ks: Sequence[int]) -> tuple[str, ...]:
-    """Return those of `have` to compare by: recall@5, or at the middle k, evidence, coverage."""
+    """Choose from `have` the metrics to compare by: recall at 5 or middle k, evidence, coverage."""
     middle = _USUAL_K if _USUAL_K in ks else sorted(ks)[len(ks) // 2]
     return tuple(
         metric for metric in (f"recall@{middle}", "evidence", "coverage") if metric in have

@@ -41,7 +41,7 @@ def pack(value: object) -> bytes:
 
 
 def _to_plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a field has
-    """Return a value as JSON; the bytes of arrays are appended to a list."""
+    """Return a value as JSON, and append the bytes of its arrays to `arrays`."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, np.generic):

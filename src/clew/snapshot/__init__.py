@@ -113,7 +113,7 @@ class Snapshot:
         return self._derived.get(name, lambda: self._compute_derived(what, settings, given))
 
     def prepare_as(self, other: Snapshot) -> None:
-        """Compute the values that another generation has computed, if they need no model."""
+        """Compute the values that another generation has computed, if they need no input."""
         for what, settings, given in other._derived.names():
             if not given:
                 self.get(what, *settings)

@@ -1,4 +1,4 @@
-"""One analyser for everything lexical: search terms, co-occurrence, keywords.
+"""The lexical analyser for search terms, co-occurrence and keywords.
 
 Words of at least two characters or digit strings, folded (see `clew.text.normalize`), without
 possessive endings, elided articles ("l'architecte") and English stop words, but with "IT", "US" and
@@ -77,13 +77,13 @@ STOP_WORDS = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of `text` in order, repeats included."""
+    """Return the terms of `text` in order, including repeats."""
     return [term for term, _, _ in term_spans(text)]
 
 
 @lru_cache(maxsize=1 << 12)
 def term_set(text: str) -> frozenset[str]:
-    """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
+    """Return the distinct terms of a sentence or a name, cached."""
     distinct: set[str] = set()
     for word in set(_WORD.findall(unseen.drop_unseen(text))):
         own = _word_set(word) if len(word) <= _USUAL else None
@@ -110,7 +110,7 @@ def _usual_terms(word: str) -> tuple[tuple[str, int, int], ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _word_set(word: str) -> frozenset[str] | None:
-    """Return the distinct terms of a word, None where one may be an acronym, as its text tells."""
+    """Return the distinct terms of a word, None if only its text tells whether it is an acronym."""
     usual = _usual_terms(word)
     stops = (word[start:end] for term, start, end in usual if term in STOP_WORDS)
     if any(_POSSESSIVE.sub("", stop) in _ACRONYMS for stop in stops):
@@ -119,7 +119,7 @@ def _word_set(word: str) -> frozenset[str] | None:
 
 
 def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the terms of a word, and where they stand in it."""
+    """Yield the terms of a word with their positions."""
     if word.isascii():
         yield from _split_at_spaces(word, 0)
         return
@@ -132,7 +132,7 @@ def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
 
 
 def is_acronym(text: str, start: int, end: int) -> bool:
-    """Say whether what would be a stop word is written as an acronym there: "Who leads IT?"."""
+    """Check whether a stop word is written as an acronym: "Who leads IT?"."""
     written = text[start:end]
     if written.islower() or _POSSESSIVE.sub("", written) not in _ACRONYMS:
         return False
@@ -161,5 +161,5 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def is_uncased(text: str) -> bool:
-    """Say whether `text` is in a script that has no capital letters, such as Han or Arabic."""
+    """Check whether `text` has a script without capital letters, such as Han or Arabic."""
     return not text.isascii() and "Lo" in map(unicodedata.category, set(text))

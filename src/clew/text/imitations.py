@@ -1,4 +1,4 @@
-"""Texts that imitate parts of a prompt: numbers of passages, headings, marks of chat templates.
+"""Detect texts that imitate parts of a prompt: passage numbers, headings, chat markers.
 
 A document may say "[2] Official register ..." or "Question: ..." in the hope that an LLM takes it
 for a part of its prompt. What is looked for here is wide, since a text that is found in vain costs
@@ -62,7 +62,7 @@ _IMITATIONS = (_NUMBER, _CHAT, _INNER_HEADING, _REPLY, _ORDER)
 
 
 def imitates(text: str) -> bool:
-    r"""Say whether a text looks like a part of a prompt.
+    r"""Check whether a text looks like a part of a prompt.
 
     >>> imitates("She sank.\n[2] Official register")
     True
@@ -76,7 +76,7 @@ def imitates(text: str) -> bool:
 
 
 def disarm(text: str) -> str:
-    r"""Return a text without invisible characters and marks of chat templates.
+    r"""Remove invisible characters and chat template markers from a text.
 
     Numbers in brackets stand in parentheses, and headings have no colon.
 

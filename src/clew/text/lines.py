@@ -31,7 +31,7 @@ _COUNTED = -1  # a line that is found in the text
 
 
 def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
-    r"""Return the line of its file, from 1, on which a character of a document is, or None.
+    r"""Return the line of the file, from 1, of a character in a document, or None.
 
     Of a range that begins with white space it is that of its first word. A document is the file
     that its source names where its id ends alike.
@@ -50,7 +50,7 @@ def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
 
 @lru_cache(_MOST_FILES)
 def _record_line(id_: str, source: str) -> int | None:
-    """Return the line of a record, `_COUNTED` for one of a whole file, None for no lines."""
+    """Return the line of a record, `_COUNTED` for a whole file, None if there are no lines."""
     record = _RECORD.fullmatch(source)
     if record and _suffix(record[1]) in _BY_LINE:
         return int(record[2])
@@ -61,7 +61,7 @@ def _record_line(id_: str, source: str) -> int | None:
 
 
 def file_place(source: str, line: int | None) -> str:
-    """Return where something stands, as editors and terminals open it: `fram.md:12`.
+    """Return a location as editors and terminals open it: `fram.md:12`.
 
     >>> file_place("notes.md", 7), file_place("data.csv:7", 7), file_place("mail.mbox:7", None)
     ('notes.md:7', 'data.csv:7', 'mail.mbox, record 7')
@@ -73,7 +73,7 @@ def file_place(source: str, line: int | None) -> str:
 
 
 def _suffix(name: str) -> str:
-    """Return the suffix of a file's name in lower case, of a packed one that of what it holds."""
+    """Return a file's suffix in lower case, ignoring a compression suffix."""
     path = PurePosixPath(name)
     packed = path.suffix.lower() == _PACKED
     return PurePosixPath(path.stem if packed else path.name).suffix.lower()
