@@ -24,8 +24,8 @@ Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
 
 EPSILON = 1e-6  # bounds the score of a piece that costs nothing
 _BLOCK = 64  # far ends of an entity's triples whose costs are asked for at once
-_SOON = 1_024  # entries of the heap whose triples are, too
-_MOST = 4_096  # triples of these
+_LOOKAHEAD = 1_024  # entries of the heap whose triples are, too
+_LOOKAHEAD_TRIPLES = 4_096  # triples of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class _SortedTriples:
         new = np.array([e for e in dict.fromkeys((entity, *soon)) if e not in self.begins])
         sizes = self.graph.begins[new + 1] - self.graph.begins[new]
         new, sizes = new[sizes <= _BLOCK], sizes[sizes <= _BLOCK]
-        self._load(new[np.cumsum(sizes) <= _MOST])
+        self._load(new[np.cumsum(sizes) <= _LOOKAHEAD_TRIPLES])
 
     def next_row(self, row: int) -> int:
         """Return the row of the next block of triples, or 0 at the end."""
@@ -363,7 +363,7 @@ class _Bubbles:
                         self._join(group, state, sorted(near, key=nodes.__getitem__))
                     if left[state]:
                         if node not in fans.begins:
-                            fans.sort(node, [e[2] for e in heap[:_SOON] if e[2] < n_entities])
+                            fans.sort(node, [e[2] for e in heap[:_LOOKAHEAD] if e[2] < n_entities])
                         source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.

@@ -20,9 +20,9 @@ BITS = (1, 2, 4, 8, 32)
 FLOAT32 = 32  # bits, which lose nothing
 
 _BLOCK = 4_096  # vectors that are coded or read at once
-_AT_ONCE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
+_BATCH_SIZE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
 _SCALE = _FLOAT = np.dtype("<f4")  # of the number behind the codes, and of those that are none
-_LARGEST = 127  # code of eight bits
+_MAX_CODE = 127  # code of eight bits
 _POSITIVE = {  # levels, by bits
     1: (0.7979,),
     2: (0.4528, 1.5104),
@@ -110,7 +110,7 @@ def multiply_codes(
 
 
 def _multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.float32]:
-    size = max(1, _AT_ONCE // max(1, other.size))
+    size = max(1, _BATCH_SIZE // max(1, other.size))
     parts = [numbers[start : start + size] @ other for start in range(0, len(numbers), size)]
     return np.concatenate(parts) if parts else numbers @ other
 
@@ -142,7 +142,7 @@ def code_width(dimension: int, bits: int) -> int:
 def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
     """Return the codes of some vectors, and the value of each level."""
     largest = np.abs(block).max(axis=1, keepdims=True, initial=0)
-    steps = np.divide(block * _LARGEST, largest, out=np.zeros_like(block), where=largest > 0)
+    steps = np.divide(block * _MAX_CODE, largest, out=np.zeros_like(block), where=largest > 0)
     codes = np.rint(steps).astype(np.int8)
     return codes.view(np.uint8), codes.astype(np.float64)
 

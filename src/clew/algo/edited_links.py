@@ -12,7 +12,7 @@ from clew.algo import ascending
 from clew.algo.links import Entries, Link, Matrix, check_link, take_rows
 from clew.algo.row_edits import RowEdits
 
-_FEW = 1 << 20  # entries of a link that is kept in memory
+_MAX_IN_MEMORY = 1 << 20  # entries of a link that is kept in memory
 
 Rows = NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class _Edited(Link):
 
     @cached_property
     def _has_few(self) -> bool:
-        return int(self.counts.sum()) <= _FEW
+        return int(self.counts.sum()) <= _MAX_IN_MEMORY
 
     @abstractmethod
     def _read_row(self, row: int) -> "_Row":

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from clew.algo.coding import Vectors
 
 _BLOCK_BYTES = 2**28
-_AT_ONCE = 16_384  # vectors that are read at once
+_BATCH_SIZE = 16_384  # vectors that are read at once
 
 
 def keyword_lengths(
@@ -98,7 +98,7 @@ def _read_columns(
     vectors: Vectors, rows: NDArray[np.integer], start: int, width: int
 ) -> NDArray[np.float64]:
     columns = np.empty((len(rows), min(width, vectors.shape[1] - start)))
-    for first in range(0, len(rows), _AT_ONCE):
-        block = slice(first, first + _AT_ONCE)
+    for first in range(0, len(rows), _BATCH_SIZE):
+        block = slice(first, first + _BATCH_SIZE)
         columns[block] = vectors[rows[block]][:, start : start + width]
     return columns

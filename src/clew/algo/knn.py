@@ -24,7 +24,7 @@ from clew.errors import InputError
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 # √n chunks that look at all others: 32 of 2 √n cells for each are no fewer comparisons.
-_MOST_ASKED = 16
+_MAX_CANDIDATES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def update_neighbours(
     if n <= EXACT_UP_TO and not then.exact:
         return None
     n_asked = len(choosing.rows) + np.count_nonzero(gone)
-    if n > EXACT_UP_TO and n_asked > _MOST_ASKED * math.isqrt(n):
+    if n > EXACT_UP_TO and n_asked > _MAX_CANDIDATES * math.isqrt(n):
         return None
     before, lexical = lexical, update_sharing(lexical, choosing, terms, by_term)
     taken = choosing.taken + _choice_matrix(lexical.rows)

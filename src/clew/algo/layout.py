@@ -21,12 +21,12 @@ Places = NDArray[np.float64]  # (n, 2)
 _STEPS = 80
 _POWERS = 30
 _CELLS = 128  # of the grid, a side
-_SOFT = 0.5  # cells; nearer nodes repel each other no more than those that far apart
+_SOFTENING = 0.5  # cells; nearer nodes repel each other no more than those that far apart
 _GRAVITY = 0.5  # nodes without edges fill a disc of the area that all nodes need, twice
-_PULL = 4.0
+_ATTRACTION = 4.0
 _JITTER = 0.1  # of the first positions, so that equal ones part
-_APART, _PARTINGS = 0.5, 10
-_GOLDEN = np.pi * (3 - 5**0.5)  # an angle of which no multiple is near another
+_MIN_DISTANCE, _SEPARATION_ROUNDS = 0.5, 10
+_GOLDEN_ANGLE = np.pi * (3 - 5**0.5)  # an angle of which no multiple is near another
 _DECIMALS = 4
 
 
@@ -55,14 +55,14 @@ def force_layout(graph: csr_array) -> Places:
 
 def _separate(places: Places) -> Places:
     """Push nodes apart until few are nearer than half a node's width."""
-    turn = np.arange(len(places)) * _GOLDEN
+    turn = np.arange(len(places)) * _GOLDEN_ANGLE
     away = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    for _ in range(_PARTINGS):
-        pairs = cKDTree(places).query_pairs(_APART, output_type="ndarray")
+    for _ in range(_SEPARATION_ROUNDS):
+        pairs = cKDTree(places).query_pairs(_MIN_DISTANCE, output_type="ndarray")
         a, b = pairs[np.lexsort(pairs.T)].T
         way = places[a] - places[b] + 1e-3 * (away[a] - away[b])
         length = np.linalg.norm(way, axis=1, keepdims=True)
-        push = way / length * np.maximum(_APART - length, 0) / 2
+        push = way / length * np.maximum(_MIN_DISTANCE - length, 0) / 2
         places = places.copy()
         np.add.at(places, a, push)
         np.add.at(places, b, -push)
@@ -98,7 +98,7 @@ def _attraction(pull: csr_array, places: Places) -> Places:
     """Return the weighted sum of each node's vectors to its neighbours."""
     rows = entry_rows(pull)
     way = places[pull.indices] - places[rows]
-    way *= (_PULL * pull.data)[:, None]
+    way *= (_ATTRACTION * pull.data)[:, None]
     sums = [np.bincount(rows, weights=each, minlength=len(places)) for each in way.T]
     return np.stack(sums, axis=1)
 
@@ -107,7 +107,7 @@ def _kernel() -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
     """Return the Fourier transforms of the repulsion 1 / distance on the grid."""
     steps = np.fft.fftfreq(2 * _CELLS, 1 / (2 * _CELLS))
     x, y = np.meshgrid(steps, steps, indexing="ij")
-    softened = x**2 + y**2 + _SOFT**2
+    softened = x**2 + y**2 + _SOFTENING**2
     return rfft2(x / softened), rfft2(y / softened)
 
 
@@ -162,7 +162,7 @@ def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int
         before = set(columns[number - 1]) if number else set()
         heights = {a: _mean([places[b, 1] for b in near[a] if b in before]) for a in column}
         for place, node in enumerate(sorted(column, key=lambda a: (heights[a], a))):
-            places[node] = _space(number, len(columns)), _space(place, len(column))
+            places[node] = _spread_evenly(number, len(columns)), _spread_evenly(place, len(column))
     return np.round(places, _DECIMALS)
 
 
@@ -170,6 +170,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _space(place: int, n: int) -> float:
+def _spread_evenly(place: int, n: int) -> float:
     """Return the position of one of `n` nodes spread over [-1, 1]; a single one is at 0."""
     return 2 * place / (n - 1) - 1 if n > 1 else 0.0

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from clew.algo.links import neighbours, take_rows
 from clew.algo.topk import DECIMALS
 
-_OUTSIDE_PER_SEED = 10  # relations that lead out of the seeds
+_OUTER_PER_SEED = 10  # relations that lead out of the seeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDAr
     links[~inside] = sizes[groups.reshape(-1)]
     order = np.lexsort((rows, -rank, -links, ~inside))
     n_inside = int(inside.sum())
-    return rows[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
+    return rows[order[: n_inside + _OUTER_PER_SEED * len(seeds)]], n_inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ Visits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 _VISITED = 32  # cells
 _ROUNDS = 6  # of Lloyd's algorithm; more move few vectors
 _SAMPLE = 32  # vectors for each cell to learn from
-_LARGEST = 1_024  # a cell with more is cut, so that equal vectors are not all compared
-_AT_ONCE = 8_192  # vectors that are compared with the means, or with a cell
+_MAX_CELL = 1_024  # a cell with more is cut, so that equal vectors are not all compared
+_BATCH_SIZE = 8_192  # vectors that are compared with the means, or with a cell
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
-_FEW = 16  # vectors that are compared with all as these are stored; for more, all are read
+_FEW_QUERIES = 16  # vectors that are compared with all as these are stored; for more, all are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def update_nearest(earlier: Choices, choosing: ChoosingRows, vectors: Vectors) -
     h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
     choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), [_no_pairs()]
     choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
-    compared = vectors if len(choosing.rows) <= _FEW else np.asarray(vectors)
+    compared = vectors if len(choosing.rows) <= _FEW_QUERIES else np.asarray(vectors)
     error = rounding_margin(vectors.shape[1])
     least = choices.lowest_scores()[others] / MILLION - error
     for rows in choosing.blocks():
@@ -218,14 +218,14 @@ def iterate_cells(vectors: Vectors) -> Visits:
     centres, cell = _cluster(vectors, 2 * math.isqrt(len(vectors)))
     order = np.argsort(cell, kind="stable")
     begins = np.searchsorted(cell[order], np.arange(len(centres) + 1)).tolist()
-    starts = [i for a, b in pairwise(begins) for i in range(a, b, _LARGEST)]
+    starts = [i for a, b in pairwise(begins) for i in range(a, b, _MAX_CELL)]
     cells = np.split(order, starts[1:])
     visited = _nearest_centres(vectors, centres[cell[order[starts]]], _VISITED)
     by_cell = np.argsort(visited, axis=None, kind="stable") // visited.shape[1]
     ends = np.cumsum(np.bincount(visited.ravel(), minlength=len(cells)))
     for visitors, columns in zip(np.split(by_cell, ends[:-1]), cells, strict=True):
-        for start in range(0, len(visitors), _AT_ONCE):
-            yield visitors[start : start + _AT_ONCE], columns
+        for start in range(0, len(visitors), _BATCH_SIZE):
+            yield visitors[start : start + _BATCH_SIZE], columns
 
 
 def _cluster(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
@@ -252,8 +252,8 @@ def _nearest_centres(
     """Return (n, size): the nearest centres of each vector, unordered, ties by centre."""
     size = min(size, len(centres))
     parts = []
-    for start in range(0, len(vectors), _AT_ONCE):
-        cosines = vectors[start : start + _AT_ONCE] @ centres.T
+    for start in range(0, len(vectors), _BATCH_SIZE):
+        cosines = vectors[start : start + _BATCH_SIZE] @ centres.T
         steps = np.rint(cosines * -(10.0**DECIMALS)).astype(np.int64)
         keys = steps * len(centres) + np.arange(len(centres))  # no two are equal
         parts.append(np.partition(keys, size - 1, axis=1)[:, :size] % len(centres))

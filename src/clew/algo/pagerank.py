@@ -268,7 +268,7 @@ class WholeGraph:
 
         SciPy does it in half to a quarter of the time, to the same bits, but takes long to load.
         """
-        if len(self.edges.data) > _FEW_EDGES or next(self._products) > _FEW_PRODUCTS:
+        if len(self.edges.data) > _SMALL_GRAPH or next(self._products) > _FEW_PRODUCTS:
             return np.asarray(self._matrix @ vector)
         parts = self.edges.data * vector[self.edges.indices]
         products = np.bincount(self._owners, weights=parts, minlength=self.edges.shape[0])
@@ -323,11 +323,11 @@ class _Push:
         graph = self._edges
         while len(nodes):
             if isinstance(graph, WholeGraph) and graph.counts[nodes].sum() > graph.most:
-                nodes = self._along_all(graph)
+                nodes = self._push_all(graph)
             else:
-                nodes = self._along(nodes)
+                nodes = self._push_nodes(nodes)
 
-    def _along(self, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _push_nodes(self, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Push the residuals of some nodes; return the nodes to push next."""
         edges = self._edges
         if isinstance(edges, WholeGraph):
@@ -346,13 +346,13 @@ class _Push:
         self.waiting[nodes] = 0
         passed, ends = self._damping * weights / sums, entries.indices.astype(np.intp, copy=False)
         np.add.at(self.waiting, ends, np.repeat(passed, entries.counts) * entries.data)
-        is_many = len(ends) * _DENSE > self._n
+        is_many = len(ends) * _DENSITY > self._n
         ends = _unique(ends, self._n) if is_many else ends
         self.reached[ends] = True
         enough = ends[self.waiting[ends] > self._residual * self._degrees[ends]]
         return enough if is_many else _unique(enough, self._n)
 
-    def _along_all(self, graph: WholeGraph) -> NDArray[np.intp]:
+    def _push_all(self, graph: WholeGraph) -> NDArray[np.intp]:
         """Push all nodes at once until few edges are left; return the nodes to push next."""
         every, waiting = np.arange(self._n), self.waiting
         least = self._residual * self._degrees[every]
@@ -373,7 +373,7 @@ class _Push:
 
 def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
     """Return the distinct nodes, ascending."""
-    if len(nodes) * _DENSE > n:
+    if len(nodes) * _DENSITY > n:
         is_there = np.zeros(n, dtype=bool)
         is_there[nodes] = True
         return np.flatnonzero(is_there)
@@ -381,8 +381,8 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 
 
 _LEFT = 1e-6
-_DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
-_FEW_EDGES = 500_000  # of which NumPy adds up the products
+_DENSITY = 8  # nodes to one that is given: of fewer, flags are faster than sorting
+_SMALL_GRAPH = 500_000  # of which NumPy adds up the products
 _FEW_PRODUCTS = 1_000  # those of some 25 questions, which take as long as SciPy to load
 MANY_EDGES = 1_000_000
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 
-_MANY = 8  # the share of all rows, one in so many, above which the numbers of all are made
+_BULK_SHARE = 8  # the share of all rows, one in so many, above which the numbers of all are made
 
 
 def drop_disordered(rows: NDArray[np.integer]) -> Rows:
@@ -72,7 +72,7 @@ class RowEdits:
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
-        if len(rows) * _MANY > self.n:
+        if len(rows) * _BULK_SHARE > self.n:
             numbers = self._all_present_rows if followed else self._kept_present_rows
             return np.asarray(numbers[rows])  # of which the last one is -1
         gone = np.searchsorted(self.gone, rows)
@@ -101,7 +101,7 @@ class RowEdits:
         """Map one former row as `to_present` does with `follow`, ten times as fast."""
         if row < 0:
             return -1
-        gone, places, *_ = self._lists
+        gone, places, *_ = self._as_lists
         place = bisect_left(gone, row)
         if place < len(gone) and gone[place] == row:
             return int(self._successors[place])
@@ -117,14 +117,14 @@ class RowEdits:
 
         That is -1 where it came itself: the first number is its place among those then.
         """
-        _, _, n_gone_before, at = self._lists
+        _, _, n_gone_before, at = self._as_lists
         place = bisect_left(at, row)
         if place < len(at) and at[place] == row:
             return place, -1
         return place, row - place + bisect_right(n_gone_before, row - place)
 
     @cached_property
-    def _lists(self) -> tuple[list[int], ...]:
+    def _as_lists(self) -> tuple[list[int], ...]:
         """The removed rows, both arrays of insertion points, and the added rows, as lists."""
         arrays = (self.gone, self._insertion_places, self._n_gone_before, self.at)
         return tuple(rows.tolist() for rows in arrays)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Score = Literal["eq2", "normalised", "tfidf"]
 
-_AT_ONCE = 4_096  # texts whose n-grams are counted together
+_BATCH_SIZE = 4_096  # texts whose n-grams are counted together
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ def count_ngrams(
     grams, n_grams = _number_ngrams(words, added, joins, longest)
     n_texts = len(begins) - 1
     parts = [
-        _count_by_text(grams, begins[start : start + _AT_ONCE + 1], n_grams)
-        for start in range(0, max(1, n_texts), _AT_ONCE)
+        _count_by_text(grams, begins[start : start + _BATCH_SIZE + 1], n_grams)
+        for start in range(0, max(1, n_texts), _BATCH_SIZE)
     ]
     n, columns, first, inside = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     place = first // longest

@@ -17,7 +17,7 @@ Counted = Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]
 
 _POSTINGS = 8_000  # rows that a row's rarest terms may stand in together
 _CANDIDATES = 64  # of these rows, for which all terms are counted
-_AT_ONCE = 256  # rows
+_BATCH_SIZE = 256  # rows
 
 
 def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> Choices:
@@ -90,8 +90,8 @@ def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
     """
     n = binary.shape[0]
     rarest, by_term = _keep_rarest(binary), csr_array(binary.T)
-    for start in range(0, n, _AT_ONCE):
-        block = slice(start, min(start + _AT_ONCE, n))
+    for start in range(0, n, _BATCH_SIZE):
+        block = slice(start, min(start + _BATCH_SIZE, n))
         rows, columns = _highest_per_row(csr_array(rarest[block] @ by_term), _CANDIDATES)
         shared = binary[start + rows].multiply(binary[columns]).sum(axis=1)
         taken_rows, taken_columns = taken[block].nonzero()

@@ -21,8 +21,8 @@ Codes = NDArray[np.uint64]
 
 EXACT_UP_TO = 30_000  # rows; of more, sketches take less time
 CANDIDATES = 1_000  # rows that are compared with a query
-_FIRST = 8  # times as many are chosen by bits alone
-_FARTHEST = 64
+_OVERSAMPLING = 8  # times as many are chosen by bits alone
+_N_FARTHEST = 64
 _WORD = 64  # bits
 _PLANES = 4  # bits of a number of the query
 _BLOCK = 16_384  # rows that are compared at once
@@ -94,9 +94,9 @@ def search_sketches(
     for query in queries:
         distances = _distances(sketches, query)
         if some is None:
-            first = _lowest_places(distances, n * _FIRST)
+            first = _lowest_places(distances, n * _OVERSAMPLING)
         else:
-            first = some[_lowest_places(distances[some], n * _FIRST)]
+            first = some[_lowest_places(distances[some], n * _OVERSAMPLING)]
         rows = np.sort(sketches.rows(_rank_by_products(sketches, query, first, n)))
         rows = rows[rows >= 0]
         cosines = np.asarray(multiply_rows(vectors, rows, query), dtype=np.float64)
@@ -110,9 +110,9 @@ def sample_near_and_far(
 ) -> NDArray[np.intp]:
     """Return the `candidates` nearest to a query and some of the farthest, ascending."""
     distances = _distances(sketches, query)
-    first = _lowest_places(distances, candidates * _FIRST)
+    first = _lowest_places(distances, candidates * _OVERSAMPLING)
     near = _rank_by_products(sketches, query, first, candidates)
-    far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _FARTHEST)
+    far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _N_FARTHEST)
     rows = np.unique(sketches.rows(np.concatenate([near, far])))
     return rows[rows >= 0]
 

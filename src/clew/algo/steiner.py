@@ -27,7 +27,7 @@ The graph is symmetric and has no loops. Of several edges to one neighbour the c
 """
 
 _BLOCK = 128  # edges that are put into the heap at once
-_JOINT = sys.maxsize  # stands for a node of a bridge, after all others
+_BRIDGE = sys.maxsize  # stands for a node of a bridge, after all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Regions:
                 break
             cost, region, node, source = heappop(self.heap)
             if node < 0:
-                self._open_more(source)
+                self._open_edges(source)
             elif node not in self.region:
                 if len(self.region) == limit:
                     self._connect(None)
@@ -122,7 +122,7 @@ class _Regions:
         joined = False
         for bridge in self.chosen:
             length, one, two = bridge
-            if one == _JOINT:
+            if one == _BRIDGE:
                 joined = True
             else:
                 price[one, two] = length - self.cost[one] - self.cost[two]
@@ -155,7 +155,7 @@ class _Regions:
     def _ends(self, bridge: tuple[int, int, int]) -> tuple[int, int]:
         """Return the nodes of a bridge; over the joint, they are the passages on both sides."""
         _, one, two = bridge
-        return (self.passages[0], self.passages[two]) if one == _JOINT else (one, two)
+        return (self.passages[0], self.passages[two]) if one == _BRIDGE else (one, two)
 
     def _is_certain(self) -> bool:
         """Check that no bridge still to be found can connect two groups."""
@@ -170,7 +170,7 @@ class _Regions:
         if node >= self.passages_from and all(self.region[p] != region for p in self.passages):
             self.passages.append(node)
             length = self.cost[self.passages[0]] + 2 * self.joint_cost + cost
-            heappush(self.bridges, (length, _JOINT, len(self.passages) - 1))
+            heappush(self.bridges, (length, _BRIDGE, len(self.passages) - 1))
         nodes, costs = self.neighbours(node)
         prices = np.rint(costs * 10**DECIMALS).astype(np.int64)
         if len(nodes) > _BLOCK:
@@ -178,11 +178,11 @@ class _Regions:
             is_settled = np.isin(nodes, settled, kind="table")
             self._push_edges(node, nodes[is_settled], prices[is_settled])
             self.rests[node] = nodes[~is_settled], prices[~is_settled], _BLOCK
-            self._open_more(node)
+            self._open_edges(node)
         else:
             self._push_edges(node, nodes, prices)
 
-    def _open_more(self, node: int) -> None:
+    def _open_edges(self, node: int) -> None:
         """Open the cheapest remaining edges, twice as many each time."""
         nodes, prices, size = self.rests.pop(node)
         if len(nodes) > size:

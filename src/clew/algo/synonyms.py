@@ -22,10 +22,10 @@ Found = tuple[Rows, Rows, NDArray[np.float32]]
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
-_AT_ONCE = 2**22  # pairs that are held before those behind the nearest are dropped
+_BATCH_SIZE = 2**22  # pairs that are held before those behind the nearest are dropped
 MOST = 100  # others that a row chooses
 # √n vectors that are compared with all: 32 of 2 √n cells for each are no fewer comparisons.
-_MOST_ASKED = 16
+_MAX_CANDIDATES = 16
 
 
 def find_near_pairs(
@@ -69,7 +69,7 @@ def update_pairs(
     row, column, is_full = now[row], now[column], is_full[row]
     is_new = earlier < 0
     is_new[row[(row >= 0) & (column < 0) & is_full]] = True
-    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MOST_ASKED * math.isqrt(n):
+    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MAX_CANDIDATES * math.isqrt(n):
         return None
     if n <= EXACT_UP_TO < then.shape[0]:  # of which some may have been missed
         return None
@@ -89,7 +89,7 @@ def _merge_nearest(ways: Iterable[Found], most: int) -> Found:
     nearest: list[Found] = []
     for pairs in ways:
         nearest.append(pairs)
-        if sum(len(part[0]) for part in nearest) > _AT_ONCE:
+        if sum(len(part[0]) for part in nearest) > _BATCH_SIZE:
             nearest = [_nearest_per_row(nearest, most)]
     return _nearest_per_row(nearest, most)
 

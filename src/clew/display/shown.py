@@ -9,8 +9,8 @@ from clew.display.visible import visible
 
 T = TypeVar("T")
 
-_LONGEST = 60  # characters of a text in one line
-_MOST = 3  # values of a tuple in one line
+_MAX_TEXT = 60  # characters of a text in one line
+_MAX_VALUES = 3  # values of a tuple in one line
 
 
 class Shown:
@@ -56,16 +56,16 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, str):
-        return visible(repr(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"))
+        return visible(repr(value if len(value) <= _MAX_TEXT else value[: _MAX_TEXT - 1] + "…"))
     if isinstance(value, Shown):
         whole = repr(value)
-        return whole if len(whole) <= _LONGEST else f"{type(value).__name__}(...)"
+        return whole if len(whole) <= _MAX_TEXT else f"{type(value).__name__}(...)"
     if not isinstance(value, list | tuple | Mapping) or not value:
         return repr(value)
     kind = "values" if isinstance(value, Mapping) else type(value[0]).__name__
     if not isinstance(value, Mapping) and not is_dataclass(value[0]):
         kind = "values"
-        if len(value) <= _MOST and all(isinstance(each, str | int | float) for each in value):
+        if len(value) <= _MAX_VALUES and all(isinstance(each, str | int | float) for each in value):
             return f"[{', '.join(map(_short, value))}]"
     return f"<{len(value)} {kind}>"
 

@@ -31,7 +31,7 @@ OnFound = Callable[[Row, Found], None]
 A = TypeVar("A")
 T = TypeVar("T")
 
-_NOTHING = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
+_EMPTY_CONTEXT = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
 
 
 def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
@@ -120,7 +120,7 @@ def measurable(
         metric
         for question in dataset.questions
         for metric in (
-            *score_retrieval(question, (), _NOTHING, scoring.ks),
+            *score_retrieval(question, (), _EMPTY_CONTEXT, scoring.ks),
             *(score_answer(question, "") if answers else ()),
             *(score_quotes(question, ()) if answers else ()),
             *(m for m in judged if answers and (question.answers or m == "faithfulness")),
@@ -199,7 +199,7 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
     text = response.text if response else ""
     shown = (evidence, response.evidence if response else None)
     notes = metrics.distinct(note for each in shown if each for note in each.notes)
-    scores = score_retrieval(question, ranked, context or _NOTHING, scoring.ks)
+    scores = score_retrieval(question, ranked, context or _EMPTY_CONTEXT, scoring.ks)
     if functions.answer is not None:
         scores |= score_answer(question, text)
         scores |= score_quotes(question, response.citations if response else ())
@@ -234,7 +234,7 @@ def _no_answer(question: DatasetQuestion) -> Answer:
         text="",
         kind="none",
         citations=(),
-        context=_NOTHING,
+        context=_EMPTY_CONTEXT,
         evidence=Evidence(query=question.text, method=""),
     )
 

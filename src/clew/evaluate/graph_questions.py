@@ -27,10 +27,14 @@ from clew.text.normalize import collapse
 from clew.types import Answer, Evidence
 
 GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples", "answered")
-_OF_GRAPHS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples
+_GRAPH_METRICS = (
+    "hits@1",
+    "hits@5",
+    "gold triples",
+)  # nothing else ranks entities, or states triples
 
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
-_ALL = "all"
+_ALL_GROUP = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +115,12 @@ def measure_graph(
     """
     with measuring():
         results = [_ask(search, question, method, respond) for question in questions]
-    left_out = () if any(each.has_graph for each in results) else _OF_GRAPHS
+    left_out = () if any(each.has_graph for each in results) else _GRAPH_METRICS
     groups: dict[str, list[_GraphQuestionResult]] = {}
     for question, each in zip(questions, results, strict=True):
-        for group in dict.fromkeys((question.group or _ALL, _ALL)):
+        for group in dict.fromkeys((question.group or _ALL_GROUP, _ALL_GROUP)):
             groups.setdefault(group, []).append(each)
-    order = sorted(groups, key=lambda group: (group == _ALL, group))
+    order = sorted(groups, key=lambda group: (group == _ALL_GROUP, group))
     return [_sum_up(method, group, groups[group], left_out) for group in order]
 
 

@@ -37,17 +37,17 @@ MAX_CONTEXT_CHARACTERS = 10_000
 
 _STATEMENTS_SHARE = 0.75  # of correctness; the rest is the cosine's
 _STATEMENTS_TOKENS = 1_536
-_FEW_TOKENS = 32  # of a verdict, or of a reply without its statements
-_OF_EACH = 16  # tokens more for each statement
+_BASE_TOKENS = 32  # of a verdict, or of a reply without its statements
+_STATEMENT_TOKENS = 16  # tokens more for each statement
 
 _YES_NO = {"type": "string", "enum": ["yes", "no"]}
 _VERDICT = closed_schema({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
 _GRADES = {"full": 1.0, "partial": 0.5, "none": 0.0}
-_GRADED = closed_schema({"grade": {"type": "string", "enum": [*_GRADES]}})
+_GRADE_SCHEMA = closed_schema({"grade": {"type": "string", "enum": [*_GRADES]}})
 _STATEMENTS = closed_schema({"statements": {"type": "array", "items": {"type": "string"}}})
 
 
-_VERDICTS = {"judge": ("judge_verdict", _VERDICT), "graded": ("judge_grade", _GRADED)}
+_VERDICTS = {"judge": ("judge_verdict", _VERDICT), "graded": ("judge_grade", _GRADE_SCHEMA)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
         prompts[metric] = fill_prompt(
             name,
             schema=schema,
-            max_tokens=_FEW_TOKENS,
+            max_tokens=_BASE_TOKENS,
             question=case.question,
             right=quote_lines([Excerpt("- ", text) for text in case.right], none=""),
             answer=case.given,
@@ -209,7 +209,7 @@ def _second_round(
 
 
 def _reply_tokens(n_statements: int) -> int:
-    return _FEW_TOKENS + _OF_EACH * n_statements
+    return _BASE_TOKENS + _STATEMENT_TOKENS * n_statements
 
 
 def _list_statements(statements: Sequence[str]) -> QuotedBlock:
@@ -251,7 +251,7 @@ def _overlap(stated: _AnswerStatements, reply: Reply | None) -> _Mark:
         return _Mark(0.0, is_unparsable=True)
     if reply is None:
         return _Mark(float(not stated.given and not stated.right))
-    n_right, n_said = _n_yes(reply.data["answer"]), _n_yes(reply.data["right"])
+    n_right, n_said = _count_yes(reply.data["answer"]), _count_yes(reply.data["right"])
     n_missing = len(stated.right) - n_said
     return _Mark(2 * n_right / (n_right + len(stated.given) + n_missing))
 
@@ -260,8 +260,8 @@ def _share(reply: Reply | None) -> _Mark:
     """Return the share of statements judged yes; nothing if unknown."""
     if reply is None or reply.error:
         return _Mark(None, is_unparsable=True)
-    return _Mark(_n_yes(reply.data) / len(reply.data))
+    return _Mark(_count_yes(reply.data) / len(reply.data))
 
 
-def _n_yes(data: Mapping[str, str]) -> int:
+def _count_yes(data: Mapping[str, str]) -> int:
     return sum(verdict == "yes" for verdict in data.values())

@@ -209,7 +209,7 @@ _BARRED: Mapping[YesNo, Callable[[str, str], bool]] = {
 
 
 _WORD = re.compile("[a-z0-9]+")
-_SHORT = 3  # letters of a word that is not stemmed
+_MIN_STEM_LENGTH = 3  # letters of a word that is not stemmed
 
 
 def common_length(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
@@ -232,7 +232,7 @@ def common_length(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 def _stems(text: str) -> list[str]:
     words = _WORD.findall(text.lower())
-    return [_stem(word) if len(word) > _SHORT else word for word in words]
+    return [_stem(word) if len(word) > _MIN_STEM_LENGTH else word for word in words]
 
 
 @lru_cache(maxsize=50_000)

@@ -255,7 +255,7 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
     made: dict[IndexRecipe, Path] = {}
     for recipe, rows in group_by_index(table, columns, llm, triples).items():
         place = folder / recipe.folder
-        _take_over(made, recipe, place)
+        _copy_base_index(made, recipe, place)
         made[recipe] = place
         mine = [c for c in columns if any(recipe_of(c, row, triples) == recipe for row in rows)]
         with open_index(place, dict(recipe.chunking)) as index:
@@ -282,7 +282,7 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
     return MeasuredTable(cells, models)
 
 
-def _take_over(made: Mapping[IndexRecipe, Path], recipe: IndexRecipe, place: Path) -> None:
+def _copy_base_index(made: Mapping[IndexRecipe, Path], recipe: IndexRecipe, place: Path) -> None:
     """Start a new index from one with the same chunks and no extraction.
 
     It has the replies and vectors that others of the table paid for.

@@ -26,14 +26,14 @@ from clew.types import Scalar, Usage
 FORMAT = 1
 SUFFIX = ".jsonl"
 CONTEXTS = "contexts"  # the folder of what the questions of runs were given
-_BEGINNING = b'{"clew_run": '
+_FILE_START = b'{"clew_run": '
 _USAGES = ("usage", "answer_usage", "judge_usage")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
 _ABSENT = object()
-_LONGEST = 80  # characters of a file's name, but for its digest and suffix
+_MAX_NAME = 80  # characters of a file's name, but for its digest and suffix
 
 Types = type | tuple[type, ...]
-_NOTHING = type(None)
+_NONE_TYPE = type(None)
 _HEAD: Mapping[str, Types] = {
     **dict.fromkeys(("dataset", "setting", "parameters", "scoring"), dict),
     "answers": bool,
@@ -43,15 +43,15 @@ _HEAD: Mapping[str, Types] = {
 _ROW: Mapping[str, Types] = {
     **dict.fromkeys(("question_id", "type", "error", "answer", "answer_error"), str),
     "judge_error": str,
-    **dict.fromkeys(("hops", "context_tokens"), (int, _NOTHING)),
+    **dict.fromkeys(("hops", "context_tokens"), (int, _NONE_TYPE)),
     **dict.fromkeys(("document_ids", "notes", "unparsable"), list),
     "scores": dict,
-    **dict.fromkeys(_USAGES, (dict, _NOTHING)),
+    **dict.fromkeys(_USAGES, (dict, _NONE_TYPE)),
 }
 _USAGE: Mapping[str, Types] = {
     **dict.fromkeys(("llm_calls", "prompt_tokens", "completion_tokens", "recorded_calls"), int),
     "embedding_tokens": int,
-    "cost_usd": (int, float, _NOTHING),
+    "cost_usd": (int, float, _NONE_TYPE),
     "seconds": dict,
 }
 
@@ -86,9 +86,9 @@ class Run:
 def file_name(label: str) -> str:
     """Return the file name of a setting: its label, safe for any file system."""
     name = label.replace(" ", "-")
-    if _UNSAFE.search(name) or len(name) > _LONGEST or name.startswith("."):
+    if _UNSAFE.search(name) or len(name) > _MAX_NAME or name.startswith("."):
         digest = sha256(label.encode()).hexdigest()[:8]
-        name = f"{_UNSAFE.sub('-', name).lstrip('.')[:_LONGEST]}-{digest}"
+        name = f"{_UNSAFE.sub('-', name).lstrip('.')[:_MAX_NAME]}-{digest}"
     return f"{name}{SUFFIX}"
 
 
@@ -100,7 +100,7 @@ def resume(file: Path, head: Head) -> tuple[Row, ...]:
     cost of the index.
     """
     data = file.read_bytes() if file.exists() else b""
-    if b"\n" not in data and _BEGINNING.startswith(data[: len(_BEGINNING)]):  # no head, or torn
+    if b"\n" not in data and _FILE_START.startswith(data[: len(_FILE_START)]):  # no head, or torn
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_line(_head_record(head)))
         return ()
@@ -184,7 +184,7 @@ def read_run(file: Path) -> Run:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from error
-    if not lines or not lines[0].startswith(_BEGINNING):
+    if not lines or not lines[0].startswith(_FILE_START):
         raise InputError(f"{file} is no run: name a file or folder of 'clew eval --runs'")
     head = _head(_parse_line(lines[0], file, 1), file)
     rows = [

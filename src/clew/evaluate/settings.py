@@ -8,7 +8,7 @@ from itertools import product
 
 from clew.types import Scalar
 
-_USUAL_K = 5  # of recall, in the papers
+_DEFAULT_K = 5  # of recall, in the papers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Scoring:
 
 def main_metrics(have: Collection[str], ks: Sequence[int]) -> tuple[str, ...]:
     """Choose from `have` the metrics to compare by: recall at 5 or middle k, evidence, coverage."""
-    middle = _USUAL_K if _USUAL_K in ks else sorted(ks)[len(ks) // 2]
+    middle = _DEFAULT_K if _DEFAULT_K in ks else sorted(ks)[len(ks) // 2]
     return tuple(
         metric for metric in (f"recall@{middle}", "evidence", "coverage") if metric in have
     )

@@ -37,8 +37,8 @@ GENERATION_ARRAYS = frozenset({_ASSEMBLY, _EDITS})  # what is cached for no meth
 _SIZES = "lookup.sizes"  # how many documents and extractions were stored
 _LOOKUP = "lookup.entity.first"  # which one has that edits can be found of
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
-_MOST_EDITED = 500  # documents that came or went
-_SMALL = 2_000  # chunks, the removed ones among them
+_MAX_EDITED = 500  # documents that came or went
+_SMALL_INDEX = 2_000  # chunks, the removed ones among them
 _EDITED_SHARE = 50  # or this part of all that there are
 
 
@@ -71,7 +71,7 @@ def open_former(store: Store, generation: int) -> Snapshot:
     try:
         _check_remembered(view, generation)
         rows = np.asarray([row for _, row in view.documents_at(generation)], dtype=np.int64)
-        return replace(_build_some(store, view, rows), generation=generation)
+        return replace(_build_selection(store, view, rows), generation=generation)
     except BaseException:
         view.close()
         raise
@@ -148,7 +148,7 @@ def _cached_edits(
     edits = store.cache.load(_EDITS, view.generation)
     if edits is not None and int(edits[_OF][0]) == of:
         return VerifiedArrays(edits, partial(_find_and_cache_edits, store, view, base, of))
-    if view.count("document") - int(base.lookups["sizes"][0]) > _max_edited(base):
+    if view.count("document") - int(base.lookups["sizes"][0]) > _count_max_edited(base):
         return None
     return _find_and_cache_edits(store, view, base, of)
 
@@ -160,7 +160,7 @@ def _find_and_cache_edits(
     from clew.generation.edits import TooManyEdits, find_edits
 
     touched = view.touched(of, int(base.lookups["sizes"][0]))
-    if touched is None or len(touched) > _max_edited(base):
+    if touched is None or len(touched) > _count_max_edited(base):
         raise TooManyEdits
     edits = find_edits(base, base.lookups, StoredColumns(view.segments), touched)
     edits[_OF] = np.array([of])
@@ -168,9 +168,9 @@ def _find_and_cache_edits(
     return edits
 
 
-def _max_edited(base: Assembly) -> int:
+def _count_max_edited(base: Assembly) -> int:
     """Return how many documents may change before a full assembly is cheaper."""
-    return max(_MOST_EDITED, base.size("document") // _EDITED_SHARE)
+    return max(_MAX_EDITED, base.size("document") // _EDITED_SHARE)
 
 
 def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.int64]) -> Snapshot:
@@ -178,10 +178,10 @@ def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.i
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """
-    return _build_some(store, view, whole.stored["document"][documents])
+    return _build_selection(store, view, whole.stored["document"][documents])
 
 
-def _build_some(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
+def _build_selection(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
     """Return a snapshot of stored documents, in the order of their ids."""
     assembly = _assemble_documents(view, rows)
     recall = ArrayLoader(store.cache, view, assembly.stored, whole=False)
@@ -250,7 +250,7 @@ def is_worth_compacting(store: Store, share: float) -> bool:
     with closing(store.view()) as view:
         n_chunks = StoredColumns(view.segments).size("chunk")
         is_whole = len(view.live_documents()) == view.count("document")
-    return is_whole or n_chunks > _SMALL
+    return is_whole or n_chunks > _SMALL_INDEX
 
 
 def wasted_share(store: Store) -> float:

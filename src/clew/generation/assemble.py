@@ -214,7 +214,7 @@ def assemble(
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
     common = _common_terms(table, live, whole)
-    mentions, names = _keep_naming(
+    mentions, names = _keep_names(
         _mentions(table, units), units, common, len(live.rows["chunk"]), whole
     )
     written = table["description.entity"][live.rows["description"]]
@@ -434,7 +434,7 @@ def _concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return some[0] if len(some) == 1 else np.concatenate(parts)
 
 
-def _keep_naming(
+def _keep_names(
     mentions: Columns,
     units: _Units,
     common: NDArray[np.bool_],

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from clew.store import Cache, View
 
 _log = logging.getLogger(__name__)
-_INPUT = "input."  # before the name of a layer: the stored rows that the arrays are of
+_INPUT_PREFIX = "input."  # before the name of a layer: the stored rows that the arrays are of
 _NUMBERING = "input"  # which numbering these rows are of
 
 
 def _is_input(name: str) -> bool:
-    return name == _NUMBERING or name.startswith(_INPUT)
+    return name == _NUMBERING or name.startswith(_INPUT_PREFIX)
 
 
 def _verify(arrays: Arrays, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
@@ -143,7 +143,7 @@ class ArrayLoader:
 
     def inputs(self, what: CachedArrays) -> Arrays:
         """Return the input rows that are cached with the arrays."""
-        rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
+        rows = {f"{_INPUT_PREFIX}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
     def _open_earlier(self, what: CachedArrays, arrays: Arrays) -> EarlierArrays:
@@ -151,7 +151,7 @@ class ArrayLoader:
         same_numbers = int(arrays[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
         for name in what.inputs:
-            now, then = self._rows(name), arrays[f"{_INPUT}{name}"]
+            now, then = self._rows(name), arrays[f"{_INPUT_PREFIX}{name}"]
             if not same_numbers:
                 rows[name] = np.full(len(now), -1, dtype=np.int64)
                 continue

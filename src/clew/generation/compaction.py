@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Arrays = dict[str, NDArray[Any] | Blocks]
 
 _BLOCK_ROWS = 4096
-_LET_GO = 16 * _BLOCK_ROWS  # after so many rows those that were read take no memory any more
-_AT_ONCE = 2**20  # numbers
+_RELEASE_ROWS = 16 * _BLOCK_ROWS  # after so many rows those that were read take no memory any more
+_BATCH_SIZE = 2**20  # numbers
 
 
 def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
@@ -103,8 +103,8 @@ def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
 def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
     """Yield some rows of a column in pieces, mapped through `numbers` if given."""
     column = table[name]
-    for start in range(0, max(len(rows), 1), _AT_ONCE):
-        values = column[rows[start : start + _AT_ONCE]]
+    for start in range(0, max(len(rows), 1), _BATCH_SIZE):
+        values = column[rows[start : start + _BATCH_SIZE]]
         yield values if numbers is None else numbers[values].astype(np.int32)
 
 
@@ -170,7 +170,7 @@ def _pieces(
         runs = _join_ranges(ranges[block], owners[block])
         pieces = [parts[owner][a - starts[owner] : b - starts[owner]] for owner, a, b in runs]
         yield np.concatenate(pieces or [parts[0][:0]])
-        for segment in segments if begin % _LET_GO == 0 else ():
+        for segment in segments if begin % _RELEASE_ROWS == 0 else ():
             let_go(segment, name)
 
 

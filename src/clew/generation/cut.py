@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[Any]]
 
-_MOST_SENTENCES = 1_024  # chunks whose sentences stay in memory
+_CACHED_CHUNKS = 1_024  # chunks whose sentences stay in memory
 _MENTION = "start", "end", "label"
 _NO_BREAK = compile_re(r"[^\r\n]")
 
@@ -45,7 +45,7 @@ class Cutter:
     assembly: Assembly
     _ends_by_count: dict[str, Rows] = field(default_factory=dict, init=False, compare=False)
     _sentences: Once[int] = field(
-        default_factory=lambda: Once(_MOST_SENTENCES), init=False, compare=False
+        default_factory=lambda: Once(_CACHED_CHUNKS), init=False, compare=False
     )
 
     def sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:

@@ -39,7 +39,7 @@ _ROWS_OF = {
     "description.entity": "entity", "description.chunk": "chunk",
     "profile.description": "description", "profile.entity": "entity", "profile.chunk": "chunk",
 }  # fmt: skip
-_FEW = 1 << 20  # rows of a layer whose stored rows are kept in memory
+_MAX_IN_MEMORY = 1 << 20  # rows of a layer whose stored rows are kept in memory
 _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
@@ -54,7 +54,7 @@ class EditedAssembly(Assembly):
     of: GenerationEdits
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
-        if self.size(layer) <= _FEW:
+        if self.size(layer) <= _MAX_IN_MEMORY:
             return self.stored[layer][rows]
         former = partial(self.of.base.stored_rows, layer)
         return self._gather_rows(layer, f"came.stored.{layer}", rows, former)

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from clew.store import View
     from clew.store.schema import Segment
 
-_MOST_DOCUMENTS = 4_096  # whose texts stay in memory
-_MOST_FOUND = 1_024  # ids whose rows do
-_AT_ONCE = 256  # rows whose documents are read at once
+_CACHED_DOCUMENTS = 4_096  # whose texts stay in memory
+_CACHED_IDS = 1_024  # ids whose rows do
+_BATCH_SIZE = 256  # rows whose documents are read at once
 _NO_TOKENS = "this index was built without token vectors"
-_MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
+_CACHED_KEYS = 2**16  # of entities, or of terms, that stay in memory
 
 
 def _rows(rows: Sequence[int]) -> Rows:
@@ -57,7 +57,7 @@ class Parts:
     assembly: Assembly
     view: View
     some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
-    _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
+    _documents: Once[int] = field(default_factory=lambda: Once(_CACHED_DOCUMENTS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
 
@@ -280,8 +280,8 @@ class _Ranges(_StoredLayer):
 
     def _places(self, rows: Sequence[int]) -> Iterator[tuple[Document, int, int]]:
         """Yield the document, start and end of each row."""
-        for first in range(0, len(rows), _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
+        for first in range(0, len(rows), _BATCH_SIZE):
+            some = rows[first : first + _BATCH_SIZE]
             chunks = self._numbers("chunk", some) if "chunk" in self._columns else some
             documents = self._parts.assembly.numbers("chunk.document", chunks)
             starts, ends = (self._numbers(name, some) for name in ("start", "end"))
@@ -297,7 +297,7 @@ class _Ranges(_StoredLayer):
     @cached_property
     def _rows_by_id(self) -> Once[str]:
         """The rows of recently used ids, which a question looks up several times."""
-        return Once(_MOST_FOUND)
+        return Once(_CACHED_IDS)
 
     def _find_rows(self, ids: Sequence[str]) -> list[int]:
         parts = [parse_range(each) or ("", 0, 0) for each in ids]
@@ -440,8 +440,8 @@ class _Keyed(_StoredLayer):
 
     def __init__(self, parts: Parts, name: str) -> None:
         super().__init__(parts, name, parts.assembly.size(name))
-        self._keys: Once[int] = Once(_MOST_KEYS)  # by stored rows
-        self._rows_by_key: Once[str] = Once(_MOST_FOUND)
+        self._keys: Once[int] = Once(_CACHED_KEYS)  # by stored rows
+        self._rows_by_key: Once[str] = Once(_CACHED_IDS)
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         stored = self._parts.assembly.stored_rows(self._name, np.asarray(rows, dtype=np.int64))
@@ -475,8 +475,8 @@ class _Entities(_Keyed):
         """
         given = {key: entry.name for key, entry in self._parts.vocabulary.items() if entry.name}
         names: list[str] = []
-        for first in range(0, len(rows), _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
+        for first in range(0, len(rows), _BATCH_SIZE):
+            some = rows[first : first + _BATCH_SIZE]
             places = [self._find_mention(row) for row in some]
             documents = iter(self._parts.documents([place[0] for place in places if place]))
             names += [

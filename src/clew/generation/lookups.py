@@ -112,13 +112,13 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
 def sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
     """Sum the values of each of `size` groups, given by `rows`."""
     sums = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
+    for start in range(0, len(rows), _BATCH_SIZE):
+        some = slice(start, start + _BATCH_SIZE)
         np.add.at(sums, groups[some], values[rows[some]])
     return sums
 
 
-_AT_ONCE = 2**20  # values
+_BATCH_SIZE = 2**20  # values
 
 
 def _entity_firsts(

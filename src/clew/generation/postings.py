@@ -69,8 +69,8 @@ class Postings:
         most = max(n, len(self.term) + 1, self.n_terms)
         indptr = np.zeros(n + 1, dtype=index_type(most))
         indices = np.empty(len(self.term), dtype=indptr.dtype)
-        for begin in range(0, n, _AT_ONCE):
-            some = sentences.part(begin, begin + _AT_ONCE)
+        for begin in range(0, n, _BATCH_SIZE):
+            some = sentences.part(begin, begin + _BATCH_SIZE)
             block = build_link(*self._locate(some), len(some.chunk), self.n_terms)
             if size + block.nnz > len(indices):  # where sentences overlap, as chunks may
                 indices = np.resize(indices, 2 * (size + block.nnz))
@@ -105,13 +105,13 @@ class Postings:
             return ranges.chunk, ranges.chunk
         bounds = np.array([ranges.chunk[0], ranges.chunk[-1] + 1], dtype=self.chunk.dtype)
         first, last = np.searchsorted(self.chunk, bounds).tolist()
-        ascending = self.chunk[first:last].astype(np.int64) * _FAR + self.start[first:last]
+        ascending = self.chunk[first:last].astype(np.int64) * _END_OF_TEXT + self.start[first:last]
         chunk = ranges.chunk.astype(np.int64)
-        firsts = np.searchsorted(ascending, chunk * _FAR + ranges.start)
-        lasts = np.searchsorted(ascending, chunk * _FAR + ranges.end)
+        firsts = np.searchsorted(ascending, chunk * _END_OF_TEXT + ranges.start)
+        lasts = np.searchsorted(ascending, chunk * _END_OF_TEXT + ranges.end)
         rows, postings = expand_ranges(firsts, lasts)
         return rows, self.term[first:last][postings]
 
 
-_FAR = 2**31  # beyond every character of a document
-_AT_ONCE = 2**15  # sentences
+_END_OF_TEXT = 2**31  # beyond every character of a document
+_BATCH_SIZE = 2**15  # sentences

@@ -79,7 +79,7 @@ def live_rows(
     return live
 
 
-_DENSE = 8  # times as many numbers as rows: above that they are sorted
+_DENSITY = 8  # times as many numbers as rows: above that they are sorted
 
 
 def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
@@ -105,14 +105,14 @@ def small_type(n: int) -> type[np.signedinteger[Any]]:
     return np.int32 if n < 2**30 else np.int64
 
 
-_AT_ONCE = 2**18  # places: NumPy makes larger numbers of them
+_BATCH_SIZE = 2**18  # places: NumPy makes larger numbers of them
 
 
 def take(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """Return values[places] without copying all of `places` at once."""
     taken = np.empty(len(places), dtype=values.dtype)
-    for start in range(0, len(places), _AT_ONCE):
-        taken[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
+    for start in range(0, len(places), _BATCH_SIZE):
+        taken[start : start + _BATCH_SIZE] = values[places[start : start + _BATCH_SIZE]]
     return taken
 
 
@@ -126,7 +126,7 @@ def find_newest(chunks: Rows, kinds: NDArray[Any]) -> Rows:
 def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
     """Return the first index of each distinct key, in order, and each row's group."""
     n, is_whole = len(keys), keys.dtype.kind == "i" and len(keys) > 0
-    if is_whole and keys.min() >= 0 and keys.max() <= _DENSE * n:  # without sorting them
+    if is_whole and keys.min() >= 0 and keys.max() <= _DENSITY * n:  # without sorting them
         places = first_places(keys, int(keys.max()) + 1)
         is_first = np.zeros(n, dtype=bool)
         is_first[places[places < n]] = True
@@ -144,8 +144,8 @@ def first_places(rows: NDArray[Any], size: int) -> Rows:
     """Return the first index in `rows` of each of `size` numbers, len(rows) if absent."""
     n = len(rows)
     places = np.full(size, n, dtype=small_type(n))
-    for start in range(0, n, _AT_ONCE)[::-1]:  # of equal numbers the last one written stays
-        some = rows[start : start + _AT_ONCE][::-1]
+    for start in range(0, n, _BATCH_SIZE)[::-1]:  # of equal numbers the last one written stays
+        some = rows[start : start + _BATCH_SIZE][::-1]
         places[some] = np.arange(start + len(some) - 1, start - 1, -1)
     return places
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from clew.generation.rows import Rows, SomeRows
     from clew.store.columns import StoredColumn
 
-_MANY = 200_000  # rows; of more, threads share the products
-_MOST_THREADS = 4
+_PARALLEL_ROWS = 200_000  # rows; of more, threads share the products
+_MAX_THREADS = 4
 _SMALL = 1 << 26  # bytes: of fewer, the codes of all rows are kept in the order of these
 _BLOCK = 1_024  # rows that are compared at once: more do not stay in a core's cache
 
@@ -81,9 +81,9 @@ class StoredVectors:
         places = source if isinstance(rows, slice) else source[rows]
         blocks = [places[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
-        if n <= _MANY:
+        if n <= _PARALLEL_ROWS:
             return np.concatenate(multiply(blocks))
-        n_threads = min(_MOST_THREADS, os.cpu_count() or 1)
+        n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
         size = -(-len(blocks) // n_threads)
         shares = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         with ThreadPoolExecutor(n_threads) as pool:

@@ -13,7 +13,7 @@ _DOWN = re.compile(r"((?:great-?)*)grand-?(son|daughter|child)(?:s|ren)?")
 _BY_MARRIAGE = re.compile(r"(\w+?)s?-in-law")
 _STEP = {"father": ("mother", "spouse"), "mother": ("father", "spouse")}
 _STEP_WORD = re.compile(r"step-?(father|mother)s?")
-_BESIDE = {
+_SIBLING_TERMS = {
     **dict.fromkeys(("uncle", "aunt"), ("parent", "sibling")),
     **dict.fromkeys(("nephew", "niece"), ("sibling", "child")),
 }
@@ -61,4 +61,4 @@ def _expand_word(word: str) -> tuple[str, ...]:
         return ("child", "spouse") if own_child else ("spouse", married[1])
     if step := _STEP_WORD.fullmatch(word):
         return _STEP[step[1]]
-    return _BESIDE.get(word.removesuffix("s"), ())
+    return _SIBLING_TERMS.get(word.removesuffix("s"), ())

@@ -17,9 +17,9 @@ from clew.text.phrases import Span, overlap
 
 # A word with what may belong to a name: "9/11", "M*A*S*H", "Dr.", "(500)"; never a closing mark.
 _WORD = re.compile(r"[^\s?¿,;:\"“”„«»。，；：？]+")
-_MOST_WORDS = 15  # of a name
+_MAX_NAME_WORDS = 15  # of a name
 _LIKE = 0.75  # the least cosine of a name to that of an entity which it may mean
-_NO_NAMES = ("DATE", "TERM")
+_NOT_NAMES = ("DATE", "TERM")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def find_starts(snapshot: Snapshot, models: Models, query: str) -> list[NamedEnt
 def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
     """Return the entities with triples whose names are similar to the tagger's mentions."""
     [mentions] = models.tagger.tag([query])
-    spans = [(m.start, m.end) for m in mentions if m.label not in _NO_NAMES]
+    spans = [(m.start, m.end) for m in mentions if m.label not in _NOT_NAMES]
     if not spans:
         return []
     vectors = models.embedder.embed([query[slice(*span)] for span in spans], kind="document")
@@ -85,7 +85,7 @@ def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
     """
     words = [match.span() for match in _WORD.finditer(query)]
     first = words[0] if words else (0, 0)
-    spans = [(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + _MOST_WORDS]]
+    spans = [(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + _MAX_NAME_WORDS]]
     names = {
         span: name
         for span in spans

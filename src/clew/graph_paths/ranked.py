@@ -20,7 +20,7 @@ from clew.types import GraphAnswer
 
 Reading = Literal["words", "text"]
 
-_MOST_STARTS = 4
+_MAX_STARTS = 4
 _SURE_OF = 5  # answers that are kept whatever their score
 _LEAST_SHARE = 0.05  # of the best score, which any other answer has
 _SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is e times less likely
@@ -100,7 +100,7 @@ def rank_answers(
 
 def find_named(snapshot: Snapshot, models: Models, question: str) -> list[NamedEntity]:
     """Return the named entities of a question to start from, in the order of their names."""
-    return find_starts(snapshot, models, question)[:_MOST_STARTS]
+    return find_starts(snapshot, models, question)[:_MAX_STARTS]
 
 
 def to_graph_answers(

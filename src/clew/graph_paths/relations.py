@@ -18,7 +18,7 @@ from clew.snapshot import Snapshot
 from clew.text.analyze import terms
 
 _LEAST_STEM = 3  # letters that two words begin with alike
-_MOST_WORDS = 20_000  # whose nearness is kept
+_CACHED_WORDS = 20_000  # whose nearness is kept
 _LABEL, _WORD, _STEM = 1.0, 1.0, 2.0  # weights of how near a word comes to a relation
 _NOISE = 0.5  # how much nearer than to other relations a word is that means none
 
@@ -80,7 +80,7 @@ class Relations:
 
 def _list_unknown(wanted: Sequence[str], memory: dict[str, Any]) -> list[str]:
     """Return the distinct uncached texts; clear the cache if they would not fit."""
-    if len(memory) > _MOST_WORDS and not memory.keys() >= set(wanted):
+    if len(memory) > _CACHED_WORDS and not memory.keys() >= set(wanted):
         memory.clear()
     return [each for each in dict.fromkeys(wanted) if each not in memory]
 

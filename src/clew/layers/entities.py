@@ -14,7 +14,7 @@ from clew.text.names import strip_title
 from clew.text.normalize import entity_key
 from clew.types import DATE, LABELS, Mention
 
-_AT_ONCE = 4096  # sentences
+_BATCH_SIZE = 4096  # sentences
 
 
 def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]:
@@ -59,8 +59,8 @@ def table_columns(layer: str, owner: str, table: NDArray[np.int32]) -> Columns:
 
 def _tag_batches(sentences: Sequence[str], tagger: Tagger) -> Iterator[list[Mention]]:
     """Yield the mentions of each sentence, tagging some thousand at a time."""
-    for begin in range(0, len(sentences), _AT_ONCE):
-        yield from tagger.tag(sentences[begin : begin + _AT_ONCE])
+    for begin in range(0, len(sentences), _BATCH_SIZE):
+        yield from tagger.tag(sentences[begin : begin + _BATCH_SIZE])
 
 
 def is_key(key: str) -> bool:

@@ -19,9 +19,9 @@ from clew.text.analyze import term_spans
 
 Code = Callable[[str, NDArray[Any]], NDArray[Any]]  # a column's name and rows, to what is kept
 
-_AT_ONCE = 64  # chunks
-_TEXTS_AT_ONCE = 1024
-_CODED_AT_ONCE = 512  # rows
+_CHUNK_BATCH = 64  # chunks
+_TEXT_BATCH = 1024
+_CODING_BATCH = 512  # rows
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
@@ -80,7 +80,7 @@ class _CodedRows:
             self._code_waiting()
         self._waiting.append(rows)
         self._n_waiting += len(rows)
-        if self._n_waiting >= _CODED_AT_ONCE:
+        if self._n_waiting >= _CODING_BATCH:
             self._code_waiting()
 
     def _code_waiting(self) -> None:
@@ -121,8 +121,8 @@ def late_columns(
     )
     token_vectors, counts = _CodedRows("token.vectors", d, tokens, code), []
     ranges: list[Sequence[int]] = []
-    for begin in range(0, len(keys), _AT_ONCE):  # float tokens are eight times what is kept
-        block = range(begin, min(begin + _AT_ONCE, len(keys)))
+    for begin in range(0, len(keys), _CHUNK_BATCH):  # float tokens are eight times what is kept
+        block = range(begin, min(begin + _CHUNK_BATCH, len(keys)))
         new = [c for c in block if keys[c] not in stored]
         passes = iter(embedder.embed_tokens([keys[c][0] for c in new]) if new else ())
         for c in block:
@@ -174,8 +174,8 @@ def ragged_tokens(
     stored = _CodedRows("statement_token.vectors", embedder.dimension, dtype, keep_uncoded)
     pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
-    for begin in range(0, len(texts), _AT_ONCE):
-        block = texts[begin : begin + _AT_ONCE]
+    for begin in range(0, len(texts), _CHUNK_BATCH):
+        block = texts[begin : begin + _CHUNK_BATCH]
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
             spans = np.array([span for _, *span in term_spans(text)]).reshape(-1, 2)
             is_term = _mark_term_tokens(spans, tokens)
@@ -190,8 +190,8 @@ def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncod
     columns: Columns = {}
     for name, texts in texts_by_column(chunks).items():
         rows = _CodedRows(name, embedder.dimension, np.float32, code)
-        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
-            rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
+        for begin in range(0, len(texts), _TEXT_BATCH):
+            rows.add(embedder.embed(texts[begin : begin + _TEXT_BATCH], kind="document"))
         columns[name] = rows.to_array()
     return columns
 

@@ -117,7 +117,7 @@ def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
     cannot be loaded asks for none.
     """
     arrays: dict[str, CachedArrays] = {}
-    kinds = _each_kind()
+    kinds = _iterate_classes()
     while arrays.keys() < set(wanted) and (kind := next(kinds, None)) is not None:
         arrays |= {each.name: each for each in _needs(kind) if each.name in wanted}
     return [arrays[name] for name in sorted(arrays)]
@@ -128,7 +128,7 @@ def _needs(kind: type[Method]) -> Sequence[CachedArrays]:
     return needed
 
 
-def _each_kind() -> Iterator[type[Method]]:
+def _iterate_classes() -> Iterator[type[Method]]:
     """Yield the class of every method that can be loaded, the default first."""
     for name in dict.fromkeys((DEFAULT, *list_modules())):
         yield load(name)

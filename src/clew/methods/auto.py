@@ -24,8 +24,8 @@ from clew.types import Evidence, Hit, Limits, Path, Step
 Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
 _GRAPH = "paths"  # what follows the triples of an imported graph
-_WHOLE = "themes"  # what answers a question about all documents
-_NAMELESS = "bubble"  # where the question names nothing in it
+_OVERVIEW_METHOD = "themes"  # what answers a question about all documents
+_NAMELESS_METHOD = "bubble"  # where the question names nothing in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Auto:
         are_texts = snapshot.are_texts()
         has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
         if asks_of_whole(query) or find_compared(snapshot, query):
-            return _build_method(_WHOLE, self.chunks).retrieve(query, snapshot, models)
+            return _build_method(_OVERVIEW_METHOD, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
         by_method = {
             name: _build_method(name, self.chunks).retrieve(query, snapshot, models)
@@ -66,10 +66,10 @@ class Auto:
         }
         if _GRAPH in by_method and by_method[_GRAPH].graph is None:
             del by_method[_GRAPH]
-            names = tuple(dict.fromkeys(_NAMELESS if n == _GRAPH else n for n in names))
+            names = tuple(dict.fromkeys(_NAMELESS_METHOD if n == _GRAPH else n for n in names))
             reason += ", of which the question names nothing"
-            method = _build_method(_NAMELESS, self.chunks)
-            by_method[_NAMELESS] = method.retrieve(query, snapshot, models)
+            method = _build_method(_NAMELESS_METHOD, self.chunks)
+            by_method[_NAMELESS_METHOD] = method.retrieve(query, snapshot, models)
         hits = _fuse_hits(snapshot, by_method, self.constant, self.chunks)
         notes = [f"{name}: {note}" for name, each in by_method.items() for note in each.notes]
         return Evidence(

@@ -25,10 +25,10 @@ from clew.steps.passage_graph import PassageGraph, passage_weights
 from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.types import Evidence, Limits, Path, Step
 
-_NEAREST = "the chunks nearest to the question instead"
-_BARE = f"{NO_TRIPLES}: {_NEAREST}"
-_NO_FACT = f"no fact of the graph is about the question: {_NEAREST}"
-_TWICE = 2.0  # edges between phrases are counted from both ends, those of passages once
+_FALLBACK = "the chunks nearest to the question instead"
+_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: {_FALLBACK}"
+_NO_FACT_NOTE = f"no fact of the graph is about the question: {_FALLBACK}"
+_PHRASE_FACTOR = 2.0  # edges between phrases are counted from both ends, those of passages once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +54,15 @@ class HippoRag2:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, (_BARE,))
+            return steps.nearest_chunks(
+                snapshot, question, "hipporag2", self.chunks, (_NO_TRIPLES_NOTE,)
+            )
         filtered = self.filter and models.llm is not None
         mapped = map_facts(
             snapshot, models, question, k=self.facts, most=self.facts, filtered=filtered
         )
         if not mapped.kept:
-            notes = (*mapped.notes, _NO_FACT)
+            notes = (*mapped.notes, _NO_FACT_NOTE)
             return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, notes)
         graph = snapshot.get(_GRAPH, self.synonym)
         seeds = self._weigh_phrases(snapshot, graph, mapped)
@@ -119,8 +121,8 @@ def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
     contained = csr_array(inside, shape=(n_chunks, n_entities))
     a, b, cosines = synonym_pairs(snapshot, synonym)
     parts = [
-        (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _TWICE)),
-        (n_chunks + a, n_chunks + b, _TWICE * cosines),
+        (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _PHRASE_FACTOR)),
+        (n_chunks + a, n_chunks + b, _PHRASE_FACTOR * cosines),
         (entry_rows(contained), n_chunks + contained.indices, np.ones(contained.nnz)),
     ]
     return PassageGraph.from_edges(n_chunks, n_entities, parts)
@@ -159,9 +161,9 @@ def _build_path(
         stops.append(facts[way[0]])
     for node in way[:-1]:
         if node < graph.n_chunks:
-            stops.append(steps.chunk_step(snapshot, node, "leads on"))
+            stops.append(steps.chunk_step(snapshot, node, "on the path"))
         else:
-            reason = "an end of that fact" if node == way[0] else "leads on"
+            reason = "an end of that fact" if node == way[0] else "on the path"
             stops.append(steps.entity_step(snapshot, node - graph.n_chunks, reason))
     why = "holds it" if way else "near the question"
     return Path((*stops, steps.chunk_step(snapshot, chunk, why, score)), score)

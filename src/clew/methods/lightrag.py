@@ -114,7 +114,7 @@ class LightRag:
         Triples of the entities with most of them come first; chunks come by entity, then by how
         many of its triples they have.
         """
-        own = snapshot.get(_OWN_TRIPLES)
+        own = snapshot.get(_ENTITY_TRIPLES)
         [near] = steps.near_rows(
             snapshot, "entity", vector, self.top_k, only=np.diff(own.indptr) > 0
         )
@@ -187,7 +187,7 @@ def _link_triples(snapshot: Snapshot) -> Matrix:
     return csr_array((np.ones(2 * n), places), shape=(len(snapshot.layer("entity")), n))
 
 
-_OWN_TRIPLES = Derived("triples of entities", _link_triples)
+_ENTITY_TRIPLES = Derived("triples of entities", _link_triples)
 
 
 def _order_triples(snapshot: Snapshot, own: Matrix, triples: NDArray[np.integer]) -> list[int]:

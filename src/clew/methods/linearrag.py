@@ -182,7 +182,7 @@ def _build_thread(
         backwards = [steps.chunk_step(snapshot, chunk, "near the question")]
     while here in active:
         each = active[here]
-        backwards.append(steps.entity_step(snapshot, here, reasons.get(here, "leads on")))
+        backwards.append(steps.entity_step(snapshot, here, reasons.get(here, "on the path")))
         if each.unit >= 0:
             backwards.append(steps.unit_step(snapshot, each.unit, "near the question"))
         here = each.before

@@ -24,12 +24,12 @@ from clew.snapshot import Snapshot
 from clew.steps.evidence import NO_TRIPLES, build_facts, table_facts
 from clew.types import Evidence, EvidenceGraph, Limits, Path, Step
 
-_BARE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
-_NAMELESS = (
+_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_NO_NAME_NOTE = (
     "the question names nothing that has a triple: the chunks nearest to the question instead"
 )
-_NOWHERE = "no way leads on from what the question names: the chunks nearest to it instead"
-_ENDED = "some ways have too many triples to be looked at (edges): they were left out"
+_NO_PATH_NOTE = "no path begins at what the question names: the chunks nearest to it instead"
+_LIMIT_NOTE = "some paths exceed the limit of triples (edges) and were left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Paths:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if not len(snapshot.layer("triple")):
-            return self._retrieve_near(query, snapshot, models, _BARE)
+            return self._retrieve_near(query, snapshot, models, _NO_TRIPLES_NOTE)
         limits = ReachLimits(
             reading=self.reading,
             hops=self.hops,
@@ -69,7 +69,7 @@ class Paths:
         answers = rank_answers(snapshot, models, query, limits)
         if not answers.reached:
             return self._retrieve_near(
-                query, snapshot, models, _NOWHERE if answers.starts else _NAMELESS
+                query, snapshot, models, _NO_PATH_NOTE if answers.starts else _NO_NAME_NOTE
             )
         return self._build_evidence(snapshot, query, answers)
 
@@ -105,7 +105,7 @@ class Paths:
             paths=tuple(paths),
             seeds=seeds,
             graph=EvidenceGraph(entities=entities, facts=stated, answers=answers),
-            notes=(_ENDED,) if ranked.ended else (),
+            notes=(_LIMIT_NOTE,) if ranked.ended else (),
         )
 
     def _retrieve_near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:

@@ -26,9 +26,9 @@ from clew.steps.themes import THEME_NEEDS, Themes, themes
 from clew.text.questions import asks_of_whole, find_topic
 from clew.types import Evidence, Limits, Path, Step, Table, Theme
 
-_FEW = 3  # themes at the top: of fewer their parts are taken
+_MIN_THEMES = 3  # themes at the top: of fewer their parts are taken
 _LEVELS = 4
-_NEAR = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
+_NEAR_SHARE = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
 _REASON = "represents it"
 
 Part = tuple[int, Step]  # a sentence, and the theme or document that it represents
@@ -103,7 +103,7 @@ class ThemeSearch:
         for level in [self.level] if self.level >= 0 else range(_LEVELS):
             rows = found.of_level(level)
             chosen = self._take_nearest(found, asked, rows)
-            many = asked is None and len(best) >= _FEW and len(rows) > len(chosen)
+            many = asked is None and len(best) >= _MIN_THEMES and len(rows) > len(chosen)
             if best and (many or (llm is not None and not self._fits(found, chosen))):
                 break
             best = chosen
@@ -121,7 +121,7 @@ class ThemeSearch:
         near = np.asarray(found.vectors[rows] @ asked.vector, dtype=np.float64)
         scores = (min_max(near) + min_max(_score_themes(found, asked)[rows])) / 2
         best = top_k(scores, most)
-        return [rows[place] for place in best[scores[best] >= _NEAR].tolist()]
+        return [rows[place] for place in best[scores[best] >= _NEAR_SHARE].tolist()]
 
     def _ask_llm(
         self, llm: LLM, query: str, found: Themes, rows: Sequence[int], described: Sequence[Theme]

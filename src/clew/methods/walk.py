@@ -32,7 +32,7 @@ from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
 from clew.types import Evidence, Hit, Limits
 
-_LEAST = 1e-12  # influence whose logarithm is taken
+_MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +86,14 @@ class Walk:
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, question, "walk", self.chunks, notes)
-        words = self.hybrid * snapshot.get(_SAMENESS)
+        words = self.hybrid * snapshot.get(_TITLE_SAMENESS)
         coverage = steps.Coverage(snapshot, question)
         shares = ChoiceWeights(gain=self.gain, residual=self.residual, named=self.named)
 
         def choose(influence: LocalScores, most: int) -> ChosenChunks:
             rows = graph.best_chunks(influence, self.candidates)
             chunks = np.array(rows, dtype=np.intp)
-            prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
+            prior = min_max(np.log(np.maximum(influence.get(chunks), _MIN_INFLUENCE)))
             if words:
                 prior += words * hybrid.of(chunks)
             return choose_chunks(snapshot, coverage, rows, prior, named, shares, most=most)
@@ -164,7 +164,7 @@ def _title_sameness(snapshot: Snapshot) -> float:
     return max(0.0, 1 - 2 * count_titles(snapshot) / max(steps.n_chunks(snapshot), 1))
 
 
-_SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
+_TITLE_SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
 
 
 def _build_hits(

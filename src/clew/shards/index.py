@@ -40,7 +40,7 @@ from clew.workers import parse_workers
 
 _TRIES = 5  # of a question while shards are written to
 _TOO_FAST = "the shards are written to faster than they can be asked: ask again"
-_MOST_FILTERED = 8  # filters whose numbers stay in memory
+_CACHED_FILTERS = 8  # filters whose numbers stay in memory
 
 
 class Shards(Askable, Closing):
@@ -68,7 +68,7 @@ class Shards(Askable, Closing):
         self._how = how
         self._models: Models | None = None
         self._described: tuple[ShardDescription, ...] = ()
-        self._together: Once[str] = Once(_MOST_FILTERED)
+        self._together: Once[str] = Once(_CACHED_FILTERS)
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class Shards(Askable, Closing):
             described = tuple(each for each in replies if isinstance(each, ShardDescription))
             _check_alike(described, self._shards)
             if described != self._described:
-                self._described, self._together = described, Once(_MOST_FILTERED)
+                self._described, self._together = described, Once(_CACHED_FILTERS)
             return described
 
     def _combine(self, where: str) -> CombinedShards:
@@ -201,7 +201,7 @@ class Shards(Askable, Closing):
     def refresh(self) -> None:
         """Use the newest generation of every shard from the next question on."""
         with self._lock:
-            self._described, self._together = (), Once(_MOST_FILTERED)
+            self._described, self._together = (), Once(_CACHED_FILTERS)
 
     @checked
     def gathered(

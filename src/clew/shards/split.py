@@ -31,7 +31,7 @@ from clew.store.embedded import has_foreign_files
 Digests = NDArray[np.uint64]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
-_AT_ONCE = 500  # documents of a commit
+_BATCH_SIZE = 500  # documents of a commit
 _TEXTS = 10_000
 _BEGUN = "split.json"  # in a folder whose shards are not whole: what this makes of it
 _OURS = {f"{_BEGUN}.tmp", LOCK, f"{LOCK}-journal", f"{sharded.SHARDS}.tmp"}  # beside the shards
@@ -88,8 +88,8 @@ def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
     """Commit some documents of an index to a shard, with the whole vocabulary."""
     snapshot = index.snapshot()
     rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        batch = _read_documents(snapshot, rows[start : start + _AT_ONCE])
+    for start in range(0, len(rows), _BATCH_SIZE):
+        batch = _read_documents(snapshot, rows[start : start + _BATCH_SIZE])
         store.commit(batch, [part[each.id] for each in batch.documents])
     if vocabulary := index.vocabulary():
         store.set_vocabulary(vocabulary)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
+_MAX_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Snapshot:
     exact: bool = False  # what is nearest is looked for among all rows, however many there are
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
-        default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
+        default_factory=lambda: Once(_MAX_DERIVED), init=False, repr=False, compare=False
     )
 
     def layer(self, name: str) -> Layer:

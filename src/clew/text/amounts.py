@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST = 0.8  # of the cells with something in them: so many say what a column is of
+_MIN_SHARE = 0.8  # of the cells with something in them: so many say what a column is of
 _DIGITS = (  # in groups, or without: "12, 15" and "12.05.2024" are several numbers
     r"(?:\d{1,3}(?P<mark>[,.'’\u00a0\u202f ])(?:\d{2,3}(?P=mark))*\d{3}(?!\d)|\d+)(?:[.,]\d+)?[.,]?"
 )
@@ -95,11 +95,11 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
     full = [i for i, cell in enumerate(cells) if not is_empty(cell)]
     values = np.full(len(cells), np.nan)
     dates = [read_date(cells[i]) for i in full]
-    if full and sum(each is not None for each in dates) >= _MOST * len(full):
+    if full and sum(each is not None for each in dates) >= _MIN_SHARE * len(full):
         values[full] = [np.nan if each is None else each for each in dates]
         return Amounts(values, are_dates=True)
     matches = {i: match for i in full if (match := _CELL.fullmatch(cells[i].strip()))}
-    if not full or len(matches) < _MOST * len(full):
+    if not full or len(matches) < _MIN_SHARE * len(full):
         return None
     units = {_read_unit(match).casefold(): _read_unit(match) for match in matches.values()}
     if len(units.keys() - {""}) > 1:

@@ -28,7 +28,7 @@ _NAMED = (  # what can be nothing else, wherever it stands
     rf"|\({_LABEL.removesuffix('?')}{_NUMBER}{_MORE}\))"
 )
 _RANGES = compile_re(r"(\d{1,3})\s?(?:[–-]|to\b)\s?[^\d\[\]【】,;]{0,12}(\d{1,3})|(\d{1,3})")
-_WIDEST = 20  # passages in a range at the most
+_MAX_RANGE = 20  # passages in a range at the most
 _AT_END = r"(?=\s*(?:[.,;!?。、]|\(\d|\Z))"  # in the middle of a sentence it may count something
 
 
@@ -53,7 +53,7 @@ def parse_numbers(marks: str) -> list[int]:
     numbers: list[int] = []
     for match in _RANGES.finditer(_FOOTNOTES.sub("", marks)):
         first, last = int(match[1] or match[3]), int(match[2] or match[3])
-        numbers += range(first, last + 1) if first <= last < first + _WIDEST else (first, last)
+        numbers += range(first, last + 1) if first <= last < first + _MAX_RANGE else (first, last)
     return list(dict.fromkeys(numbers))
 
 

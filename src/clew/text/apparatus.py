@@ -57,9 +57,9 @@ _PAGED = compile_re(r".*[^\W\d_].*\s(\d{1,4})")
 _TERM = compile_re(r"\D.*?[^\W\d_].*?(?:,\s*\d{1,4}(?:[-\u2013]\d{1,4})?)+")
 _LABEL = compile_re(r"^(?:\\bibitem\b|\[\w[\w+:. -]{0,15}\]\s*\S)", re.MULTILINE)
 _SOURCE = compile_re(r"\b(?:1[89]|20)\d\d\b|\bpp\. ?\d|\bdoi\b|https?://|\bISBN\b")
-_LONGEST = 110  # characters of a line that is an entry
+_MAX_ENTRY = 110  # characters of a line that is an entry
 _PROSE = compile_re(r".{80,}[.!?。]")
-_SHORT = 60  # characters of the lines of a list, on average
+_MAX_MEAN_LINE = 60  # characters of the lines of a list, on average
 
 
 def apparatus_kind(text: str, section: str = "") -> str:
@@ -111,12 +111,12 @@ def kind_in_heading(section: str) -> str:
 
 def _is_list(lines: Sequence[str]) -> bool:
     n_prose = sum(bool(_PROSE.fullmatch(line)) for line in lines)
-    is_short = sum(map(len, lines)) <= _SHORT * len(lines)
+    is_short = sum(map(len, lines)) <= _MAX_MEAN_LINE * len(lines)
     return len(lines) >= 3 and 4 * n_prose <= len(lines) and is_short
 
 
 def _is_contents(lines: Sequence[str]) -> bool:
-    n_leaders = sum(bool(_LEADER.search(line, len(line) - _LONGEST)) for line in lines)
+    n_leaders = sum(bool(_LEADER.search(line, len(line) - _MAX_ENTRY)) for line in lines)
     if n_leaders >= max(2, 0.5 * len(lines)):
         return True
     numbered = _n_matches(_NUMBERED, lines)
@@ -135,11 +135,11 @@ def _is_index(lines: Sequence[str]) -> bool:
 
 def _counted_lines(lines: Sequence[str]) -> list[str]:
     """Return the lines that end in a digit, except long ones."""
-    return [line for line in lines if len(line) <= _LONGEST and line[-1].isdecimal()]
+    return [line for line in lines if len(line) <= _MAX_ENTRY and line[-1].isdecimal()]
 
 
 def _n_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
-    return sum(len(line) <= _LONGEST and bool(pattern.fullmatch(line)) for line in lines)
+    return sum(len(line) <= _MAX_ENTRY and bool(pattern.fullmatch(line)) for line in lines)
 
 
 def _share_in_order(values: Sequence[int] | Sequence[str]) -> float:

@@ -26,7 +26,7 @@ from clew.text import tokens
 from clew.text.sections import Headed
 from clew.text.sentences import NUPUNKT, Splitter, load_punkt, sentence_spans
 
-_WIDE = 3  # levels of headings before which a window rather ends
+_TOP_LEVELS = 3  # levels of headings before which a window rather ends
 _HEADING = compile_re(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
 _WORD = compile_re(r"[^\W_]")
 _SPACES = compile_re(r"\s+")
@@ -156,7 +156,7 @@ def _best_cut(source: _TextToCut, begin: int, previous: int, first: int, last: i
         return sentences[-1][1]
     limit = int(starts[last])
     least = max(int(starts[(first + last) // 2]), begin, previous)
-    wide = [h for h in _headings(source, least, limit) if h.level <= _WIDE]
+    wide = [h for h in _headings(source, least, limit) if h.level <= _TOP_LEVELS]
     if wide:
         end = min(wide, key=lambda heading: (heading.level, -heading.start)).start
     else:

@@ -124,7 +124,7 @@ _RUN_END = compile_re(
 )
 _WORD_BEHIND = compile_re(r"(?:['’]s)? ([a-z]+)")
 _START = compile_re(r"\W*(?:(?:The|A|An) )?\W*")
-_NEAR = 40  # characters before a name in which a word stands that says its type
+_MAX_DISTANCE = 40  # characters before a name in which a word stands that says its type
 _NOUN_BEFORE = compile_re(r"\b([a-z]+) (?:of )?[\"“‘']?$")
 _OF_BEFORE = compile_re(r"\b(?:city|town|village|island|county|municipality|port|river) of $")
 _KIN_BEFORE = compile_re(
@@ -180,7 +180,7 @@ def type_in_text(text: str, start: int, end: int) -> str:
     if (match := _WORD_BEHIND.match(text, end)) and _find_noun_type(match[1]):
         return ""  # "the Pink Floyd guitarist"
     is_first = bool(_START.fullmatch(text, 0, start))
-    near = max(start - _NEAR, 0), start
+    near = max(start - _MAX_DISTANCE, 0), start
     if _KIN_BEFORE.search(text, *near) or _BORN.match(text, end):
         return "person"
     if is_first and _BORN_AT.match(text, end):

@@ -40,7 +40,7 @@ _HEADING = compile_re(  # what stands before, where a line, a sentence or a cell
     rf"(?:^|[.!?:;|>)\]}}\"'”»`]\s|[|#>*])[\s#*_>`~=-]*(?:{_NAMES}){_NUMBERED}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
-_LONGEST = 60  # characters of a heading and of what stands before it
+_MAX_HEADING = 60  # characters of a heading and of what stands before it
 _INNER_HEADING = compile_re(  # anywhere: the line breaks of a text may be gone
     r"\b(?:Question|Material|Answer|Passage|System|User|Assistant|Instruction)s?\s*\d{0,3}:"
     r"|\b(?:QUESTION|MATERIAL|ANSWER|PASSAGE|SYSTEM|USER|ASSISTANT|INSTRUCTION)S?\s*\d{0,3}:"
@@ -93,7 +93,7 @@ def disarm(text: str) -> str:
 
 def _has_heading(text: str) -> bool:
     return any(
-        _HEADING.search(text[max(match.end() - _LONGEST, 0) : match.end()])
+        _HEADING.search(text[max(match.end() - _MAX_HEADING, 0) : match.end()])
         for match in _HEADING_END.finditer(text)
         if match[1].lower() in _LAST_WORDS
     )

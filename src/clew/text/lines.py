@@ -26,8 +26,8 @@ _RECORD = compile_re(r"(.+):(\d+)")
 _SUBJECT = compile_re(r"\.(?:csv|jsonl|ndjson|nt|tsv|ttl)(?:\.gz)?#")  # of a graph's file
 _BLANK = compile_re(r"\s*")
 _PACKED = ".gz"
-_MOST_FILES = 1_024  # whose names stay in memory
-_COUNTED = -1  # a line that is found in the text
+_CACHED_FILES = 1_024  # whose names stay in memory
+_WHOLE_FILE = -1  # a line that is found in the text
 
 
 def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
@@ -40,7 +40,7 @@ def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
     3
     """
     line = _record_line(id_, source)
-    if line != _COUNTED:
+    if line != _WHOLE_FILE:
         return line
     if "\r" in text and "\n" not in text:
         return None
@@ -48,16 +48,16 @@ def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
     return text.count("\n", 0, blank.end() if blank else place) + 1
 
 
-@lru_cache(_MOST_FILES)
+@lru_cache(_CACHED_FILES)
 def _record_line(id_: str, source: str) -> int | None:
-    """Return the line of a record, `_COUNTED` for a whole file, None if there are no lines."""
+    """Return the line of a record, `_WHOLE_FILE` for a whole file, None if there are no lines."""
     record = _RECORD.fullmatch(source)
     if record and _suffix(record[1]) in _BY_LINE:
         return int(record[2])
     names = {PurePosixPath(each).name for each in (id_, source)}
     if "://" in source or len(names) > 1 or _suffix(source) not in {"", *_WHOLE}:
         return None
-    return _COUNTED if source and not _SUBJECT.search(source) else None
+    return _WHOLE_FILE if source and not _SUBJECT.search(source) else None
 
 
 def file_place(source: str, line: int | None) -> str:

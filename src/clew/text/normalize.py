@@ -9,7 +9,7 @@ from clew.text.unseen import drop_unseen
 
 _POSSESSIVE = compile_re(r"['’]s?$")
 _NO_KEY = compile_re(r"[^0-9a-z]+")  # of ASCII, case folded
-_SHORT = 20  # characters of what the next two match
+_MAX_RUN = 20  # characters of what the next two match
 _INITIALS = compile_re(r"(?:[^\W\d_]\.){2,}[^\W\d_]?|[^\W\d_](?:\.[^\W\d_])+")  # "i.b.m."
 _ARTICLE = compile_re(r"^l['’](?=[aeiouhy])")  # of French and Italian names, folded
 _SIGNED = compile_re(r"[a-z](?:#|\+\+)")  # languages that a sign tells apart
@@ -88,9 +88,9 @@ def entity_key(name: str) -> str:
     ('pourquoi pas', 'ibm', 'c#', 'c++')
     """
     folded = fold(name)
-    if len(folded) <= _SHORT and (short := _SIGNED.fullmatch(folded)):
+    if len(folded) <= _MAX_RUN and (short := _SIGNED.fullmatch(folded)):
         return short[0]
-    if len(folded) <= _SHORT and _INITIALS.fullmatch(folded):
+    if len(folded) <= _MAX_RUN and _INITIALS.fullmatch(folded):
         folded = folded.replace(".", "")
     folded = _ARTICLE.sub("", _POSSESSIVE.sub("", folded.strip()))
     if folded.isascii():

@@ -16,8 +16,8 @@ from typing import Protocol
 from clew.text.normalize import collapse
 
 SEPARATOR = " > "
-_LONGEST = 100  # characters of a heading; what is longer is cut
-_READ = 1_000  # characters of a heading that are looked at
+_MAX_HEADING = 100  # characters of a heading; what is longer is cut
+_MAX_READ = 1_000  # characters of a heading that are looked at
 _DEEPEST = 12  # headings of a section
 
 
@@ -46,7 +46,7 @@ def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = 
     if not headings:
         return [""] * len(places)
     above = _parent_headings(headings)
-    own = collapse(title[:_READ])
+    own = collapse(title[:_MAX_READ])
     return [_section(headings, above, place, own) for place in places]
 
 
@@ -68,10 +68,10 @@ def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title
     for _ in range(_DEEPEST):
         if i < 0:
             break
-        names.insert(0, collapse(headings[i].title[:_READ]))
+        names.insert(0, collapse(headings[i].title[:_MAX_READ]))
         i = above[i]
     return SEPARATOR.join(
-        name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip()}…"
+        name if len(name) <= _MAX_HEADING else f"{name[: _MAX_HEADING - 1].rstrip()}…"
         for name in names
         if name and name != title
     )

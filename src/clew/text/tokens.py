@@ -26,21 +26,23 @@ _CUTS = (
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
 _GZIP = 31  # zlib's number for data with gzip's header
-_BETWEEN = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in one token alone
+_SEPARATOR = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in one token alone
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
 _NOT_ASCII = compile_re(r"[^\x00-\x7f]+")
 _EDGE = compile_re(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
-_LONG = 1 << 16  # characters of white space that are encoded at once: of a million it is an error
-_WHITE = compile_re(rf"(?<!\s)\s{{{_LONG},}}")
+_MAX_WHITE_SPACE = (
+    1 << 16
+)  # characters of white space that are encoded at once: of a million it is an error
+_WHITE = compile_re(rf"(?<!\s)\s{{{_MAX_WHITE_SPACE},}}")
 
 
 @lru_cache(maxsize=1)
 def _encoding() -> "tiktoken.Encoding":
     import tiktoken  # 0.1 s with the vocabulary: only when something is counted
 
-    by_rank = zlib.decompress(VOCABULARY.read_bytes(), wbits=_GZIP).split(_BETWEEN)
+    by_rank = zlib.decompress(VOCABULARY.read_bytes(), wbits=_GZIP).split(_SEPARATOR)
     ranks = dict(zip(by_rank, range(len(by_rank)), strict=True))
-    ranks[_BETWEEN] = ranks.pop(b"")
+    ranks[_SEPARATOR] = ranks.pop(b"")
     return tiktoken.Encoding(NAME, pat_str=_CUTS, mergeable_ranks=ranks, special_tokens={})
 
 
@@ -53,8 +55,8 @@ def count(text: str) -> int:
 def _parts(text: str) -> Iterator[str]:
     """Yield a text with long runs of white space split off."""
     begin = 0
-    for match in _WHITE.finditer(text) if len(text) >= _LONG else ():
-        for end in range(match.start() + _LONG, match.end(), _LONG):
+    for match in _WHITE.finditer(text) if len(text) >= _MAX_WHITE_SPACE else ():
+        for end in range(match.start() + _MAX_WHITE_SPACE, match.end(), _MAX_WHITE_SPACE):
             yield text[begin:end]
             begin = end
     yield text[begin:]

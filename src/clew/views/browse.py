@@ -38,8 +38,8 @@ from clew.wire.refusals import no_such_resource
 
 T = TypeVar("T")
 
-_MOST_VALUES = 20  # shown of a field
-_MOST_NEAR = 50  # neighbours and triples shown of an entity
+_MAX_VALUES = 20  # shown of a field
+_MAX_NEIGHBOURS = 50  # neighbours and triples shown of an entity
 
 
 # -- documents ------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
             name=name,
             n_documents=n_documents[name],
             values=tuple(
-                sorted(values, key=lambda value: (-values[value], str(value)))[:_MOST_VALUES]
+                sorted(values, key=lambda value: (-values[value], str(value)))[:_MAX_VALUES]
             ),
         )
         for name, values in sorted(counts.items())
@@ -214,7 +214,7 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
         entry=find_entry(snapshot.vocabulary, layer.ids([row])[0]),
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
-        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MOST_NEAR],
+        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MAX_NEIGHBOURS],
         triples=_find_triples(snapshot, row),
         neighbours=_find_neighbours(snapshot, row, units),
         texts=Listed(items=_view_texts(snapshot, units[offset : offset + limit]), total=len(units)),
@@ -247,7 +247,7 @@ def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[Ne
     shared = snapshot.linked("unit", "entity").rows(np.asarray(units, dtype=np.int64)).indices
     counts = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     counts[row] = 0
-    rows = positive_top_k(counts, _MOST_NEAR).tolist()
+    rows = positive_top_k(counts, _MAX_NEIGHBOURS).tolist()
     near = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
     return tuple(NearEntity(id=i, name=n, n_texts=int(counts[r])) for r, i, n in near)
 
@@ -255,7 +255,7 @@ def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[Ne
 def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
     layer, entities = cast("TripleLayer", snapshot.layer("triple")), snapshot.layer("entity")
     subjects, objects = layer.columns["subject"], layer.columns["object"]
-    rows = np.flatnonzero((subjects == row) | (objects == row))[:_MOST_NEAR].tolist()
+    rows = np.flatnonzero((subjects == row) | (objects == row))[:_MAX_NEIGHBOURS].tolist()
     link = snapshot.linked("triple", "chunk")
     chunks = [snapshot.layer("chunk").ids(neighbours(link, r).tolist()) for r in rows]
     ends = (entities.texts(each[rows].tolist()) for each in (subjects, objects))

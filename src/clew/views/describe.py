@@ -30,7 +30,7 @@ from clew.text.normalize import fold
 from clew.types import GRAPH, IMPORTED, SOURCES, UNITS, Usage
 from clew.views.themes import find_theme
 
-_MOST = 20  # neighbours shown of one kind
+_MAX_NEIGHBOURS = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed
 _UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made any
 
@@ -220,10 +220,12 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_tokens": int(columns["n_tokens"][row]),
         "units_made_by": _units_by(_find_makers(snapshot, UNITS)[row]),
         "triples_made_by": SOURCES[_find_makers(snapshot, GRAPH)[row]],
-        "units": snapshot.layer("unit").ids(units[:_MOST]),
-        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
-        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][:_MOST],
-        "triples": snapshot.layer("triple").texts(triples[:_MOST]),
+        "units": snapshot.layer("unit").ids(units[:_MAX_NEIGHBOURS]),
+        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MAX_NEIGHBOURS]),
+        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][
+            :_MAX_NEIGHBOURS
+        ],
+        "triples": snapshot.layer("triple").texts(triples[:_MAX_NEIGHBOURS]),
     }
 
 
@@ -264,8 +266,8 @@ def _triple(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "relation": layer.relations([row])[0],
         "object": target,
         "strength": float(layer.columns["strength"][row]),
-        "descriptions": layer.descriptions(row)[:_MOST],
-        "chunks": _ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
+        "descriptions": layer.descriptions(row)[:_MAX_NEIGHBOURS],
+        "chunks": _list_neighbour_ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
     }
 
 
@@ -275,13 +277,13 @@ def _term(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "kind": "term",
         "id": snapshot.layer("term").ids([row])[0],
         "n_chunks": len(neighbours(chunks, row)),
-        "chunks": _ids(snapshot, "chunk", chunks, row),
+        "chunks": _list_neighbour_ids(snapshot, "chunk", chunks, row),
     }
 
 
-def _ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
+def _list_neighbour_ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
     """Return the ids of the first neighbours of a row."""
-    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MOST])
+    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MAX_NEIGHBOURS])
 
 
 def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -291,11 +293,11 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     shared = snapshot.link("unit", "entity")[units].indices  # with repeats
     near = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     near[row] = 0
-    others = positive_top_k(near, _MOST).tolist()
+    others = positive_top_k(near, _MAX_NEIGHBOURS).tolist()
     ends = snapshot.layer("triple").columns
     about = (ends["subject"] == row) | (ends["object"] == row)
     descriptions = described.texts(np.flatnonzero(described.columns["entity"] == row).tolist())
-    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MOST]]
+    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MAX_NEIGHBOURS]]
     shown = ("id", "document", "source", "line", "text")  # of a unit
     return {
         "kind": "entity",
@@ -307,8 +309,8 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_units": len(units),
         "units": [{name: mention[name] for name in shown} for mention in mentions],
         "together_with": layer.texts(others),
-        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MOST],
-        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MOST]),
+        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MAX_NEIGHBOURS],
+        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MAX_NEIGHBOURS]),
     }
 
 

@@ -31,8 +31,8 @@ _NAMES = {
 _OTHER, _FACT = "#8a5a00", "#22609c"
 _TEXTS = ("query", "unit", "sentence", "chunk", "quote")  # layers whose boxes are wide
 _WIDE, _NARROW, _LABEL = 28, 18, 14  # columns of a line of text
-_MOST_LINES, _MOST_REASONS = 6, 2
-_LONGEST = 500  # characters of what is shown where the mouse rests
+_MAX_LINES, _MAX_REASONS = 6, 2
+_MAX_TOOLTIP = 500  # characters of what is shown where the mouse rests
 _COLUMN = 7.2  # pixels, as wide as letters of 12 pixels are in a wide font
 _PAD, _GAP, _GUTTER = 10.0, 14.0, 36.0
 _SIZES = {"name": (10, 14.0), "text": (12, 16.0), "reason": (10.5, 14.0)}  # of letters, lines
@@ -163,8 +163,8 @@ def _place(
 def _make_box(node: ThreadNode, width: int) -> _Box:
     name = _NAMES.get(node.layer, (node.layer.capitalize(), ""))[0]
     lines = [("name", f"{name} {node.rank}" if node.rank else name)]
-    lines += [("text", line) for line in _cut(node.text, width, _MOST_LINES)]
-    lines += [("reason", line) for line in _cut(node.reason, width + 2, _MOST_REASONS)]
+    lines += [("text", line) for line in _wrap(node.text, width, _MAX_LINES)]
+    lines += [("reason", line) for line in _wrap(node.reason, width + 2, _MAX_REASONS)]
     return _measure(lines)
 
 
@@ -174,7 +174,7 @@ def _measure(lines: Sequence[tuple[str, str]]) -> _Box:
     return _Box(tuple(lines), wide + 2 * _PAD, high + 1.4 * _PAD)
 
 
-def _cut(text: str, width: int, most: int) -> list[str]:
+def _wrap(text: str, width: int, most: int) -> list[str]:
     """Wrap a text to at most so many lines, with an ellipsis if it is cut."""
     lines = [line for line in wrap(visible(" ".join(text.split())), width) if line]
     if len(lines) > most:
@@ -209,7 +209,7 @@ def _label(
     """Return the labels of the edges that leave a column, at the middle of each edge."""
     found = []
     for edge in edges:
-        lines = _cut(_find_relation(edge, nodes), _LABEL, _MOST_REASONS)
+        lines = _wrap(_find_relation(edge, nodes), _LABEL, _MAX_REASONS)
         if lines:
             middle = (boxes[edge.source].y + boxes[edge.target].y) / 2
             found.append((middle, edge, _measure([("reason", line) for line in lines])))
@@ -282,7 +282,7 @@ def _curve(x1: float, y1: float, way1: int, x2: float, y2: float, way2: int) -> 
 def _write_box(node: ThreadNode, box: _Box) -> Iterator[str]:
     tone = _NAMES.get(node.layer, ("", _OTHER))[1]
     whole = "\n".join(filter(None, (node.text, node.reason)))
-    yield f"<g><title>{_escape(whole[:_LONGEST])}</title>"
+    yield f"<g><title>{_escape(whole[:_MAX_TOOLTIP])}</title>"
     yield _write_frame(box, "#faf9f6", "#dedad1", 6)
     top = box.y - box.height / 2
     stripe = f'<rect x="{box.x:.1f}" y="{top:.1f}" width="4" height="{box.height:.1f}" rx="2"'

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_AT_ONCE = 8_192  # rows that are read at once
-_MOST_STRENGTH = 10  # of a triple in a file that is read again
+_BATCH_SIZE = 8_192  # rows that are read at once
+_MAX_STRENGTH = 10  # of a triple in a file that is read again
 # What XML cannot hold: most control characters, halves of surrogate pairs, two that are none.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -127,7 +127,7 @@ def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
     InputError for a folder, and for a suffix of no such format.
     """
     path = Path(path)
-    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _OF_GRAPHS}
+    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _GRAPH_SUFFIXES}
     if path.suffix.lower() not in forms:
         what = "a graph" if whole else "what a question finds"
         raise InputError(f"{what} is written to {', '.join(forms)}, and not to {str(path)!r}")
@@ -147,7 +147,7 @@ def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
     made_by = snapshot.layer("chunk").columns[GRAPH]
     if not len(made_by):
         raise InputError("this index is empty: add documents first")
-    if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _OF_GRAPHS):
+    if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _GRAPH_SUFFIXES):
         return
     what = f"a {target.path.suffix.lower()} file holds" if whole else "the graph of a question has"
     missing = f"this index has no triples, and {what} nothing else"
@@ -261,8 +261,8 @@ def _entities(
     owners = profiles.columns["entity"]
     order = np.argsort(owners, kind="stable")
     begins = np.searchsorted(owners[order], np.arange(len(layer) + 1))
-    for start in range(0, len(entities), _AT_ONCE):
-        rows = entities[start : start + _AT_ONCE]
+    for start in range(0, len(entities), _BATCH_SIZE):
+        rows = entities[start : start + _BATCH_SIZE]
         columns = layer.ids(rows), layer.texts(rows), find_types(snapshot, rows)
         for row, key, name, type_ in zip(rows, *columns, strict=True):
             texts = profiles.texts(order[begins[row] : begins[row + 1]].tolist())
@@ -283,8 +283,8 @@ def _triples(snapshot: Snapshot) -> Iterator[Row]:
     layer = cast("TripleLayer", snapshot.layer("triple"))
     entities, columns = snapshot.layer("entity"), layer.columns
     link = snapshot.link("triple", "chunk")
-    for start in range(0, len(layer), _AT_ONCE):
-        rows = range(start, min(start + _AT_ONCE, len(layer)))
+    for start in range(0, len(layer), _BATCH_SIZE):
+        rows = range(start, min(start + _BATCH_SIZE, len(layer)))
         subjects, objects = columns["subject"][rows].tolist(), columns["object"][rows].tolist()
         ends = list(dict.fromkeys([*subjects, *objects]))
         keys = dict(zip(ends, entities.ids(ends), strict=True))
@@ -334,11 +334,11 @@ def evidence_graph(evidence: Evidence) -> ExportedGraph:
         )
     about = {"query": evidence.query, "method": evidence.method}
     if graph.subgraph:
-        return _of_subgraph(about, graph.subgraph, graph.facts, evidence.hits)
-    return _of_candidates(about, graph)
+        return _build_subgraph(about, graph.subgraph, graph.facts, evidence.hits)
+    return _build_candidate_graph(about, graph)
 
 
-def _of_candidates(about: Row, graph: EvidenceGraph) -> ExportedGraph:
+def _build_candidate_graph(about: Row, graph: EvidenceGraph) -> ExportedGraph:
     """Return the entities and triples of the chosen candidates."""
     anchored: dict[tuple[str, str], list[str]] = {}
     for group in graph.groups:
@@ -376,7 +376,7 @@ def _of_candidates(about: Row, graph: EvidenceGraph) -> ExportedGraph:
     )
 
 
-def _of_subgraph(
+def _build_subgraph(
     about: Row, graph: Subgraph, facts: Sequence[Fact], hits: Sequence[Hit]
 ) -> ExportedGraph:
     """Return the nodes, the facts as edges, and the other edges of a subgraph.
@@ -561,7 +561,7 @@ def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  
         for edge in graph.edges():
             values = {name: edge[name] for name in ("subject", "relation", "object", "description")}
             for document, strength in edge["places"]:
-                whole = min(max(round(strength), 1), _MOST_STRENGTH)
+                whole = min(max(round(strength), 1), _MAX_STRENGTH)
                 file.write(_json_line({**values, "strength": whole, "document": document}))
 
 
@@ -598,13 +598,13 @@ def _write_parquet(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # n
         rows: list[Row] = []
         for edge in graph.edges():
             rows.append({name: edge[name] for name in types})
-            if len(rows) == _AT_ONCE:
+            if len(rows) == _BATCH_SIZE:
                 writer.write_table(pa.Table.from_pylist(rows, schema))
                 rows.clear()
         writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-_OF_GRAPHS = (".graphml", ".json")  # formats of any graph, not of triples alone
+_GRAPH_SUFFIXES = (".graphml", ".json")  # formats of any graph, not of triples alone
 _FORMS: Mapping[str, Form] = {
     ".graphml": _write_graphml,
     ".json": _write_json,

@@ -20,7 +20,7 @@ from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
 _EDGES_PER_NODE = 4  # that are drawn, in the mean
-_MOST_RELATIONS = 5  # told of one edge
+_MAX_RELATIONS = 5  # told of one edge
 
 
 def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
@@ -65,7 +65,7 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
                 source=keys[i],
                 target=keys[j],
                 n_texts=int(n),
-                relations=tuple(relations.get((i, j), ())[:_MOST_RELATIONS]),
+                relations=tuple(relations.get((i, j), ())[:_MAX_RELATIONS]),
             )
             for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
         ),

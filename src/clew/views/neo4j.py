@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_AT_ONCE = 1_000  # rows of a statement
+_BATCH_SIZE = 1_000  # rows of a statement
 _PLAIN = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LABEL = "Entity"
 _NODE = ("id", "name", "type", "description", "n_chunks")
@@ -95,7 +95,7 @@ def _write_part(
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     remaining = iter(rows)
-    while batch := list(islice(remaining, _AT_ONCE)):
+    while batch := list(islice(remaining, _BATCH_SIZE)):
         yield batch
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".md", ".html")
 _MARKS = compile_re(r"([\\`*_{}\[\]<>#|!~])")  # what Markdown obeys
-_MOST_DOCUMENTS = 10
+_MAX_DOCUMENTS = 10
 _STYLE = "body{max-width:50em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-serif}"
 
 
@@ -106,9 +106,9 @@ def _describe_theme(described: Mapping[str, Theme], theme: Theme) -> Iterator[st
     for relation in theme.relations:
         verb = f" – {_plain(relation.relation)} –" if relation.relation else " –"
         yield f"- {_plain(relation.subject)}{verb} {_plain(relation.object)} ({relation.count:,})"
-    more = len(theme.documents) - _MOST_DOCUMENTS
+    more = len(theme.documents) - _MAX_DOCUMENTS
     yield ""
-    names = ", ".join(map(_plain, theme.documents[:_MOST_DOCUMENTS]))
+    names = ", ".join(map(_plain, theme.documents[:_MAX_DOCUMENTS]))
     yield f"In {names}{f' and {more:,} more' if more > 0 else ''}."
     for child in theme.children:
         yield from _describe_theme(described, described[child])

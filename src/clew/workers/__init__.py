@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.index.building import Workers
     from clew.loading import Specs
 
-_FEW, _A_CORE = 16, 4  # processes that are always allowed, and for each core
+_MIN_ALLOWED, _PER_CORE = 16, 4  # processes that are always allowed, and for each core
 _RAY = compile_re(r"ray(?::(//)?[^/]+)?")
 
 
@@ -44,7 +44,7 @@ def open_workers(spec: int | str, models: Specs) -> Workers | None:
         from clew.workers.ray import RayWorkers
 
         return RayWorkers(spec, models)
-    n, most = spec or cores(), max(_FEW, _A_CORE * cores())
+    n, most = spec or cores(), max(_MIN_ALLOWED, _PER_CORE * cores())
     if n == 1:
         return None
     if n > most:

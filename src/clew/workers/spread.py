@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.models import TokenVectors
     from clew.types import Extraction
 
-_FEW = 32  # texts: fewer are done here before a worker has them
+_MIN_TEXTS = 32  # texts: fewer are done here before a worker has them
 
 
 def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
@@ -36,7 +36,7 @@ class _SpreadEmbedder(AroundEmbedder):
     workers: Workers
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
-        if kind != "document" or len(texts) < _FEW:
+        if kind != "document" or len(texts) < _MIN_TEXTS:
             return self.inner.embed(texts, kind=kind)
         return np.concatenate(_run_parts(self.workers, "names", (), texts))
 
@@ -62,7 +62,7 @@ class SpreadExtractor:
         return self.inner.name
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        if len(texts) < _FEW:
+        if len(texts) < _MIN_TEXTS:
             return self.inner.extract(texts)
         parts = _run_parts(self.workers, "triples", (self.by,), texts)
         return [each for part in parts for each in part]

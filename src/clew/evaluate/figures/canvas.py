@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
 
 Colour = tuple[float, float, float, float]  # red, green, blue and opacity
 
-_POINTS = 72  # of an inch
+_POINTS_PER_INCH = 72  # of an inch
 SUFFIXES = (".png", ".svg")
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
@@ -59,7 +59,7 @@ def style() -> Iterator[None]:
 
 def figure(layout: Literal["constrained"] | None = "constrained") -> Figure:
     """Return an empty figure with one pixel per point; draw within `style`."""
-    return Figure(layout=layout, dpi=_POINTS)
+    return Figure(layout=layout, dpi=_POINTS_PER_INCH)
 
 
 def colour(number: int, n: int) -> Colour:

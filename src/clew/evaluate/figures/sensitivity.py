@@ -22,8 +22,8 @@ _PANEL = (5.0, 3.4)  # inches, as the next three
 _LEGEND_ROW = 0.25
 _LEGEND_LINE = 0.7  # of a legend's entry, beside its letters
 _LETTER = 0.085
-_APART = 0.12  # between series at one value that is no number, where 1 is to the next value
-_SPREAD = 0.6  # of all of them, at most
+_SERIES_OFFSET = 0.12  # between series at one value that is no number, where 1 is to the next value
+_MAX_OFFSET = 0.6  # of all of them, at most
 
 Measured = tuple[Setting, Mapping[str, "Estimate"]]  # by metric
 
@@ -195,7 +195,7 @@ def _draw_lines(
     panel: Axes, series: Mapping[str, Mapping[float, Estimate]], *, joined: bool
 ) -> None:
     """Draw each series with its label; unconnected points are drawn side by side."""
-    apart = 0.0 if joined else min(_APART, _SPREAD / len(series))
+    apart = 0.0 if joined else min(_SERIES_OFFSET, _MAX_OFFSET / len(series))
     for number, (label, points) in enumerate(series.items()):
         shift = apart * (number - (len(series) - 1) / 2)
         estimates = [points[place] for place in sorted(points)]

@@ -14,11 +14,11 @@ from clew.evaluate.summary import Estimate
 
 _WIDTH, _HEIGHT = 7.5, 4.6  # inches
 _ABOVE, _BELOW = 0.6, 0.55  # of them, for the titles and for the axis
-_TALLER = 0.09  # inches for each setting beyond the first twelve
+_HEIGHT_PER_SETTING = 0.09  # inches for each setting beyond the first twelve
 _LETTERS = 8.0  # points, as the next two
 _LINE = 10.0  # height of a name
-_MARKER = 5.0  # half of one, with some air
-_WIDE = 20.0  # times from the least to the most, from which on an axis is logarithmic
+_MARKER_RADIUS = 5.0  # half of one, with some air
+_LOG_RATIO = 20.0  # times from the least to the most, from which on an axis is logarithmic
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def tradeoff_figure(points: Sequence[Point], metric: str, cost: str, title: str)
     """Return a figure of `metric` over `cost`, with a step line along the front."""
     with canvas.style():
         figure = canvas.figure(layout=None)
-        height = _HEIGHT + _TALLER * max(0, len(points) - 12)
+        height = _HEIGHT + _HEIGHT_PER_SETTING * max(0, len(points) - 12)
         figure.set_size_inches(_WIDTH, height)
         panel = figure.subplots()
         figure.subplots_adjust(0.1, _BELOW / height, 0.98, 1 - _ABOVE / height)
@@ -99,7 +99,7 @@ def _draw_points(panel: Axes, points: Sequence[Point], best: Sequence[Point]) ->
 def _scale(panel: Axes, costs: Sequence[float]) -> None:
     """Use a logarithmic axis if costs differ widely, else begin at zero."""
     paid = [cost for cost in costs if cost > 0]
-    far_apart = max(paid) > _WIDE * min(paid)
+    far_apart = max(paid) > _LOG_RATIO * min(paid)
     free = len(paid) < len(costs)
     if far_apart and free:
         least = 10.0 ** floor(log10(min(paid)))
@@ -127,7 +127,7 @@ def _write_names(panel: Axes, points: Sequence[Point], best: Sequence[Point]) ->
         _, low = _on_paper(panel, point.cost, point.quality.low)
         _, high = _on_paper(panel, point.cost, point.quality.high)
         lines.append((x - 1, low, x + 1, high))
-    boxes = place_names(at, widths, _LINE, inside, _MARKER, lines)
+    boxes = place_names(at, widths, _LINE, inside, _MARKER_RADIUS, lines)
     for name, place, box in zip(names, at, boxes, strict=True):
         if box is not None:
             _write_name(panel, name, place, box)

@@ -20,7 +20,7 @@ from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.records import records, unique
 
 CORPUS = "corpus.jsonl"
-_USUAL = "test"
+_DEFAULT_SPLIT = "test"
 
 
 def fits(root: Path) -> bool:
@@ -34,7 +34,7 @@ def read(root: Path, split: str | None) -> Parsed:
     Without a split it is `test`, or the only one.
     """
     files = {path.stem: path for path in sorted((root / "qrels").glob("*.tsv"))}
-    wanted = split or (next(iter(files)) if len(files) == 1 else _USUAL)
+    wanted = split or (next(iter(files)) if len(files) == 1 else _DEFAULT_SPLIT)
     if wanted not in files:
         names = ", ".join(files) or "none"
         raise InputError(f"{root / 'qrels'}: no split {wanted!r}, only {names}")

@@ -14,7 +14,7 @@ from clew.evaluate.metrics import distinct
 from clew.readers.decode import replace_surrogates
 from clew.runtime.lazy import needs
 
-_BLANK = re.compile(r"[ \t\r\n]*")
+_WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 _PARQUET = b"PAR1"
 
 
@@ -180,7 +180,7 @@ def _array(path: Path) -> Iterator[Record]:
 
 
 def _past_blanks(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
+    match = _WHITE_SPACE.match(text, at)
     return match.end() if match else at
 
 

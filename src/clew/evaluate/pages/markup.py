@@ -20,7 +20,7 @@ _SPECIAL = re.compile(
     r"|(?<!\S)#|(?<!\w)@|:(?=//)|(?<=www)\.",
     re.IGNORECASE,
 )
-_AT_START = re.compile(r"^([-+=>\[]|\d+(?=[.)]))")  # of a list, a quotation, a box
+_BLOCK_START = re.compile(r"^([-+=>\[]|\d+(?=[.)]))")  # of a list, a quotation, a box
 _IN_BRACKETS = re.compile(rf"{_SPECIAL.pattern}|[\[\]]", re.IGNORECASE)
 _SVG_NAME = re.compile(r'(\bid="|href="#|url\(#)')
 
@@ -117,7 +117,7 @@ def _plain(text: str, special: re.Pattern[str] = _SPECIAL) -> str:
 
 def _line(text: str) -> str:
     """Escape text for a line of Markdown."""
-    return _AT_START.sub(
+    return _BLOCK_START.sub(
         lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", _plain(text)
     )
 

@@ -35,9 +35,9 @@ ANSWER_METRICS = (
     "faithfulness",
 )
 _INTERVAL = "95 % interval"
-_LEVEL = 0.05
-_MOST_NOTES = 3  # of a setting
-_NONE = "-"
+_SIGNIFICANCE = 0.05
+_MAX_NOTES = 3  # of a setting
+_EMPTY_CELL = "-"
 
 
 def ranking_metrics(report: Report) -> list[str]:
@@ -74,9 +74,11 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
     columns = [[title, *(s.label for s in summaries)]]
     for metric in shown:
         estimates = [s.estimates.get(metric) for s in summaries]
-        columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in estimates)])
+        columns.append(
+            [metric, *(_EMPTY_CELL if e is None else f"{e.mean:.3f}" for e in estimates)]
+        )
         if metric in compared:
-            intervals = (_NONE if e is None else _interval(e.low, e.high) for e in estimates)
+            intervals = (_EMPTY_CELL if e is None else _interval(e.low, e.high) for e in estimates)
             columns.append([_INTERVAL, *intervals])
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -107,7 +109,7 @@ def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
     rows = [[f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]]
     for label, test in pairs:
         verdict = "yes, higher" if test.difference > 0 else "yes, lower"
-        verdict = "no" if test.p_value >= _LEVEL else verdict
+        verdict = "no" if test.p_value >= _SIGNIFICANCE else verdict
         interval, p_value = _interval(test.low, test.high), f"{test.p_value:.4f}"
         rows.append([label, f"{test.difference:+.3f}", interval, p_value, verdict])
     return rows
@@ -128,7 +130,7 @@ def search_cost(summaries: Sequence[Summary]) -> Rows:
     """Return the cost of a search for each setting, and the mean context size."""
     rows = _spending("search", [(s.label, s.search) for s in summaries])
     sizes = [s.context_tokens for s in summaries]
-    column = ["context tokens", *(_NONE if size is None else f"{size:.0f}" for size in sizes)]
+    column = ["context tokens", *(_EMPTY_CELL if size is None else f"{size:.0f}" for size in sizes)]
     return [[*row, cell] for row, cell in zip(rows, column, strict=False)]
 
 
@@ -157,7 +159,7 @@ def index_cost(summaries: Sequence[Summary]) -> Rows:
         return []
     names = list(dict.fromkeys(name for cost in costs for name in cost))
     header = ["all settings"] if len(costs) == 1 else [", ".join(labels) for labels in users]
-    rows = [[name, *(str(cost.get(name, _NONE)) for cost in costs)] for name in names]
+    rows = [[name, *(str(cost.get(name, _EMPTY_CELL)) for cost in costs)] for name in names]
     return [["index", *header], *rows]
 
 
@@ -179,10 +181,10 @@ def notes(report: Report) -> Iterator[str]:
     """List the settings that failed, used a fallback, or have unknown parts."""
     for summary in report.summaries:
         yield from _failures(summary, report.dataset.n_questions)
-        for note, n in islice(summary.notes.items(), _MOST_NOTES):
+        for note, n in islice(summary.notes.items(), _MAX_NOTES):
             yield f"{summary.label}: {note} ({format_count(n, 'question')})"
-        if len(summary.notes) > _MOST_NOTES:
-            yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
+        if len(summary.notes) > _MAX_NOTES:
+            yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MAX_NOTES}"
         stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
         recorded = {name: spent.recorded_calls for name, spent in stages.items() if spent}
         calls = " and ".join(f"{n} of {name}" for name, n in recorded.items() if n)
@@ -229,7 +231,7 @@ def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) ->
     rows = [header]
     for label, groups in settings:
         means = (groups[n].means.get(metric) if n in groups else None for n in shown)
-        rows.append([label, *(_NONE if mean is None else f"{mean:.3f}" for mean in means)])
+        rows.append([label, *(_EMPTY_CELL if mean is None else f"{mean:.3f}" for mean in means)])
     return rows
 
 
@@ -242,7 +244,7 @@ def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Ro
     rows = [header]
     for label, spent in settings:
         if spent is None:
-            rows.append([label, *[_NONE] * len(columns)])
+            rows.append([label, *[_EMPTY_CELL] * len(columns)])
             continue
         seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
         cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"

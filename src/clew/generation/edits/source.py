@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.store.columns import StoredColumns
 
 MOST_ROWS = 10_000  # of a layer that come; of more, everything is put together anew
-_LIMITED = ("sentence", "statement", "triple", "description")
+_LIMITED_LAYERS = ("sentence", "statement", "triple", "description")
 
 
 class TooManyEdits(Exception):
@@ -58,7 +58,7 @@ class Source:
     # -- documents and chunks ---------------------------------------------------------------------
 
     @property
-    def _came(self) -> Rows:
+    def _added_documents(self) -> Rows:
         """The stored rows of the added documents."""
         return np.array([each.row for each in self.touched if each.live], dtype=np.int64)
 
@@ -95,7 +95,7 @@ class Source:
     def _chunks(self) -> tuple[Rows, Rows, Rows, Rows]:
         """The added chunks in order: stored row, present document, insertion point and origin."""
         document = self.column("chunk.document")
-        new, owner = self.stored.rows_below("chunk", self._came)
+        new, owner = self.stored.rows_below("chunk", self._added_documents)
         if len(new) + len(self.changed) > MOST_ROWS:
             raise TooManyEdits
         stays = self.documents.to_present(document[self.changed])
@@ -137,7 +137,7 @@ class Source:
     def live(self) -> Live:
         """The stored rows of the added documents and chunks, and of all layers below them."""
         chunks = self._chunks[0]
-        live = Live({"document": self._came, "chunk": chunks})
+        live = Live({"document": self._added_documents, "chunk": chunks})
         for layer in ("sentence", "count", "posting"):
             self._follow(live, layer, chunks)
         if self.is_halved:
@@ -154,7 +154,7 @@ class Source:
     def _follow(self, live: Live, layer: str, above: Rows) -> None:
         """Add the rows of a layer below some rows. Raises TooManyEdits above the limit."""
         live.rows[layer], live.above[layer] = self.stored.rows_below(layer, above)
-        if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
+        if layer in _LIMITED_LAYERS and len(live.rows[layer]) > MOST_ROWS:
             raise TooManyEdits
 
     def new_values(self, name: str) -> NDArray[Any]:

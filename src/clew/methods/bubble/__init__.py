@@ -33,9 +33,9 @@ from clew.types import Evidence, Limits
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]
 
-_MOST = 100  # for α and γ: beyond it a score is no number
-_BARE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
-_STRICT = 10.0  # the least α of a question whose concepts are all required
+_MAX_WEIGHT = 100  # for α and γ: beyond it a score is no number
+_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_STRICT_ALPHA = 10.0  # the least α of a question whose concepts are all required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class Bubble:
         counts = ("chunks", "anchors", "found", "hops", "candidates", "width", "states")
         steps.check_least(self, 1, *counts)
         steps.check_least(self, 0, "shown", "depth", "seconds")
-        steps.check_range(self, 0, _MOST, "alpha")
-        steps.check_range(self, 1, _MOST, "penalty")
+        steps.check_range(self, 0, _MAX_WEIGHT, "alpha")
+        steps.check_range(self, 1, _MAX_WEIGHT, "penalty")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         begun = time.monotonic()
@@ -86,8 +86,12 @@ class Bubble:
         if not len(snapshot.layer("triple")):
             hybrid = self._hybrid_scores(snapshot, question)
             if hybrid is None:
-                return steps.nearest_chunks(snapshot, question, self.name, self.chunks, (_BARE,))
-            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_BARE,))
+                return steps.nearest_chunks(
+                    snapshot, question, self.name, self.chunks, (_NO_TRIPLES_NOTE,)
+                )
+            return steps.ranked(
+                snapshot, query, self.name, hybrid, self.chunks, notes=(_NO_TRIPLES_NOTE,)
+            )
         retrieved, scores = self._find_shown(snapshot, question)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
@@ -188,7 +192,7 @@ class Bubble:
         )
 
     def _choose_alpha(self, meaning: str) -> float:
-        return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
+        return {"and": max(self.alpha, _STRICT_ALPHA), "or": 0.0}.get(meaning, self.alpha)
 
     def _choose_candidates(self, pieces: Sequence[RankedPiece], meaning: str) -> list[int]:
         """Return the indices of the candidates to grow.

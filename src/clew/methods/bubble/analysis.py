@@ -23,8 +23,8 @@ from clew.types import DirectAnswer, Hit
 
 QUERY_TYPES = ("default", "and", "or", "comparison")
 
-_MOST_CONCEPTS = 8
-_MOST_RELAXED = 4  # of one concept
+_MAX_CONCEPTS = 8
+_MAX_RELAXED = 4  # of one concept
 _STRING = {"type": "string"}
 _CONCEPT = closed_schema(
     {
@@ -142,9 +142,9 @@ def _parse_concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[
             text=text,
             latent=is_latent,
             specialised=specialised if entity_key(specialised) != key else "",
-            relaxed=tuple(others[:_MOST_RELAXED]),
+            relaxed=tuple(others[:_MAX_RELAXED]),
         )
-    return list(concepts.values())[:_MOST_CONCEPTS]
+    return list(concepts.values())[:_MAX_CONCEPTS]
 
 
 def _parse_answer(
@@ -196,7 +196,7 @@ def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise
     distinct: dict[str, Concept] = {}
     for concept in every:
         distinct.setdefault(entity_key(concept.text), concept)
-    concepts = list(distinct.values())[: _MOST_CONCEPTS - 1]
+    concepts = list(distinct.values())[: _MAX_CONCEPTS - 1]
     if entity_key(query) not in distinct:
         concepts.append(Concept(text=collapse(query)))
     return Analysis(

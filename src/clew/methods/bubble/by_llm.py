@@ -13,7 +13,7 @@ from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse
 
-_MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
+_MAX_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
 _SCHEMA = closed_schema(
     {"select": {"type": "array", "items": {"type": "integer"}}, "sufficient": {"type": "boolean"}}
 )
@@ -71,7 +71,7 @@ class _Guide:
         if reason := self._beside.explain_end():
             return _Choice(fault=reason, over=True)
         pieces = number_texts(list(map(shorten, self._read_words(options))))
-        listed = take_fitting(pieces, _count_tokens, _MOST_TOKENS // 2)
+        listed = take_fitting(pieces, _count_tokens, _MAX_TOKENS // 2)
         reply = self._ask_llm(self._build_prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
@@ -86,7 +86,7 @@ class _Guide:
 
     def _build_prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
         beside = quote_lines(listed)
-        room = _MOST_TOKENS - tokens.count(beside.plain)
+        room = _MAX_TOKENS - tokens.count(beside.plain)
         excerpts = (Excerpt("- ", shorten(text)) for text in self._read_words(held))
         return fill_prompt(
             "bubble_expansion",

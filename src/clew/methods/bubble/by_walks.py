@@ -77,8 +77,8 @@ def _grow_candidate(
         for each in answers.reached:
             if level < len(each.triples) and each.triples[level] not in seen:
                 seen.add(each.triples[level])
-                yield GrownTriple(each.triples[level], level + 1, _describe_way(each), each.score)
+                yield GrownTriple(each.triples[level], level + 1, _describe_path(each), each.score)
 
 
-def _describe_way(each: ReachedEntity) -> str:
+def _describe_path(each: ReachedEntity) -> str:
     return f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"

@@ -39,8 +39,8 @@ from clew.types import (
     Table,
 )
 
-_HELD = {TRIPLE: "holds it", ENTITY: "is about it"}
-_NEAR = "near the question"
+_SOURCE_REASONS = {TRIPLE: "holds it", ENTITY: "is about it"}
+_NEAR_QUESTION = "near the question"
 
 
 def build_evidence(
@@ -182,7 +182,7 @@ class _Threads:
     def build_thread(self, source: ShownChunk) -> Path:
         """Return the path to a chunk over its weightiest fact or first entity, if any."""
         first = Step(layer="query", id="", text=self._view.query.text)
-        reason = _HELD.get(source.channel, _NEAR)
+        reason = _SOURCE_REASONS.get(source.channel, _NEAR_QUESTION)
         last = steps.chunk_step(self._view.snapshot, source.chunk, reason, source.score)
         return Path((first, *self._stops_between(source), last), source.score)
 
@@ -190,10 +190,10 @@ class _Threads:
         if source.channel == TRIPLE:
             fact = self._find_fact(source.chunk)
             rank = self._merged.facts[fact].candidate
-            return self._trace_way(rank, self._merged.n_entities + fact)
+            return self._trace_path(rank, self._merged.n_entities + fact)
         if source.channel == ENTITY:
             entity = self._find_entity(source.chunk)
-            return self._trace_way(self._merged.entities[entity], entity)
+            return self._trace_path(self._merged.entities[entity], entity)
         return []
 
     def _find_fact(self, chunk: int) -> int:
@@ -211,7 +211,7 @@ class _Threads:
             here.update(neighbours(snapshot.link("unit", "entity"), unit).tolist())
         return next(entity for entity in self._merged.entities if entity in here)
 
-    def _trace_way(self, candidate: int, node: int) -> list[Step]:
+    def _trace_path(self, candidate: int, node: int) -> list[Step]:
         """Return the anchor that a node was reached from, and the triples in between."""
         if candidate not in self._before:
             self._before[candidate] = _find_ways(self._view, self._merged, candidate)

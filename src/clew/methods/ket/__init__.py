@@ -31,9 +31,9 @@ Core = Literal["pagerank", "random"]
 Rest = Literal["walk", "keywords", "nearest", "neighbours"]
 Order = Literal["walk", "cosine"]
 
-_LEAST = 1e-12  # influence whose logarithm is taken
-_AT_ONCE = 32  # texts that are read
-_MOST = 999  # passages: the number of a further one would take more tokens
+_MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
+_BATCH_SIZE = 32  # texts that are read
+_MAX_PASSAGES = 999  # passages: the number of a further one would take more tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Ket:
             notes += ("no sentences, so no keywords: an imported graph has none",)
         worth = texts.cosines
         if walked is not None and self.order == "walk":
-            worth = np.log(np.maximum(walked.texts, _LEAST))
+            worth = np.log(np.maximum(walked.texts, _MIN_INFLUENCE))
         coverage = steps.Coverage(snapshot, question) if self.as_set else None
         order = _Order(texts, question, worth, coverage)
         printed = _choose_printed(texts, graph, others, self.tokens, order)
@@ -167,8 +167,8 @@ def _choose_printed(
     printed = {each.row: texts.build_hit(each.row, local.CHANNEL) for each in graph.texts}
     candidates = others.rows if order.coverage is None else order.sort(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
-    texts.read_hits(rows[:_AT_ONCE])
-    fit = take_fitting(rows, texts.count_cost, left)[: _MOST - len(printed)]
+    texts.read_hits(rows[:_BATCH_SIZE])
+    fit = take_fitting(rows, texts.count_cost, left)[: _MAX_PASSAGES - len(printed)]
     printed |= {row: texts.build_hit(row, others.channel) for row in fit}
     if rows and not fit:
         cut = _truncate_hit(texts.build_hit(rows[0], others.channel), left)

@@ -87,13 +87,13 @@ def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: i
     elif len(extracted) < size or (by == "random" and size < n):
         notes = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
-    return _build_skeleton(snapshot, core, notes + _describe_free(made_by, core, bare=bare))
+    return _build_skeleton(snapshot, core, notes + _name_free_extractor(made_by, core, bare=bare))
 
 
 _SKELETON = Derived("the graph of a core", _compute_skeleton)
 
 
-def _describe_free(
+def _name_free_extractor(
     made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool
 ) -> tuple[str, ...]:
     """Name the part of the core's triples that were extracted without an LLM, if any.

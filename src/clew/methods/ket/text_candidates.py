@@ -45,7 +45,7 @@ class Texts:
     @property
     def of_chunk(self) -> csr_array:
         """(n_chunks, n) the sub-chunks of each chunk."""
-        return self.snapshot.get(_OF_CHUNK)
+        return self.snapshot.get(_CHUNK_TEXTS)
 
     def build_hit(self, row: int, channel: str = "") -> Hit:
         """Return a sub-chunk as a hit."""
@@ -81,7 +81,7 @@ def _link_chunks(snapshot: Snapshot) -> csr_array:
     return csr_array((np.ones(n, dtype=np.float32), (owners, np.arange(n))), shape=shape)
 
 
-_OF_CHUNK = Derived("sub-chunks of chunks", _link_chunks)
+_CHUNK_TEXTS = Derived("sub-chunks of chunks", _link_chunks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ _SENTENCES = 3  # nearest to the question, whose words are seeds
 _SENTENCES_SHARE = 1.0  # of their words together, beside the question's own
 _CHUNKS = 30  # best hybrid chunks, whose texts are seeds
 _CHUNKS_SHARE = 0.3  # of these together, beside the question's own words
-_NOTHING = 1e-12
+_MIN_WEIGHT = 1e-12
 
-_ASKED = "a word of the question"
-_ONWARD = "a word of texts near the question"
+_QUESTION_WORD = "a word of the question"
+_NEARBY_WORD = "a word of texts near the question"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def build_restart(
         terms = link.row(sentence)
         by_sentences[n + terms] += graph.rarity[terms] * cosine
         reasons |= dict.fromkeys(terms.tolist(), NEAR)
-    reasons |= dict.fromkeys(query_terms, _ASKED)
+    reasons |= dict.fromkeys(query_terms, _QUESTION_WORD)
     hybrid = steps.hybrid_ranking(snapshot, query, dense=dense)
     chunks = hybrid.best(_CHUNKS, positive=True)
     best = np.zeros(len(snapshot.layer("chunk")))
@@ -83,7 +83,7 @@ def build_restart(
     shares = ((by_words, 1.0), (by_sentences, _SENTENCES_SHARE), (by_chunks, _CHUNKS_SHARE))
     restart = np.zeros(n + m)
     for weights, share in shares:
-        restart += weights * share / max(weights.sum(), _NOTHING)
+        restart += weights * share / max(weights.sum(), _MIN_WEIGHT)
     return restart, reasons
 
 
@@ -138,8 +138,8 @@ def find_by_walk(snapshot: Snapshot, spread: TextSpread, texts: Texts, pool: int
         words = neighbours(graph.edges.by_row, row)
         if len(words):
             given = graph.rarity[words] * spread.terms[words]
-            keywords[row] = int(words[top_k(given / max(given.max(), _NOTHING), 1)[0]])
-    reasons = dict.fromkeys(keywords.values(), _ONWARD) | spread.reasons
+            keywords[row] = int(words[top_k(given / max(given.max(), _MIN_WEIGHT), 1)[0]])
+    reasons = dict.fromkeys(keywords.values(), _NEARBY_WORD) | spread.reasons
     return TextCandidates(
         "keyword", tuple(best.tolist()), keywords=keywords, scores=spread.terms, reasons=reasons
     )
