@@ -286,15 +286,13 @@ class Column:
         return self.ranges(ends[:1], ends[1:])
 
 
-_SMALL_ARRAY = 1 << 25  # bytes of an array that is read as a whole
+_SMALL = 1 << 25  # bytes of an array that is read as a whole
 
 
 def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
     """Open an array as a column; a large one is read by rows."""
     read, none = open_ranges(arrays, name), np.zeros(0, dtype=np.int64)
-    return (
-        Column(read) if read(none, none).nbytes > _SMALL_ARRAY else Column.from_array(arrays[name])
-    )
+    return Column(read) if read(none, none).nbytes > _SMALL else Column.from_array(arrays[name])
 
 
 def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:

@@ -14,9 +14,9 @@ Rows = NDArray[np.integer]
 
 _NUMBERS = (1, 2, 3, 5, 8, 13, 21, 34, 50)  # of Gaussians, of which one is chosen
 _SAMPLE = 5_000  # points that mixtures and coordinates are fitted to
-_BATCH_SIZE = 8_192  # vectors that are read
-_MAX_ROUNDS, _TOLERANCE = 100, 1e-3  # of fitting; the least gain of the mean log-likelihood
-_MIN_VARIANCE_SHARE = (
+_BATCH = 8_192  # vectors that are read
+_N_ROUNDS, _TOLERANCE = 100, 1e-3  # of fitting; the least gain of the mean log-likelihood
+_MIN_SHARE = (
     0.1  # of all points' variance: the least one of a Gaussian, else one point is a cluster
 )
 _NONE, _ALONE = 1e-12, 1.0
@@ -66,12 +66,12 @@ def fit_mixture(points: Points, k: int) -> tuple[Mixture, float]:
     Expectation maximisation (Dempster, Laird and Rubin 1977) from k points that lie apart, which
     are drawn as in k-means++ (Arthur and Vassilvitskii 2007), the same ones each time.
     """
-    least = np.maximum(_MIN_VARIANCE_SHARE * points.var(axis=0), _NONE)
+    least = np.maximum(_MIN_SHARE * points.var(axis=0), _NONE)
     centres = points[_draw_apart(points, k)]
     nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     shares = np.eye(k)[nearest]
     mixture, before = Mixture.from_shares(points, shares, least), -np.inf
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_N_ROUNDS):
         shares, likelihoods = mixture.assign(points)
         mean = float(likelihoods.mean())
         if mean - before < _TOLERANCE:
@@ -152,8 +152,8 @@ def reduce_vectors(vectors: ReadsRows, rows: Rows, n_coordinates: int) -> Points
     _, axes = np.linalg.eigh((sample - mean).T @ (sample - mean))
     axes = axes[:, ::-1][:, :n_coordinates]
     parts = [
-        (vectors[rows[start : start + _BATCH_SIZE]] - mean) @ axes
-        for start in range(0, len(rows), _BATCH_SIZE)
+        (vectors[rows[start : start + _BATCH]] - mean) @ axes
+        for start in range(0, len(rows), _BATCH)
     ]
     return np.round(np.concatenate(parts), DECIMALS)
 

@@ -27,11 +27,7 @@ from clew.text.normalize import collapse
 from clew.types import Answer, Evidence
 
 GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples", "answered")
-_GRAPH_METRICS = (
-    "hits@1",
-    "hits@5",
-    "gold triples",
-)  # nothing else ranks entities, or states triples
+_METRICS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples
 
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
 _ALL_GROUP = "all"
@@ -115,7 +111,7 @@ def measure_graph(
     """
     with measuring():
         results = [_ask(search, question, method, respond) for question in questions]
-    left_out = () if any(each.has_graph for each in results) else _GRAPH_METRICS
+    left_out = () if any(each.has_graph for each in results) else _METRICS
     groups: dict[str, list[_GraphQuestionResult]] = {}
     for question, each in zip(questions, results, strict=True):
         for group in dict.fromkeys((question.group or _ALL_GROUP, _ALL_GROUP)):

@@ -15,15 +15,13 @@ from clew.models import Embedder
 _UNSAID = 1.5  # a step that no phrase speaks of costs this
 _BACK_UNSAID = 0.9  # less where it only goes back along the relation that one came by
 _MORE = 0.7  # share that a further phrase counts which speaks of the same step
-_UNMATCHED_COST = 1.0  # share that such a phrase costs where it is to speak of a step of its own
+_UNMATCHED = 1.0  # share that such a phrase costs where it is to speak of a step of its own
 _TYPE, _CONTRAST = 2.5, 2.5  # weights of what stands at the end, like what is asked for
-_NO_DATE_COST = (
-    8.0  # a walk to names without a digit costs this for "when": more than words can say
-)
+_DATELESS = 8.0  # a walk to names without a digit costs this for "when": more than words can say
 _DATE = 2.0  # one to names with a digit for "who" and "where"
 _HOP = 0.3  # each step after the first costs this
 _AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
-_REPEAT_COST = 0.5  # the same step twice in a row costs this
+_REPEAT = 0.5  # the same step twice in a row costs this
 _ZIGZAG = 1.1  # there, back and there again costs this
 _ROLE = 0.3  # a step whose name has one of these costs this if the question lacks it, else gains
 _WORD = re.compile(r"\w+")
@@ -66,7 +64,7 @@ class ByWords:
         key = tuple(2 * (step // 2) + is_back for step, is_back in zip(walk, back, strict=True))
         if key not in self._aligned:
             self._aligned[key] = self._align([step // 2 for step in walk], back)
-        odd = _HOP * (len(walk) - 1) + _REPEAT_COST * twice + _ZIGZAG * zigzag
+        odd = _HOP * (len(walk) - 1) + _REPEAT * twice + _ZIGZAG * zigzag
         odd -= _ROLE * sum(self._roles.get(step // 2, 0) for step in walk)
         return self._aligned[key] + end + again - odd
 
@@ -77,7 +75,7 @@ class ByWords:
         for skip in skips:
             row.append(row[-1] - skip)
         for near, lost, apart in zip(self._phrases, self._lost, self._apart, strict=True):
-            more = -_UNMATCHED_COST if apart else _MORE
+            more = -_UNMATCHED if apart else _MORE
             after = [row[0] - lost]
             for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
                 gain = near[relation]
@@ -117,7 +115,7 @@ def _match_roles(relations: Relations, question: QuestionPhrases) -> dict[int, i
 def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
     """Return (2 r,) penalties for steps that end at dates, or not, against the question."""
     if wanted == "when":
-        return _NO_DATE_COST * (relations.dated - 1.0)
+        return _DATELESS * (relations.dated - 1.0)
     if wanted in {"who", "whom", "where"}:
         return -_DATE * relations.dated
     return np.zeros(len(relations.dated))

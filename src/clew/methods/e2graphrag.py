@@ -21,7 +21,7 @@ from clew.steps.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, 
 from clew.types import Evidence, Limits, Path, Step
 
 _TREE = "the nearest chunks and summaries instead"
-_NO_NAME_NOTE = f"the question names no entity: {_TREE}"
+_NO_NAMES = f"the question names no entity: {_TREE}"
 
 Chosen = dict[int, set[int]]  # chunks, each with the entities of the question that led to it
 Hops = Mapping[tuple[int, int], int]  # between two entities
@@ -58,9 +58,7 @@ class E2GraphRag:
         evidence = collect_nodes(snapshot, query, "e2graphrag", ranked, self.chunks)
         note = f"no two names of the question are within {self.hops} hops: {_TREE}"
         return replace(
-            evidence,
-            seeds=_build_seeds(snapshot, reasons),
-            notes=(note if reasons else _NO_NAME_NOTE,),
+            evidence, seeds=_build_seeds(snapshot, reasons), notes=(note if reasons else _NO_NAMES,)
         )
 
     def _collect_chunks(

@@ -26,9 +26,9 @@ from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.types import Evidence, Limits, Path, Step
 
 _FALLBACK = "the chunks nearest to the question instead"
-_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: {_FALLBACK}"
-_NO_FACT_NOTE = f"no fact of the graph is about the question: {_FALLBACK}"
-_PHRASE_FACTOR = 2.0  # edges between phrases are counted from both ends, those of passages once
+_NO_GRAPH = f"{NO_TRIPLES}: {_FALLBACK}"
+_NO_FACTS = f"no fact of the graph is about the question: {_FALLBACK}"
+_DOUBLE = 2.0  # edges between phrases are counted from both ends, those of passages once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +54,13 @@ class HippoRag2:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            return steps.nearest_chunks(
-                snapshot, question, "hipporag2", self.chunks, (_NO_TRIPLES_NOTE,)
-            )
+            return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, (_NO_GRAPH,))
         filtered = self.filter and models.llm is not None
         mapped = map_facts(
             snapshot, models, question, k=self.facts, most=self.facts, filtered=filtered
         )
         if not mapped.kept:
-            notes = (*mapped.notes, _NO_FACT_NOTE)
+            notes = (*mapped.notes, _NO_FACTS)
             return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, notes)
         graph = snapshot.get(_GRAPH, self.synonym)
         seeds = self._weigh_phrases(snapshot, graph, mapped)
@@ -121,8 +119,8 @@ def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
     contained = csr_array(inside, shape=(n_chunks, n_entities))
     a, b, cosines = synonym_pairs(snapshot, synonym)
     parts = [
-        (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _PHRASE_FACTOR)),
-        (n_chunks + a, n_chunks + b, _PHRASE_FACTOR * cosines),
+        (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _DOUBLE)),
+        (n_chunks + a, n_chunks + b, _DOUBLE * cosines),
         (entry_rows(contained), n_chunks + contained.indices, np.ones(contained.nnz)),
     ]
     return PassageGraph.from_edges(n_chunks, n_entities, parts)

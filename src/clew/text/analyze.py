@@ -54,9 +54,7 @@ UNSPACED = compile_re(f"[{unseen.UNSPACED}]+")
 IDEOGRAPHS = compile_re(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_MAX_CACHED_LENGTH = (
-    64  # characters of a word whose terms are kept: the same words come again and again
-)
+_CACHED = 64  # characters of a word whose terms are kept: the same words come again and again
 _LETTERS = 3  # of a term in a script without spaces that has letters
 
 STOP_WORDS = frozenset(
@@ -88,7 +86,7 @@ def term_set(text: str) -> frozenset[str]:
     """Return the distinct terms of a sentence or a name, cached."""
     distinct: set[str] = set()
     for word in set(_WORD.findall(unseen.drop_unseen(text))):
-        own = _word_set(word) if len(word) <= _MAX_CACHED_LENGTH else None
+        own = _word_set(word) if len(word) <= _CACHED else None
         if own is None:
             return frozenset(terms(text))
         distinct.update(own)
@@ -100,9 +98,7 @@ def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     seen, places = unseen.drop_and_place(text)
     for match in _WORD.finditer(seen):
         word, first = match.group(), match.start()
-        for term, start, end in (
-            _usual_terms(word) if len(word) <= _MAX_CACHED_LENGTH else _word_terms(word)
-        ):
+        for term, start, end in _usual_terms(word) if len(word) <= _CACHED else _word_terms(word):
             if term not in STOP_WORDS or is_acronym(seen, first + start, first + end):
                 yield term, places[first + start], places[first + end - 1] + 1
 

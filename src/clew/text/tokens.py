@@ -30,10 +30,10 @@ _SEPARATOR = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in 
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
 _NOT_ASCII = compile_re(r"[^\x00-\x7f]+")
 _EDGE = compile_re(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
-_MAX_WHITE_SPACE = (
+_MAX_RUN = (
     1 << 16
 )  # characters of white space that are encoded at once: of a million it is an error
-_WHITE = compile_re(rf"(?<!\s)\s{{{_MAX_WHITE_SPACE},}}")
+_WHITE = compile_re(rf"(?<!\s)\s{{{_MAX_RUN},}}")
 
 
 @lru_cache(maxsize=1)
@@ -55,8 +55,8 @@ def count(text: str) -> int:
 def _parts(text: str) -> Iterator[str]:
     """Yield a text with long runs of white space split off."""
     begin = 0
-    for match in _WHITE.finditer(text) if len(text) >= _MAX_WHITE_SPACE else ():
-        for end in range(match.start() + _MAX_WHITE_SPACE, match.end(), _MAX_WHITE_SPACE):
+    for match in _WHITE.finditer(text) if len(text) >= _MAX_RUN else ():
+        for end in range(match.start() + _MAX_RUN, match.end(), _MAX_RUN):
             yield text[begin:end]
             begin = end
     yield text[begin:]

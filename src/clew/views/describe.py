@@ -30,7 +30,7 @@ from clew.text.normalize import fold
 from clew.types import GRAPH, IMPORTED, SOURCES, UNITS, Usage
 from clew.views.themes import find_theme
 
-_MAX_NEIGHBOURS = 20  # neighbours shown of one kind
+_MAX_SHOWN = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed
 _UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made any
 
@@ -220,12 +220,10 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_tokens": int(columns["n_tokens"][row]),
         "units_made_by": _units_by(_find_makers(snapshot, UNITS)[row]),
         "triples_made_by": SOURCES[_find_makers(snapshot, GRAPH)[row]],
-        "units": snapshot.layer("unit").ids(units[:_MAX_NEIGHBOURS]),
-        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MAX_NEIGHBOURS]),
-        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][
-            :_MAX_NEIGHBOURS
-        ],
-        "triples": snapshot.layer("triple").texts(triples[:_MAX_NEIGHBOURS]),
+        "units": snapshot.layer("unit").ids(units[:_MAX_SHOWN]),
+        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MAX_SHOWN]),
+        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][:_MAX_SHOWN],
+        "triples": snapshot.layer("triple").texts(triples[:_MAX_SHOWN]),
     }
 
 
@@ -266,8 +264,8 @@ def _triple(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "relation": layer.relations([row])[0],
         "object": target,
         "strength": float(layer.columns["strength"][row]),
-        "descriptions": layer.descriptions(row)[:_MAX_NEIGHBOURS],
-        "chunks": _list_neighbour_ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
+        "descriptions": layer.descriptions(row)[:_MAX_SHOWN],
+        "chunks": _first_ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
     }
 
 
@@ -277,13 +275,13 @@ def _term(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "kind": "term",
         "id": snapshot.layer("term").ids([row])[0],
         "n_chunks": len(neighbours(chunks, row)),
-        "chunks": _list_neighbour_ids(snapshot, "chunk", chunks, row),
+        "chunks": _first_ids(snapshot, "chunk", chunks, row),
     }
 
 
-def _list_neighbour_ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
+def _first_ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
     """Return the ids of the first neighbours of a row."""
-    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MAX_NEIGHBOURS])
+    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MAX_SHOWN])
 
 
 def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -293,11 +291,11 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     shared = snapshot.link("unit", "entity")[units].indices  # with repeats
     near = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     near[row] = 0
-    others = positive_top_k(near, _MAX_NEIGHBOURS).tolist()
+    others = positive_top_k(near, _MAX_SHOWN).tolist()
     ends = snapshot.layer("triple").columns
     about = (ends["subject"] == row) | (ends["object"] == row)
     descriptions = described.texts(np.flatnonzero(described.columns["entity"] == row).tolist())
-    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MAX_NEIGHBOURS]]
+    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MAX_SHOWN]]
     shown = ("id", "document", "source", "line", "text")  # of a unit
     return {
         "kind": "entity",
@@ -309,8 +307,8 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_units": len(units),
         "units": [{name: mention[name] for name in shown} for mention in mentions],
         "together_with": layer.texts(others),
-        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MAX_NEIGHBOURS],
-        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MAX_NEIGHBOURS]),
+        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MAX_SHOWN],
+        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MAX_SHOWN]),
     }
 
 

@@ -35,9 +35,9 @@ ANSWER_METRICS = (
     "faithfulness",
 )
 _INTERVAL = "95 % interval"
-_SIGNIFICANCE = 0.05
+_ALPHA = 0.05
 _MAX_NOTES = 3  # of a setting
-_EMPTY_CELL = "-"
+_EMPTY = "-"
 
 
 def ranking_metrics(report: Report) -> list[str]:
@@ -74,11 +74,9 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
     columns = [[title, *(s.label for s in summaries)]]
     for metric in shown:
         estimates = [s.estimates.get(metric) for s in summaries]
-        columns.append(
-            [metric, *(_EMPTY_CELL if e is None else f"{e.mean:.3f}" for e in estimates)]
-        )
+        columns.append([metric, *(_EMPTY if e is None else f"{e.mean:.3f}" for e in estimates)])
         if metric in compared:
-            intervals = (_EMPTY_CELL if e is None else _interval(e.low, e.high) for e in estimates)
+            intervals = (_EMPTY if e is None else _interval(e.low, e.high) for e in estimates)
             columns.append([_INTERVAL, *intervals])
     return [list(row) for row in zip(*columns, strict=True)]
 
@@ -109,7 +107,7 @@ def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
     rows = [[f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]]
     for label, test in pairs:
         verdict = "yes, higher" if test.difference > 0 else "yes, lower"
-        verdict = "no" if test.p_value >= _SIGNIFICANCE else verdict
+        verdict = "no" if test.p_value >= _ALPHA else verdict
         interval, p_value = _interval(test.low, test.high), f"{test.p_value:.4f}"
         rows.append([label, f"{test.difference:+.3f}", interval, p_value, verdict])
     return rows
@@ -130,7 +128,7 @@ def search_cost(summaries: Sequence[Summary]) -> Rows:
     """Return the cost of a search for each setting, and the mean context size."""
     rows = _spending("search", [(s.label, s.search) for s in summaries])
     sizes = [s.context_tokens for s in summaries]
-    column = ["context tokens", *(_EMPTY_CELL if size is None else f"{size:.0f}" for size in sizes)]
+    column = ["context tokens", *(_EMPTY if size is None else f"{size:.0f}" for size in sizes)]
     return [[*row, cell] for row, cell in zip(rows, column, strict=False)]
 
 
@@ -159,7 +157,7 @@ def index_cost(summaries: Sequence[Summary]) -> Rows:
         return []
     names = list(dict.fromkeys(name for cost in costs for name in cost))
     header = ["all settings"] if len(costs) == 1 else [", ".join(labels) for labels in users]
-    rows = [[name, *(str(cost.get(name, _EMPTY_CELL)) for cost in costs)] for name in names]
+    rows = [[name, *(str(cost.get(name, _EMPTY)) for cost in costs)] for name in names]
     return [["index", *header], *rows]
 
 
@@ -231,7 +229,7 @@ def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) ->
     rows = [header]
     for label, groups in settings:
         means = (groups[n].means.get(metric) if n in groups else None for n in shown)
-        rows.append([label, *(_EMPTY_CELL if mean is None else f"{mean:.3f}" for mean in means)])
+        rows.append([label, *(_EMPTY if mean is None else f"{mean:.3f}" for mean in means)])
     return rows
 
 
@@ -244,7 +242,7 @@ def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Ro
     rows = [header]
     for label, spent in settings:
         if spent is None:
-            rows.append([label, *[_EMPTY_CELL] * len(columns)])
+            rows.append([label, *[_EMPTY] * len(columns)])
             continue
         seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
         cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"

@@ -25,9 +25,9 @@ from clew.text.keys import name_key
 from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
 
 FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"  # kinds of edges
-_NEAR_QUESTION, _TERMINAL = "near the question", "an end of a fact near the question"
+_NEARBY, _TERMINAL = "near the question", "an end of a fact near the question"
 _ON_GRAPH, _HYBRID = "subgraph", "hybrid"  # channels: what led to a chunk
-_SUBGRAPH_BONUS = 1.0  # added to the scores of chunks on the subgraph, so that they come first
+_BONUS = 1.0  # added to the scores of chunks on the subgraph, so that they come first
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def subgraph_evidence(
         paths=tuple(
             _build_thread(graph, ways, view.graph.first_chunk + row, score)
             if row in on_graph
-            else Path((start, steps.chunk_step(view.snapshot, row, _NEAR_QUESTION, score)), score)
+            else Path((start, steps.chunk_step(view.snapshot, row, _NEARBY, score)), score)
             for row, score in ranked.items()
         ),
         seeds=tuple(_build_seeds(graph)),
@@ -168,10 +168,8 @@ def _concatenate(
     best = top_k(hybrid, k).tolist() if hybrid.any() else []
     others = [row for row in best if row not in own][: k - len(own)]
     influence = np.round(graph.influence[[first + row for row in own]], DECIMALS)
-    ranked = dict(zip(own, (_SUBGRAPH_BONUS + influence).tolist(), strict=True))
-    return ranked | dict(
-        zip(others, np.minimum(hybrid[others], _SUBGRAPH_BONUS).tolist(), strict=True)
-    )
+    ranked = dict(zip(own, (_BONUS + influence).tolist(), strict=True))
+    return ranked | dict(zip(others, np.minimum(hybrid[others], _BONUS).tolist(), strict=True))
 
 
 def _fuse_chunks(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -> dict[int, float]:

@@ -34,7 +34,7 @@ Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]
 
 _MAX_WEIGHT = 100  # for α and γ: beyond it a score is no number
-_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_NO_GRAPH = f"{NO_TRIPLES}: the chunks nearest to the question instead"
 _STRICT_ALPHA = 10.0  # the least α of a question whose concepts are all required
 
 
@@ -87,11 +87,9 @@ class Bubble:
             hybrid = self._hybrid_scores(snapshot, question)
             if hybrid is None:
                 return steps.nearest_chunks(
-                    snapshot, question, self.name, self.chunks, (_NO_TRIPLES_NOTE,)
+                    snapshot, question, self.name, self.chunks, (_NO_GRAPH,)
                 )
-            return steps.ranked(
-                snapshot, query, self.name, hybrid, self.chunks, notes=(_NO_TRIPLES_NOTE,)
-            )
+            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_NO_GRAPH,))
         retrieved, scores = self._find_shown(snapshot, question)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax

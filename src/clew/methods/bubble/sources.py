@@ -15,11 +15,7 @@ from clew.methods.bubble.merged import FoundCandidates, MergedCandidates
 from clew.methods.bubble.view import BubbleView
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
-_CHANNEL_BONUS = {
-    TRIPLE: 2.0,
-    ENTITY: 1.0,
-    TEXT: 0.0,
-}  # added to scores, so that channels stay in order
+_BONUS = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ def _list_channel(
 ) -> Iterator[ShownChunk]:
     scores = np.round(scores, DECIMALS)  # as they are ordered
     for i in top_k(scores, len(scores)).tolist():
-        yield ShownChunk(int(rows[i]), channel, _CHANNEL_BONUS[channel] + float(scores[i]))
+        yield ShownChunk(int(rows[i]), channel, _BONUS[channel] + float(scores[i]))
 
 
 def _fact_chunks(

@@ -22,10 +22,10 @@ CHANNEL = "graph"
 LIKE = "like the question"
 _ENTITY_COLUMNS = ("id", "entity", "description", "relations")
 _RELATION_COLUMNS = ("id", "source", "target", "description", "weight")
-_SUMMARIZED_TOKENS = 500  # tokens of an entity's descriptions, which an LLM may shorten
-_MAX_PROMPT_TOKENS = 4_000  # of these that it reads
+_LONG_TEXT = 500  # tokens of an entity's descriptions, which an LLM may shorten
+_MAX_READ = 4_000  # of these that it reads
 _STOPS = (".", "!", "?")
-_BATCH_SIZE = 32  # of a table, and texts, that are read
+_BATCH = 32  # of a table, and texts, that are read
 _ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 
@@ -62,7 +62,7 @@ def search_graph(
     seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
     if not seeds:
         return NOTHING
-    words = _RowTexts(snapshot, skeleton, llm, min(_SUMMARIZED_TOKENS, budget // 2 // _ROW_SHARE))
+    words = _RowTexts(snapshot, skeleton, llm, min(_LONG_TEXT, budget // 2 // _ROW_SHARE))
     entities, used = _fill_table("Entities", _ENTITY_COLUMNS, words.entity_rows(seeds), budget // 2)
     order, _ = find_relations(skeleton.relations, list(seeds))
     rows = words.relation_rows(order.tolist())
@@ -70,7 +70,7 @@ def search_graph(
     rest = find_texts(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    first = list(islice(rest, _BATCH_SIZE))
+    first = list(islice(rest, _BATCH))
     texts.read_hits(each.row for each in first)
     parts = take_fitting(chain(first, rest), lambda each: texts.count_cost(each.row), budget // 2)
     used += more + sum(texts.count_cost(each.row) for each in parts)
@@ -135,8 +135,8 @@ class _RowTexts:
 
     def relation_rows(self, rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
         relations, columns = self._skeleton.relations, self._snapshot.layer("triple").columns
-        for first in range(0, len(rows), _BATCH_SIZE):
-            some = rows[first : first + _BATCH_SIZE]
+        for first in range(0, len(rows), _BATCH):
+            some = rows[first : first + _BATCH]
             triples = [neighbours(relations.triples, row).tolist() for row in some]
             heads = [own[0] for own in triples]
             ends = [columns[end][heads].tolist() for end in ("subject", "object")]
@@ -170,13 +170,11 @@ class _RowTexts:
 
     def _summarize(self, name: str, texts: Sequence[str]) -> str:
         """Join the descriptions of an entity; an LLM summarizes long ones."""
-        if self._llm is None or tokens.count(" ".join(texts)) <= _SUMMARIZED_TOKENS:
+        if self._llm is None or tokens.count(" ".join(texts)) <= _LONG_TEXT:
             return _join_descriptions(texts, self._most)
-        listed = quote_lines(
-            [Excerpt("- ", each) for each in _fit_descriptions(texts, _MAX_PROMPT_TOKENS)]
-        )
+        listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(texts, _MAX_READ)])
         prompt = fill_prompt(
-            "descriptions", max_tokens=_SUMMARIZED_TOKENS, entity=name, descriptions=listed
+            "descriptions", max_tokens=_LONG_TEXT, entity=name, descriptions=listed
         )
         reply = steps.reply_to(self._llm, prompt)
         if reply.error or not reply.text.strip():
