@@ -160,14 +160,11 @@ def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int
     places = np.zeros((n, 2))
     for number, column in enumerate(columns):
         before = set(columns[number - 1]) if number else set()
-        heights = {a: _mean([places[b, 1] for b in near[a] if b in before]) for a in column}
+        beside = {a: [places[b, 1] for b in near[a] if b in before] for a in column}
+        heights = {a: sum(ys) / len(ys) if ys else 0.0 for a, ys in beside.items()}
         for place, node in enumerate(sorted(column, key=lambda a: (heights[a], a))):
             places[node] = _spread_evenly(number, len(columns)), _spread_evenly(place, len(column))
     return np.round(places, _DECIMALS)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 def _spread_evenly(place: int, n: int) -> float:
