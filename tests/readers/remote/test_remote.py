@@ -35,7 +35,13 @@ def index(tmp_path):
 
 def add(index, address, **options):
     """Return ids of documents added, changed and gone, how many are unchanged, and problems."""
-    report = index.add(address, **options).report
+    try:
+        report = index.add(address, **options).report
+    except InputError as error:  # of a new index, where all was skipped
+        what, _, problem = str(error).partition(": ")
+        if what != "nothing could be read":
+            raise
+        return [], [], [], 0, [problem]
     problems = [str(each) for each in report.skipped]
     return report.added, report.changed, report.gone, report.n_unchanged, problems
 
