@@ -16,7 +16,6 @@ from clew.cli import options, render
 from clew.cli.plain import bold, dim, echo_json, one_line, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
 from clew.cli.talk import print_result
-from clew.cli.writing import AnswerWriter
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +69,9 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = flags.build_question(question, paid.budget, history=read_turns(history), **unrefused)
     writing = (
-        AnswerWriter() if paid.llm and not (reader or as_json) and sys.stdout.isatty() else None
+        render.AnswerWriter()
+        if paid.llm and not (reader or as_json) and sys.stdout.isatty()
+        else None
     )
     with flags.open_index(opener, paid, reader) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)

@@ -44,7 +44,7 @@ class OidcSettings:
     secret: str = field(default="", repr=False)  # "": a public client
 
     def __post_init__(self) -> None:
-        parts = _split_address(self.issuer)
+        parts = split_address(self.issuer)
         is_safe = parts.scheme == "https" or (
             parts.scheme == "http" and is_loopback(parts.hostname or "")
         )
@@ -80,7 +80,8 @@ def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
         raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and stands last")
 
 
-def _split_address(address: str) -> SplitResult:
+def split_address(address: str) -> SplitResult:
+    """Return the parts of an address, which are empty where it is none."""
     try:
         parts = urlsplit(address)
         parts.port  # noqa: B018 -- raises ValueError where it is none

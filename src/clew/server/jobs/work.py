@@ -13,7 +13,6 @@ from clew.filters import to_filter
 from clew.progress import Progress
 from clew.readers import Columns
 from clew.server import files
-from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
 from clew.server.jobs.options import (
     KINDS,
     EvaluateOptions,
@@ -22,7 +21,7 @@ from clew.server.jobs.options import (
     RemoveOptions,
     make_protocol,
 )
-from clew.server.jobs.queue import Job
+from clew.server.jobs.queue import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS, Job
 from clew.stopping import Stop
 from clew.types import Document
 from clew.wire.refusals import hide_addresses

@@ -50,7 +50,10 @@ class Place:
     def _find_name(self, name: str) -> str:
         if self.index and name not in {"", self.index}:
             raise no_such_resource(f"there is no index {name!r:.80} here")
-        return across.find_one_index(self.seat, name or self.index)
+        names = [name] if name else self.names()
+        if len(names) == 1:
+            return names[0]
+        raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")
 
     def find_index(self, name: str) -> ScopedIndex:
         """Return an index as `find_one` does. Raises Refusal 501 for one in shards."""
@@ -381,7 +384,20 @@ def hop(place: Place, given: HopFrom) -> ThreadsFound:
 
 def _describe_threads(place: Place, index: str, evidence: Evidence) -> ThreadsFound:
     return ThreadsFound(
-        paths=[list(map(_describe_step, path.steps)) for path in evidence.paths],
+        paths=[
+            [
+                ThreadStep(
+                    layer=step.layer,
+                    text=step.text,
+                    reason=step.reason,
+                    document=step.document_id,
+                    start=step.start,
+                    end=step.end,
+                )
+                for step in path.steps
+            ]
+            for path in evidence.paths
+        ],
         passages=[
             FoundPassage(
                 id=_name_range(index, hit),
@@ -396,17 +412,6 @@ def _describe_threads(place: Place, index: str, evidence: Evidence) -> ThreadsFo
         ],
         support=evidence.support,
         notes=list(evidence.notes),
-    )
-
-
-def _describe_step(step: Step) -> ThreadStep:
-    return ThreadStep(
-        layer=step.layer,
-        text=step.text,
-        reason=step.reason,
-        document=step.document_id,
-        start=step.start,
-        end=step.end,
     )
 
 
@@ -440,12 +445,17 @@ def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     )
 
 
-class ThemesOf(_Given):
-    """The arguments of `themes`."""
+class _OfIndex(_Given):
+    """The arguments of a tool that looks at one index."""
 
     index: str = Field(
         default="", description="The index; needed where there are several.", max_length=64
     )
+
+
+class ThemesOf(_OfIndex):
+    """The arguments of `themes`."""
+
     level: int = Field(
         default=0, description="0 for the widest themes, 1 for their parts.", ge=0, le=9
     )
@@ -506,12 +516,9 @@ def _cite_sentence(place: Place, index: str, sentence: Step) -> ThemeSentence:
     )
 
 
-class ChangesOf(_Given):
+class ChangesOf(_OfIndex):
     """The arguments of `changes`."""
 
-    index: str = Field(
-        default="", description="The index; needed where there are several.", max_length=64
-    )
     since: str = Field(
         default="",
         description="A date such as 2026-11-01, or a generation; by default the last write.",
@@ -579,12 +586,8 @@ def changes(place: Place, given: ChangesOf) -> ChangesFound:
     )
 
 
-class PlanOf(_Given):
+class PlanOf(_OfIndex):
     """The arguments of `plan`."""
-
-    index: str = Field(
-        default="", description="The index; needed where there are several.", max_length=64
-    )
 
 
 class PlannedCosts(_Reply):

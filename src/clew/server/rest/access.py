@@ -11,11 +11,10 @@ from clew import __version__, methods
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
-from clew.server.callers import Caller
+from clew.server.callers import Caller, set_session
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
 from clew.server.rest.indexes import IndexName
-from clew.server.sessions import set_session
 from clew.views.describe import describe_method
 from clew.wire.about import AboutServer, MethodView, ParameterView, SignInView, SpentLine
 from clew.wire.indexes import Listed

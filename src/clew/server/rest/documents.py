@@ -14,7 +14,7 @@ from clew.server import files, multipart
 from clew.server.bodies import LONGEST_FILTER, Body, Part
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, parse_body
 from clew.server.files import Removal
-from clew.server.jobs import files as job_files
+from clew.server.jobs import queue
 from clew.server.jobs.options import IndexOptions
 from clew.server.rest.jobs import WaitQuery, submit_job
 from clew.server.scoped import ScopedIndex
@@ -115,7 +115,7 @@ def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
         target = uploads / name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.replace(target)
-    (folder / job_files.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
+    (folder / queue.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
 
 
 async def _add_texts(call: Call, name: str) -> Response:
@@ -134,7 +134,7 @@ async def _add_texts(call: Call, name: str) -> Response:
                 f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
                 f" that document first"
             )
-        (folder / job_files.DOCUMENTS).write_bytes(lines)
+        (folder / queue.DOCUMENTS).write_bytes(lines)
 
     return await submit_job(call, name, "index", body.options, write)
 

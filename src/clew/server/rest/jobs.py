@@ -16,7 +16,6 @@ from clew.errors import InputError
 from clew.server import multipart
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
-from clew.server.jobs.files import QUESTIONS, REPORT, find_job_folder
 from clew.server.jobs.options import (
     KINDS,
     CompactOptions,
@@ -26,7 +25,7 @@ from clew.server.jobs.options import (
     RemoveOptions,
     check_options,
 )
-from clew.server.jobs.queue import Job
+from clew.server.jobs.queue import QUESTIONS, REPORT, Job, find_job_folder
 from clew.server.request_records import parse_number
 from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
