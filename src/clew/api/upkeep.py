@@ -81,7 +81,10 @@ class Upkeep(OpenIndex):
             InputError: There is no such entity, another one has the new name, or that is no type.
         """
         store, layer = self._open_store(), self.snapshot().layer("entity")
-        key, row = self._find_entity(name)
+        [row] = layer.rows([name_key(name)])
+        if row < 0:
+            raise InputError(f"the index has no entity {name!r:.200}: see 'clew show'")
+        key = layer.ids([row])[0]
         store.lock()  # so that nobody says more of it meanwhile, which would be lost
         entries = store.vocabulary()
         entry = replace(entries.get(key, VocabularyEntry()), listed=False)
@@ -106,14 +109,6 @@ class Upkeep(OpenIndex):
         store.set_vocabulary(changed)
         self._renew(store)
         return entry
-
-    def _find_entity(self, name: str) -> tuple[str, int]:
-        """Return the key and the row of an entity by its name. Raises InputError."""
-        layer = self.snapshot().layer("entity")
-        [row] = layer.rows([name_key(name)])
-        if row < 0:
-            raise InputError(f"the index has no entity {name!r:.200}: see 'clew show'")
-        return layer.ids([row])[0], row
 
     @checked
     @one_at_a_time

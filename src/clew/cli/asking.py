@@ -68,11 +68,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
         _check_writable(path)
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = flags.build_question(question, paid.budget, history=read_turns(history), **unrefused)
-    writing = (
-        render.AnswerWriter()
-        if paid.llm and not (reader or as_json) and sys.stdout.isatty()
-        else None
-    )
+    is_streamed = paid.llm and not (reader or as_json) and sys.stdout.isatty()
+    writing = render.AnswerWriter() if is_streamed else None
     with flags.open_index(opener, paid, reader) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
         proved = index.prove(answer) if proof else None
@@ -82,7 +79,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     else:
         click.echo(render.render_answer(answer, is_written=is_written))
     if history is not None and answer.text:
-        write_turn(history, question, answer.text)
+        turn = {"question": question, "answer": answer.text}
+        _write_file(history, f"{to_json(turn)}\n", "a")
     if proof is not None:
         _write_file(proof, f"{to_json(proved)}\n", "w")
     if answer.kind == "refused":
@@ -211,11 +209,6 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
             )
         turns.append(Exchange(question, answer))
     return tuple(turns)
-
-
-def write_turn(path: Path, question: str, answer: str) -> None:
-    """Write a turn at the end of a file. Raises InputError."""
-    _write_file(path, f"{to_json({'question': question, 'answer': answer})}\n", "a")
 
 
 def _check_writable(path: Path) -> None:

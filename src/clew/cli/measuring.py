@@ -21,7 +21,7 @@ from clew.cli.talk import print_result, say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
     from clew.evaluate import Dataset, Report
@@ -150,10 +150,16 @@ class EvaluationGroup(GroupedCommand):
 @click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
 @settings.evaluation_options
+@settings.paid_options
 @options.json
 @click.pass_obj
 def run_evaluation(
-    opener: options.Opener, *, path: Path, flags: settings.EvaluationOptions, as_json: bool
+    opener: options.Opener,
+    *,
+    path: Path,
+    flags: settings.EvaluationOptions,
+    paid: Mapping[str, Any],
+    as_json: bool,
 ) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
@@ -174,27 +180,16 @@ def run_evaluation(
     from clew.evaluate.files import make_folder
     from clew.evaluate.measure import check_before, measure
 
-    settings.check_combination(flags, as_json=as_json)
+    settings.check_combination(flags, paid, as_json=as_json)
     settings.check_reports(flags.reports)
-    bought = options.read_paid(
-        flags.llm,
-        flags.priced,
-        flags.budget_tokens,
-        flags.budget_usd,
-        others=(flags.answer_llm, flags.judge),
-        prompts=flags.prompts,
-        temperature=flags.temperature,
-        top_p=flags.top_p,
-        seed=flags.seed,
-        keep_prompts=flags.keep_prompts or None,
-    )
-    protocol = settings.build_protocol(flags)
+    bought, seed = options.read_paid(**paid, others=(flags.answer_llm, flags.judge)), paid["seed"]
+    protocol = settings.build_protocol(flags, seed or 0)
     dataset = load(
         path,
         split=flags.split,
         limit=flags.limit,
         sample=flags.sample,
-        seed=flags.seed or 0,
+        seed=seed or 0,
         corpus=flags.corpus,
     )
     if flags.runs is not None:

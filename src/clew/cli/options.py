@@ -612,6 +612,12 @@ def _read_question_options(
     as_of: str | None,
     **plain: object,
 ) -> QuestionOptions:
+    from clew.text.periods import parse_period
+
+    if as_of is not None:
+        if parse_period(as_of) is None:
+            raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
+        filters = [*filters, f"valid on {as_of}"]
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
@@ -623,19 +629,10 @@ def _read_question_options(
         options={
             "method": method,
             "parameters": parameters,
-            "where": join_filters([*filters, *_as_filter(as_of)]),
+            "where": join_filters(filters),
             **plain,
         },
     )
-
-
-def _as_filter(as_of: str | None) -> list[str]:
-    """Return the filter of --as-of, if it is given. Raises InputError for what is no date."""
-    from clew.text.periods import parse_period
-
-    if as_of is not None and parse_period(as_of) is None:
-        raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
-    return [] if as_of is None else [f"valid on {as_of}"]
 
 
 def question_option(name: str) -> Decorator:

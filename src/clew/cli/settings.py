@@ -45,18 +45,9 @@ class EvaluationOptions:
     reports: tuple[Path, ...]
     plot: Path | None
     metrics: str | None
-    seed: int | None
-    temperature: float | None
-    top_p: float | None
-    prompts: Path | None
-    keep_prompts: bool
     contexts: bool
     concurrency: int
     rows: bool
-    llm: str | None
-    priced: tuple[str, ...]
-    budget_tokens: int | None
-    budget_usd: float | None
     reranker: str | None
 
 
@@ -140,14 +131,7 @@ evaluation_options = options.gather_options(
             "--metrics A,B,...",
             "What the plot shows. [default: recall at the middle cut-off, and coverage]",
         ),
-        options.number(
-            "--seed N",
-            "Of the resampling, of --sample and, if it is given, of the LLMs. [default: 0]",
-            least=0,
-        ),
         options.flag("--rows", "Put each question's scores in the JSON too."),
-        *options.PAID_OPTIONS,
-        *options.DRAWN_OPTIONS,
         options.number(
             "--concurrency N", "Questions that are asked at once, under one budget.", default=1
         ),
@@ -156,14 +140,29 @@ evaluation_options = options.gather_options(
     "flags",
     EvaluationOptions,
 )
+paid_options = options.gather_options(
+    [
+        options.number(
+            "--seed N",
+            "Seed of the resampling, of --sample and, if it is given, of the LLMs. [default: 0]",
+            least=0,
+        ),
+        *options.PAID_OPTIONS,
+        *options.DRAWN_OPTIONS,
+    ],
+    "paid",
+    dict,
+)
 
 
-def check_combination(flags: EvaluationOptions, *, as_json: bool) -> None:
+def check_combination(
+    flags: EvaluationOptions, paid: Mapping[str, object], *, as_json: bool
+) -> None:
     """Raise UsageError for an option that needs another one."""
     answers = flags.answers or flags.answer_llm is not None
     capped = flags.answer_tokens is not None
-    bounded = flags.budget_tokens is not None or flags.budget_usd is not None
-    llms = any((flags.llm, flags.answer_llm, flags.judge))
+    bounded = paid["budget_tokens"] is not None or paid["budget_usd"] is not None
+    llms = any((paid["llm"], flags.answer_llm, flags.judge))
     for given, needed, sentence in (
         (flags.contexts, flags.runs is not None, "--contexts goes with --runs."),
         (flags.rows, as_json, "--rows goes with --json."),
@@ -188,7 +187,7 @@ def check_reports(files: Sequence[Path]) -> None:
             check_page(file)
 
 
-def build_protocol(flags: EvaluationOptions) -> Protocol:
+def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
     from clew.evaluate.measure import Protocol, check_protocol
@@ -208,10 +207,7 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
     protocol = Protocol(
         settings=tuple(settings),
         scoring=Scoring(
-            ks=_parse_cuts(flags.ks),
-            context_tokens=flags.context_tokens,
-            seed=flags.seed or 0,
-            **capped,
+            ks=_parse_cuts(flags.ks), context_tokens=flags.context_tokens, seed=seed, **capped
         ),
         common={name: method_settings(name, flags.given) for name in methods},
         answers=flags.answers or flags.answer_llm is not None,
