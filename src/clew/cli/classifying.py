@@ -38,11 +38,7 @@ _MOST_HITS = 2
     "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label', or the test "
     "texts of a folder of WOS or IFS-Rel.",
 )
-@options.text(
-    "--label COLUMN",
-    "Column that has the labels, of the indexed texts and of FILE.",
-    default="label",
-)
+@options.text("--label COLUMN", "Label column of the index and of FILE.", default="label")
 @options.text(
     "--name-weight X",
     "Weight of the labels' names, 0 for what is found alone. [default: measured]",
@@ -54,11 +50,7 @@ _MOST_HITS = 2
 @options.where
 @options.index()
 @options.paid_options
-@options.number(
-    "--context-tokens N",
-    "Tokens that an LLM may be shown of examples, tables and the text.",
-    default=4_000,
-)
+@options.number("--context-tokens N", "Tokens of the LLM's context, at most.", default=4_000)
 @options.flag("--json", "Print JSON, of a FILE a line for each text.", "as_json")
 @click.pass_obj
 def run_classify(  # noqa: PLR0913 -- one argument for each option

@@ -52,9 +52,8 @@ def show_help(context: click.Context, topic: str | None) -> None:
     else:
         topics = list_guides()
         near = suggest(topic, [*topics, *getattr(group, "commands", ())])
-        raise InputError(
-            f"there is no topic and no command {topic!r}{near}: take one of {', '.join(topics)}"
-        )
+        known = ", ".join(topics)
+        raise InputError(f"there is no topic or command {topic!r}{near}: take one of {known}")
 
 
 def _first_sentences(text: str) -> str:

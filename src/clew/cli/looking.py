@@ -71,9 +71,7 @@ def show_index(
 @click.argument("file", type=click.Path(path_type=Path))
 @options.text("--query TEXT", "Write the graph that a method finds for TEXT.")
 @options.text("--method", "Retrieval method that finds a graph.", default="bubble")
-@options.flag(
-    "--raw", "Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded."
-)
+@options.flag("--raw", "Escape nothing, and do not guard cells that look like formulas.")
 @options.text("--types TYPES", "Only entities of these types: person,place.", "types")
 @options.param("depth=2")
 @options.reranker
@@ -280,9 +278,7 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
 
 @click.command("list", cls=GroupedCommand)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@options.choice(
-    "--sort id|title|size", "By what they are ordered; the largest first.", default="id"
-)
+@options.choice("--sort id|title|size", "Sort order; size: the largest first.", default="id")
 @options.where
 @options.usual
 def list_documents(

@@ -249,12 +249,7 @@ graph_choice = [
         type=click.FloatRange(0, 1, max_open=True),
     ),
     number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
-    number(
-        "--gleanings N",
-        "How often the LLM is asked once more for entities and triples that it missed. "
-        "[default: 0]",
-        least=0,
-    ),
+    number("--gleanings N", "Follow-up calls for what the LLM missed. [default: 0]", least=0),
 ]
 
 
@@ -320,21 +315,12 @@ llm = text(
     show_envvar=True,
 )
 price = several(
-    "--price MODEL=IN,OUT",
-    "Dollars per million tokens of prompts and of completions",
-    "priced",
-    type=TEXT,
+    "--price MODEL=IN,OUT", "Dollars per million prompt and completion tokens", "priced", type=TEXT
 )
-prompts = path(
-    "--prompts FOLDER", "Prompts in place of Clew's own: 'clew help llm' has their slots."
-)
+prompts = path("--prompts FOLDER", "Your own prompts: 'clew help llm' lists their slots.")
 SEED = "seed"
 DRAWN_OPTIONS = [
-    text(
-        "--temperature X",
-        "Temperature of the LLM's replies. [default: 0]",
-        type=click.FloatRange(0, 2),
-    ),
+    text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),
     text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
     prompts,
     flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
@@ -342,16 +328,8 @@ DRAWN_OPTIONS = [
 PAID_OPTIONS = [
     llm,
     price,
-    number(
-        "--budget-tokens N",
-        "Tokens that the LLM may use in this run, prompts included; never exceeded.",
-        least=0,
-    ),
-    text(
-        "--budget-usd X",
-        "Dollars that the LLM may cost in this run; never exceeded.",
-        type=click.FloatRange(min=0),
-    ),
+    number("--budget-tokens N", "LLM tokens of this run, at most, prompts included.", least=0),
+    text("--budget-usd X", "Dollars of this run, at most.", type=click.FloatRange(min=0)),
 ]
 served_options = gather_options([llm, price, prompts], "paid", read_paid)
 paid_options = gather_options(
@@ -383,10 +361,7 @@ def _build_files(
 
 
 limit = several(
-    "--limit NAME=NUMBER",
-    "Raise or lower what a document may take, such as seconds=600",
-    "limits",
-    type=TEXT,
+    "--limit NAME=NUMBER", "Change a limit per document, such as seconds=600", "limits", type=TEXT
 )
 file_options = gather_options(
     [
@@ -405,30 +380,12 @@ file_options = gather_options(
             default=True,
             help="Read what .gitignore files name, too.",
         ),
-        flag(
-            "--follow-links",
-            "Read also what links in a folder lead to outside of it.",
-            "follow_links",
-        ),
-        text(
-            "--text-column NAME",
-            "Column or field that has the text. [default: text, content, body ...]",
-            default="",
-        ),
-        text(
-            "--title-column NAME",
-            "Column or field that has the title. [default: title, name, heading]",
-            default="",
-        ),
-        text("--id-column NAME", "Column or field that has the id. [default: id, _id]", default=""),
-        text(
-            "--suffix .SUFFIX",
-            "Format of standard input, such as .md. [default: what it looks like]",
-            default="",
-        ),
-        flag(
-            "--web", "Fetch a PATH that is an address of another machine; a web address is a page."
-        ),
+        flag("--follow-links", "Follow links that lead out of a folder.", "follow_links"),
+        text("--text-column NAME", "Text column. [default: text, content, body ...]", default=""),
+        text("--title-column NAME", "Title column. [default: title, name, heading]", default=""),
+        text("--id-column NAME", "Id column. [default: id, _id]", default=""),
+        text("--suffix .SUFFIX", "Format of standard input. [default: detected]", default=""),
+        flag("--web", "Fetch PATHs that are addresses; a web address is one page."),
         text("--sql QUERY", "Rows to read of a PATH that is a database.", default=""),
         flag("--ocr", "Read pictures and scanned pages by OCR."),
     ],
@@ -533,15 +490,8 @@ build_options = gather_options(
     [
         number("--chunk-size N", "Tokens of a chunk, at most."),
         number("--chunk-overlap N", "Tokens that a chunk repeats from the one before.", least=0),
-        number(
-            "--subchunk-depth N",
-            "How often a chunk is halved into sub-chunks, to which keywords lead.",
-            least=0,
-        ),
-        choice(
-            "--splitter nupunkt|nltk",
-            "What cuts sentences: nupunkt (default), or NLTK's as papers have it.",
-        ),
+        number("--subchunk-depth N", "How often a chunk is halved for keyword search.", least=0),
+        choice("--splitter nupunkt|nltk", "Sentence splitter; papers use nltk. [default: nupunkt]"),
         choice(
             "--vectors late|separate",
             "One pass over a chunk gives the vectors of its sentences too (late, default where the "
@@ -554,25 +504,16 @@ build_options = gather_options(
             kind=int,
         ),
         choice(
-            "--unit-bits 1|2|4|8|32",
-            "Bits of a number of a sentence's and a name's vector: 4 (default).",
-            kind=int,
+            "--unit-bits 1|2|4|8|32", "Bits of sentence and name vectors. [default: 4]", kind=int
         ),
-        choice(
-            "--token-bits 1|2|4|8|32",
-            "Bits of a number of a token's vector, of which there are most: 1 (default).",
-            kind=int,
-        ),
+        choice("--token-bits 1|2|4|8|32", "Bits of token vectors. [default: 1]", kind=int),
         flag("--papers", "As papers have it: --vectors separate, and 32 bits of all numbers."),
         text(
             "--embedder SPEC",
             "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "
             "openai:MODEL@URL or ollama:MODEL.",
         ),
-        text(
-            "--tagger SPEC",
-            "rules (default), spacy or spacy:PIPELINE with the rules, spacy-only:PIPELINE without.",
-        ),
+        text("--tagger SPEC", "rules (default), spacy[:PIPELINE] with rules, spacy-only:PIPELINE."),
     ],
     "build",
     _read_build,
@@ -664,9 +605,7 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             param("depth=2"),
             reranker,
             where,
-            text(
-                "--as-of DATE", "Only documents that held then, by their dates: 2024-05-01, 2024."
-            ),
+            text("--as-of DATE", "Only documents valid on a date such as 2024-05-01 or 2024."),
             *map(question_option, list_plain_options(stage)),
         ],
         "flags",

@@ -46,10 +46,7 @@ _planned_for = options.gather_options(
 @options.paid_options
 @_planned_for
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
-@options.number(
-    "--probe N",
-    "Make N calls of each kind first, to estimate from; they are kept and not made again.",
-)
+@options.number("--probe N", "Base the estimate on N calls of each kind, whose replies are kept.")
 @options.json
 @click.pass_obj
 def run_plan(  # noqa: PLR0913 -- one argument for each group of options

@@ -208,9 +208,7 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         if support is None or support >= _SURE:
             yield bold("The sentences that support an answer best")
         else:
-            yield bold(
-                f"Perhaps no answer (support {support:.2f} of 1): the sentences that fit best"
-            )
+            yield bold(f"Perhaps no answer (support {support:.2f} of 1): the closest sentences")
     elif answer.kind == "refused":
         support = answer.evidence.support
         note = "" if support is None else f" (support {support:.2f} of 1)"

@@ -52,13 +52,10 @@ class EvaluationOptions:
 
 
 report_option = options.several(
-    "--report FILE",
-    "Write the report as .md or .html too",
-    "reports",
-    type=click.Path(path_type=Path),
+    "--report FILE", "Also write a .md or .html report", "reports", type=click.Path(path_type=Path)
 )
 given_option = options.several(
-    "--param METHOD.NAME=VALUE", "Parameter of a method, such as clue.depth=2", "given"
+    "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
 )
 context_option = options.number(
     "--context-tokens N",
@@ -80,26 +77,17 @@ evaluation_options = options.gather_options(
             "grids",
             multiple=True,
         ),
-        options.path(
-            "--index FOLDER",
-            "Folder of the corpus's index. [default: <name of the dataset>.clew]",
-            "into",
-        ),
+        options.path("--index FOLDER", "Index of the corpus. [default: <data set>.clew]", "into"),
         options.text("--split S", "Only the questions of this split."),
         options.where,
         options.question_option("exact"),
         options.text("--limit N", "Only the first N questions.", type=int),
         options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
-        options.path(
-            "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
-        ),
+        options.path("--corpus PATH", "File or folder of the documents, if not in the data set."),
         options.text("--ks K,...", "Cut-offs.", default="2,5,10"),
         context_option,
         options.flag("--answers", "Also answer, and measure EM, F1 and accuracy."),
-        options.text(
-            "--answer-llm SPEC",
-            "LLM that writes the answers, and does nothing else; brings --answers.",
-        ),
+        options.text("--answer-llm SPEC", "LLM that only writes the answers; implies --answers."),
         options.number("--answer-tokens N", "Tokens of an LLM's answer, at most. [default: 512]"),
         options.text("--judge SPEC", "LLM that judges the answers."),
         options.text(
@@ -107,15 +95,8 @@ evaluation_options = options.gather_options(
             "Of judge, graded, correctness, answer coverage and faithfulness. [default: judge]",
             "judged",
         ),
-        options.path(
-            "--runs FOLDER",
-            "Write a file for each setting, and go on where it ends if it is there.",
-        ),
-        options.flag(
-            "--contexts",
-            "Keep there too what each question was given: chunks, context, evidence, prompts and "
-            "replies.",
-        ),
+        options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
+        options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
         options.several(
             "--peers FILE",
             "Ranked lists of other systems, to be scored beside",
@@ -123,18 +104,10 @@ evaluation_options = options.gather_options(
             type=click.Path(path_type=Path),
         ),
         report_option,
-        options.path(
-            "--plot FILE",
-            "Draw the grid of one method, over one or two parameters, as .svg or .png.",
-        ),
-        options.text(
-            "--metrics A,B,...",
-            "What the plot shows. [default: recall at the middle cut-off, and coverage]",
-        ),
+        options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
+        options.text("--metrics A,B,...", "Metrics of the plot. [default: recall, coverage]"),
         options.flag("--rows", "Put each question's scores in the JSON too."),
-        options.number(
-            "--concurrency N", "Questions that are asked at once, under one budget.", default=1
-        ),
+        options.number("--concurrency N", "Questions asked at once.", default=1),
         options.reranker,
     ],
     "flags",
@@ -144,7 +117,7 @@ paid_options = options.gather_options(
     [
         options.number(
             "--seed N",
-            "Seed of the resampling, of --sample and, if it is given, of the LLMs. [default: 0]",
+            "Seed of resampling, --sample and, if given, the LLMs. [default: 0]",
             least=0,
         ),
         *options.PAID_OPTIONS,

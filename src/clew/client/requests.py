@@ -116,10 +116,8 @@ class Address:
             error = json.loads(body)["error"]
             return make_error(error["code"], error["message"], status)
         except (ValueError, KeyError, TypeError, RecursionError):
-            return EndpointError(
-                f"{self.base} answered HTTP {status}, not as a server of Clew does: check the"
-                f" address"
-            )
+            why = "not as a server of Clew does: check the address"
+            return EndpointError(f"{self.base} answered HTTP {status}, {why}")
 
 
 def make_error(code: str, message: str, status: int = 0) -> ClewError:

@@ -43,9 +43,7 @@ class Caller:
     def check(self, scope: str) -> None:
         """Raise Refusal 403 where the caller lacks a scope."""
         if not self.may(scope):
-            raise forbidden(
-                f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
-            )
+            raise forbidden(f"this needs a key of the scope {scope!r}, not {self.scope!r}")
 
     @property
     def is_keeper(self) -> bool:

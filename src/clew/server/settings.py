@@ -57,9 +57,7 @@ class OidcSettings:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)
         if not all(self.claim.split(".")):
-            raise InputError(
-                f"--oidc-claim is such as 'realm_access.roles', not {self.claim!r:.60}"
-            )
+            raise InputError(f"--oidc-claim takes a claim or a path a.b, not {self.claim!r:.60}")
         if self.hours < 1:
             raise InputError(f"--oidc-hours is a number of at least 1, not {self.hours}")
 

@@ -145,9 +145,7 @@ def _find_part(document: Document, hit: Hit) -> range:
 class Fetch(_Given):
     """The arguments of `fetch`."""
 
-    id: str = Field(
-        description="The id of a result of the search tool.", min_length=1, max_length=4_000
-    )
+    id: str = Field(description="The id of a search result.", min_length=1, max_length=4_000)
 
 
 class Fetched(_Reply):
@@ -222,11 +220,7 @@ class Ask(_Given):
     """The arguments of `ask` and `thread`."""
 
     question: Asking = Field(description="A question that stands by itself.")
-    index: str = Field(
-        default="",
-        description="The index to ask; needed where list_indexes gives several.",
-        max_length=64,
-    )
+    index: str = Field("", description="The index; needed where there are several.", max_length=64)
     where: str = Field(default="", description=OPTIONS["where"].doc, max_length=LONGEST_FILTER)
     method: str = Field(default="", description=OPTIONS["method"].doc, max_length=100)
 
@@ -254,12 +248,8 @@ class AnsweredBy(_Reply):
 
     answer: str
     kind: str = Field(description="generated, named, themes, counted, quoted, refused or none")
-    citations: list[QuotedRange] = Field(
-        description="of a refused answer: what comes nearest to it"
-    )
-    short: str = Field(
-        default="", description="of a quoted answer: it in a few words, where that is likely enough"
-    )
+    citations: list[QuotedRange] = Field(description="of a refusal: the nearest passages")
+    short: str = Field("", description="a short answer in a few words, where it is likely enough")
     support: float | None = Field(description="how probably what was found answers the question")
     unsupported: list[str] = Field(description="sentences of the answer that no document holds")
     notes: list[str]
@@ -359,16 +349,8 @@ class HopFrom(_Given):
         min_length=1,
         max_length=4_000,
     )
-    query: str = Field(
-        default="",
-        description="What you look for: passages like it come first.",
-        max_length=MOST_CHARACTERS,
-    )
-    index: str = Field(
-        default="",
-        description="The index; needed for a name where there are several.",
-        max_length=64,
-    )
+    query: str = Field("", description="Passages like it come first.", max_length=MOST_CHARACTERS)
+    index: str = Field("", description="Needed with a name, if there are several.", max_length=64)
 
 
 def hop(place: Place, given: HopFrom) -> ThreadsFound:
@@ -448,17 +430,13 @@ def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
 class _OfIndex(_Given):
     """The arguments of a tool that looks at one index."""
 
-    index: str = Field(
-        default="", description="The index; needed where there are several.", max_length=64
-    )
+    index: str = Field("", description="The index; needed where there are several.", max_length=64)
 
 
 class ThemesOf(_OfIndex):
     """The arguments of `themes`."""
 
-    level: int = Field(
-        default=0, description="0 for the widest themes, 1 for their parts.", ge=0, le=9
-    )
+    level: int = Field(0, description="0 for the widest themes, 1 for their parts.", ge=0, le=9)
 
 
 class ThemeSentence(SearchResult):
@@ -519,17 +497,9 @@ def _cite_sentence(place: Place, index: str, sentence: Step) -> ThemeSentence:
 class ChangesOf(_OfIndex):
     """The arguments of `changes`."""
 
-    since: str = Field(
-        default="",
-        description="A date such as 2026-11-01, or a generation; by default the last write.",
-        max_length=100,
-    )
-    until: str = Field(
-        default="", description="The same, where the time ends; by default now.", max_length=100
-    )
-    dated: bool = Field(
-        default=False, description="Dates are those of documents, not those of writes."
-    )
+    since: str = Field("", description="A date or generation, else the last write.", max_length=100)
+    until: str = Field("", description="A date or generation, else now.", max_length=100)
+    dated: bool = Field(default=False, description="By the dates of documents, not of writes.")
 
 
 class ValueChanged(_Reply):

@@ -76,9 +76,7 @@ def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
         return [ChatMessage(role="user", content=body.input)]
     for each in body.input:
         if each.type not in _MESSAGES:
-            raise InputError(
-                f"an input of the type {each.type!r:.40} is not read here: leave it out"
-            )
+            raise InputError(f"input of the type {each.type!r:.40} is not supported: leave it out")
     return body.input
 
 

@@ -50,9 +50,7 @@ class AskBody(AnswerBody):
     """A question, and whether its answer is wanted as it comes."""
 
     stream: bool = False
-    graph: bool = Field(
-        default=False, description="with `stream`: an event `graph` behind the evidence, too"
-    )
+    graph: bool = Field(default=False, description="with `stream`: also send an event `graph`")
 
 
 class ProofBody(RootModel[Proof]):
@@ -98,9 +96,7 @@ class PlanBody(bodies.Body):
     documents: list[PlannedDocument] | None = Field(
         default=None, min_length=1, description="none: those of the index"
     )
-    core: float | None = Field(
-        default=None, ge=0, le=1, description="the share of chunks that it reads"
-    )
+    core: float | None = Field(default=None, ge=0, le=1, description="share of chunks to extract")
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)

@@ -31,16 +31,8 @@ class DocumentsQuery(Part):
     """Which documents are listed, and in what order."""
 
     pattern: str = Field("", max_length=1_000, description="ids, as 'notes', 'notes/*.md'")
-    where: str = Field(
-        "",
-        max_length=LONGEST_FILTER,
-        description="a filter, as 'date >= 2024 and tags has \"fram\"'",
-    )
-    sort: str = Field(
-        "",
-        max_length=200,
-        description="'id', 'title' or a field of the metadata; backwards behind a '-'",
-    )
+    where: str = Field("", max_length=LONGEST_FILTER, description="a filter, as 'date >= 2024'")
+    sort: str = Field("", max_length=200, description="'id', 'title' or a field; '-' reverses")
 
 
 class DocumentBody(Body):
@@ -131,8 +123,7 @@ async def _add_texts(call: Call, name: str) -> Response:
         taken = files.find_upload_id(ids, uploads, name)
         if taken is not None:
             raise AlreadyExists(
-                f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
-                f" that document first"
+                f"an uploaded file has the id {taken!r:.200}: take another, or delete it"
             )
         (folder / queue.DOCUMENTS).write_bytes(lines)
 

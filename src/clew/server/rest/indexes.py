@@ -29,9 +29,8 @@ _OWN_EMBEDDERS = ("minilm", "minilm-float32", "multilingual")
 
 def _check_named(name: str) -> str:
     if not is_name(name):
-        raise PydanticCustomError(
-            "name", "an index is named by at most 64 small letters, digits, - and _"
-        )
+        why = "an index is named by at most 64 small letters, digits, - and _"
+        raise PydanticCustomError("name", why)
     return name
 
 

@@ -77,9 +77,7 @@ class JobBody(RootModel[IndexJob | ExtractJob | RemoveJob | CompactJob]):
 class WaitQuery(QueryParameters):
     """How long a job is waited for."""
 
-    wait: Whole = Field(
-        0, ge=0, le=_LONGEST_WAIT, description="seconds to wait for the end of the job"
-    )
+    wait: Whole = Field(0, ge=0, le=_LONGEST_WAIT, description="seconds to wait for the job's end")
 
 
 class JobsQuery(Part):
@@ -93,9 +91,7 @@ class JobsQuery(Part):
 class EventsQuery(QueryParameters):
     """From where on events are told."""
 
-    after: Whole = Field(
-        0, ge=0, le=MOST_NUMBER, description="number of the last event that is known already"
-    )
+    after: Whole = Field(0, ge=0, le=MOST_NUMBER, description="number of the last event received")
 
 
 class EvaluationQuery(QueryParameters):
