@@ -29,16 +29,8 @@ if TYPE_CHECKING:
 @options.paid_options
 @options.reader
 @options.flag("--anyway", "Refuse nothing: the same as --threshold 0.")
-@options.text(
-    "--history FILE",
-    "A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
-@options.text(
-    "--proof FILE",
-    "Write the answer with its quotes and the hashes of their documents, for 'clew verify'.",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@options.path("--history FILE", "Conversation that QUESTION continues in FILE.", is_file=True)
+@options.path("--proof FILE", "Write a proof of the answer for 'clew verify'.", is_file=True)
 @options.json
 @click.pass_obj
 def run_ask(  # noqa: PLR0913 -- one argument for each option

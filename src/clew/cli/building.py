@@ -46,30 +46,18 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 
 extraction_options = options.gather_options(
     [
-        options.text(
-            "--units SHARE",
-            "Share of the tokens whose chunks the LLM splits into knowledge units.",
-            type=click.FloatRange(0, 1),
-        ),
+        options.share("--units SHARE", "Share of tokens that the LLM splits into units."),
         options.choice("--value bleu|cos|random", "How --units ranks chunks. [default: bleu]"),
         options.choice(
             "--triples none|llm|parse|cooccurrence",
             "What extracts entities and triples. [default: none]",
         ),
-        options.text(
-            "--core SHARE",
-            "Share of the chunks that the LLM reads for triples. [default: 1, all]",
-            type=click.FloatRange(0, 1),
-        ),
+        options.share("--core SHARE", "Share of chunks read for triples. [default: 1, all]"),
         options.choice("--core-by pagerank|random", "How --core ranks chunks. [default: pagerank]"),
         *options.graph_choice,
         options.flag("--retry", "Ask again where a reply was of no use.", "again"),
         options.text(
-            "--as NAME",
-            "What PATH is called in ids. The name of a folder of the index says that it has "
-            "moved to PATH.",
-            "name",
-            default="",
+            "--as NAME", "PATH's name in ids; a known one says it has moved.", "name", default=""
         ),
         options.flag("--prune", "Remove documents whose file is gone or is now left out."),
         options.text(
@@ -102,11 +90,7 @@ extraction_options = options.gather_options(
     default="1",
 )
 @options.number("--shards N", "Make a new index of N shards below FOLDER, searched as one.")
-@options.text(
-    "--part I/N",
-    "Take the documents that belong in shard I of N, from 0: the index is that shard, which any "
-    "machine may fill.",
-)
+@options.text("--part I/N", "Only documents of shard I of N, from 0; any machine may fill one.")
 @options.path("--vocabulary FILE", "CSV file of names, aliases and types; replaces an earlier one.")
 @options.flag("--watch", "Keep following changes in the folders afterwards, until Ctrl-C.")
 @options.json
@@ -422,12 +406,9 @@ def merge_names(
             pairs = [(name, into)]
     merged = [{"name": one, "into": other} for one, other in pairs]
     lines = [f"{one_line(one)} stands for {one_line(other)} now." for one, other in pairs]
-    print_result(
-        {"index": options.index_name(folder), "merged": merged},
-        lines or ["No name differs from another by an article or a legal form alone."],
-        as_json=as_json,
-        is_news=True,
-    )
+    value = {"index": options.index_name(folder), "merged": merged}
+    lines = lines or ["No name differs from another by an article or a legal form alone."]
+    print_result(value, lines, as_json=as_json, is_news=True)
 
 
 @click.command("unmerge", cls=GroupedCommand)

@@ -34,12 +34,7 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@options.text(
-    "--baseline LABEL",
-    "The setting that the others are compared with. "
-    "[default: the first named, and of a folder the first by name]",
-    default="",
-)
+@options.text("--baseline LABEL", "Setting to compare with. [default: the first]", default="")
 @settings.report_option
 @options.json
 def compare_runs(
@@ -59,19 +54,9 @@ def compare_runs(
 
 @click.command("graph")
 @click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
-@options.text(
-    "--methods NAMES",
-    "Methods that follow triples, or others to compare with.",
-    "names",
-    default="paths,paths_plain,bubble",
-    show_default=True,
-)
+@options.text("--methods NAMES", "Methods to measure.", "names", default="paths,paths_plain,bubble")
 @settings.given_option
-@options.choice(
-    "--places all|even|odd",
-    "Which questions of the file, counted from 0: a half to choose on, a half to report.",
-    default="all",
-)
+@options.choice("--places all|even|odd", "Only every other question, from 0.", default="all")
 @options.number("--limit N", "At most so many of them.")
 @options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
 @settings.context_option
@@ -279,8 +264,7 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
         foreign = next((id_ for id_ in ids if id_ not in dataset.document_ids), None)
         if foreign is not None:
             raise InputError(
-                f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
-                "name another folder with --index"
+                f"{index.folder} holds {foreign!r}, not in {dataset.name}: name another --index"
             )
     with show_progress() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)

@@ -129,9 +129,14 @@ def number(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decor
     return text(declared, purpose, type=click.IntRange(min=least), **more)
 
 
-def path(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option that takes a file or a folder."""
-    return text(declared, purpose, *names, type=click.Path(path_type=Path), **more)
+def share(declared: str, purpose: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that takes a number from 0 to 1."""
+    return text(declared, purpose, type=click.FloatRange(0, 1), **more)
+
+
+def path(declared: str, purpose: str, *names: str, is_file: bool = False) -> Decorator:
+    """Return an option that takes a file, or also a folder."""
+    return text(declared, purpose, *names, type=click.Path(path_type=Path, dir_okay=not is_file))
 
 
 def choice(declared: str, purpose: str, kind: Callable[[str], Any] = str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
@@ -176,13 +181,8 @@ reader = text(
     "or a model of transformers that gives the short answer.",
     "reader",
 )
-where = text(
-    "--where FILTER",
-    "Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
-    "repeated, then all must hold.",
-    "filters",
-    multiple=True,
-    type=TEXT,
+where = several(
+    "--where FILTER", "Only documents that match, such as 'date >= 2024'", "filters", type=TEXT
 )
 json = flag("--json", "Print one JSON document.", "as_json")
 
@@ -238,11 +238,7 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 # -- what an LLM extracts -------------------------------------------------------------------------
 
 graph_choice = [
-    choice(
-        "--entities llm|statistical",
-        "Whose relations the LLM gives: of entities that it names, or of a chunk's "
-        "statistical ones. [default: llm]",
-    ),
+    choice("--entities llm|statistical", "Which entities the LLM relates. [default: llm]"),
     text(
         "--entity-threshold RATE",
         "Rate above which an n-gram is a statistical entity. [default: 0.5]",
@@ -321,7 +317,7 @@ prompts = path("--prompts FOLDER", "Your own prompts: 'clew help llm' lists thei
 SEED = "seed"
 DRAWN_OPTIONS = [
     text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),
-    text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
+    share("--top-p X", "Share of the likeliest tokens to draw from."),
     prompts,
     flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
 ]
@@ -366,11 +362,7 @@ limit = several(
 file_options = gather_options(
     [
         several(
-            "--exclude PATTERN",
-            "Leave out files and folders, by id, by path below PATH or by name, such as drafts or "
-            "'*.log'",
-            "exclude",
-            type=TEXT,
+            "--exclude PATTERN", "Leave out paths such as drafts or '*.log'", "exclude", type=TEXT
         ),
         limit,
         click.option(
@@ -437,11 +429,7 @@ class DatasetOptions:
 
 dataset_options = gather_options(
     [
-        path(
-            "--dataset FILE",
-            "Instead of PATH: the documents of a data set that 'clew eval' takes, by default into "
-            "the index that it takes.",
-        ),
+        path("--dataset FILE", "In place of PATH, a data set, indexed as by 'clew eval'."),
         path("--corpus PATH", "Documents of the data set, where they are not its own."),
     ],
     "dataset",
@@ -498,14 +486,9 @@ build_options = gather_options(
             "embedder can), or each text is embedded alone.",
         ),
         choice(
-            "--vector-bits 1|2|4|8|32",
-            "Bits of a number of a chunk's vector: 8 (default), fewer for less disk, 32 (float32) "
-            "to lose nothing.",
-            kind=int,
+            "--vector-bits 1|2|4|8|32", "Bits of chunk vectors, 32: exact. [default: 8]", kind=int
         ),
-        choice(
-            "--unit-bits 1|2|4|8|32", "Bits of sentence and name vectors. [default: 4]", kind=int
-        ),
+        choice("--unit-bits 1|2|4|8|32", "Bits of unit and name vectors. [default: 4]", kind=int),
         choice("--token-bits 1|2|4|8|32", "Bits of token vectors. [default: 1]", kind=int),
         flag("--papers", "As papers have it: --vectors separate, and 32 bits of all numbers."),
         text(

@@ -24,12 +24,7 @@ _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs",
 
 _planned_for = options.gather_options(
     [
-        options.text(
-            "--core SHARE",
-            "Share of the chunks whose triples are planned for, beside all.",
-            type=click.FloatRange(0, 1),
-            default=0.8,
-        ),
+        options.share("--core SHARE", "Also plan for this share of chunks.", default=0.8),
         *options.graph_choice,
     ],
     "planned_for",

@@ -91,9 +91,7 @@ _oidc_options = options.gather_options(
 @_folders_argument
 @_home_option
 @options.text(
-    "--host ADDRESS",
-    "Address to listen on; one that others can reach needs a key ('clew keys add').",
-    default="127.0.0.1",
+    "--host ADDRESS", "Address; a public one needs a key ('clew keys add').", default="127.0.0.1"
 )
 @options.text("--port N", "Port; 0 takes a free one.", type=click.IntRange(0, 65_535), default=PORT)
 @options.several("--allow-host NAME", "Another host name of this server", "hosts")
@@ -105,14 +103,10 @@ _oidc_options = options.gather_options(
 @options.reader
 @options.number("--processes N", "Processes that serve. [default: as many as there are cores]")
 @options.number("--threads N", "Searches and answers at one time in each; others wait.", default=4)
-@options.text(
-    "--workers N|RAY", "Workers of each job, as for 'clew index'. [default: 1]", default="1"
-)
+@options.text("--workers N|RAY", "Workers of a job, as of 'clew index'. [default: 1]", default="1")
 @options.flag("--stop-jobs", "Stop jobs with the server; the next one resumes them.")
 @options.choice(
-    "--log-format text|json|none",
-    "A line on stderr for each request, without texts or keys; none: warnings alone.",
-    default="text",
+    "--log-format text|json|none", "A line per request; none: warnings only.", default="text"
 )
 def run_server(
     folders: tuple[str, ...],

@@ -58,9 +58,7 @@ given_option = options.several(
     "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
 )
 context_option = options.number(
-    "--context-tokens N",
-    "Tokens of the context that coverage looks into and answers are made from.",
-    default=4_000,
+    "--context-tokens N", "Tokens of context for coverage and answers.", default=4_000
 )
 evaluation_options = options.gather_options(
     [
@@ -71,12 +69,7 @@ evaluation_options = options.gather_options(
             default="dense,bm25,hybrid,pagerank,clue,walk",
         ),
         given_option,
-        options.text(
-            "--grid METHOD.NAME=V1,V2,...",
-            "Measure a method once for each value too; may be repeated, for each combination.",
-            "grids",
-            multiple=True,
-        ),
+        options.several("--grid METHOD.NAME=V1,V2,...", "Also measure these values", "grids"),
         options.path("--index FOLDER", "Index of the corpus. [default: <data set>.clew]", "into"),
         options.text("--split S", "Only the questions of this split."),
         options.where,
@@ -98,10 +91,7 @@ evaluation_options = options.gather_options(
         options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
         options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
         options.several(
-            "--peers FILE",
-            "Ranked lists of other systems, to be scored beside",
-            "peers",
-            type=click.Path(path_type=Path),
+            "--peers FILE", "Another system's ranking", "peers", type=click.Path(path_type=Path)
         ),
         report_option,
         options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
@@ -116,9 +106,7 @@ evaluation_options = options.gather_options(
 paid_options = options.gather_options(
     [
         options.number(
-            "--seed N",
-            "Seed of resampling, --sample and, if given, the LLMs. [default: 0]",
-            least=0,
+            "--seed N", "Seed of resampling, --sample and, if given, LLMs. [default: 0]", least=0
         ),
         *options.PAID_OPTIONS,
         *options.DRAWN_OPTIONS,
@@ -202,10 +190,8 @@ def check_given(
         name, _, _ = text.partition("=")
         method, dot, parameter = name.partition(".")
         if not dot or method not in methods:
-            raise InputError(
-                f"--param takes METHOD.NAME=VALUE with a method of {', '.join(methods)}, "
-                f"not {text!r}"
-            )
+            known = ", ".join(methods)
+            raise InputError(f"--param takes METHOD.NAME=VALUE, METHOD of {known}, not {text!r}")
         if parameter in varied.get(method, ()):
             raise InputError(f"--param and --grid both set {name}: take one of them")
 

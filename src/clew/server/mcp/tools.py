@@ -345,9 +345,7 @@ class HopFrom(_Given):
     """The arguments of `hop`."""
 
     start: str = Field(
-        description="The id of a passage or document, as any tool gives it, or an entity's name.",
-        min_length=1,
-        max_length=4_000,
+        description="A passage or document id, or an entity's name.", min_length=1, max_length=4_000
     )
     query: str = Field("", description="Passages like it come first.", max_length=MOST_CHARACTERS)
     index: str = Field("", description="Needed with a name, if there are several.", max_length=64)

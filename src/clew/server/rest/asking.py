@@ -63,8 +63,7 @@ class HopBody(bodies.Body):
     """Where a hop begins, and what is looked for."""
 
     start: bodies.Text = Field(
-        max_length=bodies.LONGEST,
-        description="the id of a passage or document, or an entity's name",
+        max_length=bodies.LONGEST, description="id of a passage or document, or an entity's name"
     )
     query: str = Field("", max_length=MOST_CHARACTERS, description="passages like it come first")
     chunks: Annotated[int, Field(ge=1, le=bodies.MOST_LISTED), bodies.INTEGRAL] = Field(

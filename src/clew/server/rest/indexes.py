@@ -51,9 +51,8 @@ class IndexBody(Body):
     )
     chunk_overlap: Annotated[int, Field(ge=0, le=4_096), INTEGRAL] | None = None
     embedder: str | None = Field(
-        None, max_length=200, description="as the command line has it; others than Clew's own"
-        " need a key of the scope 'admin'",
-    )  # fmt: skip
+        None, max_length=200, description="a spec; others than Clew's own need an admin's key"
+    )
 
     def settings(self) -> Settings:
         default = Chunking()
