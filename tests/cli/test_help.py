@@ -148,7 +148,7 @@ def test_help_of_a_topic_a_command_and_nothing(clew):
     assert "clew export --help" in clew("help", "export").stdout
     result = clew("help", "sourdough")
     assert result.exit_code == 1
-    assert "no topic and no command 'sourdough'" in result.stderr
+    assert "no topic or command 'sourdough'" in result.stderr
     assert "answers, " in result.stderr
     words = " ".join(clew("help", "filters").stdout.split())
     assert "documents (clew help documents)" in words

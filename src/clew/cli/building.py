@@ -57,7 +57,7 @@ extraction_options = options.gather_options(
         *options.graph_choice,
         options.flag("--retry", "Ask again where a reply was of no use.", "again"),
         options.text(
-            "--as NAME", "PATH's name in ids; a known one says it has moved.", "name", default=""
+            "--as NAME", "Name of PATH in ids; a known one means it moved.", "name", default=""
         ),
         options.flag("--prune", "Remove documents whose file is gone or is now left out."),
         options.text(

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@options.text("--baseline LABEL", "Setting to compare with. [default: the first]", default="")
+@options.text(
+    "--baseline LABEL", "Baseline. [default: the first, of a folder the first by name]", default=""
+)
 @settings.report_option
 @options.json
 def compare_runs(
@@ -56,8 +58,8 @@ def compare_runs(
 @click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
 @options.text("--methods NAMES", "Methods to measure.", "names", default="paths,paths_plain,bubble")
 @settings.given_option
-@options.choice("--places all|even|odd", "Only every other question, from 0.", default="all")
-@options.number("--limit N", "At most so many of them.")
+@options.choice("--places all|even|odd", "Questions at these places, from 0.", default="all")
+@options.number("--limit N", "Only the first N of them.")
 @options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
 @settings.context_option
 @options.index()

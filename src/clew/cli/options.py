@@ -182,7 +182,10 @@ reader = text(
     "reader",
 )
 where = several(
-    "--where FILTER", "Only documents that match, such as 'date >= 2024'", "filters", type=TEXT
+    "--where FILTER",
+    "Only documents that match every FILTER, such as \"date >= 2024 and tags has 'fram'\"",
+    "filters",
+    type=TEXT,
 )
 json = flag("--json", "Print one JSON document.", "as_json")
 
@@ -238,7 +241,10 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 # -- what an LLM extracts -------------------------------------------------------------------------
 
 graph_choice = [
-    choice("--entities llm|statistical", "Which entities the LLM relates. [default: llm]"),
+    choice(
+        "--entities llm|statistical",
+        "Entities that the LLM relates: those it names, or statistical ones. [default: llm]",
+    ),
     text(
         "--entity-threshold RATE",
         "Rate above which an n-gram is a statistical entity. [default: 0.5]",
@@ -324,8 +330,8 @@ DRAWN_OPTIONS = [
 PAID_OPTIONS = [
     llm,
     price,
-    number("--budget-tokens N", "LLM tokens of this run, at most, prompts included.", least=0),
-    text("--budget-usd X", "Dollars of this run, at most.", type=click.FloatRange(min=0)),
+    number("--budget-tokens N", "Token limit of this run, prompts included.", least=0),
+    text("--budget-usd X", "Dollar limit of this run.", type=click.FloatRange(min=0)),
 ]
 served_options = gather_options([llm, price, prompts], "paid", read_paid)
 paid_options = gather_options(
@@ -362,7 +368,10 @@ limit = several(
 file_options = gather_options(
     [
         several(
-            "--exclude PATTERN", "Leave out paths such as drafts or '*.log'", "exclude", type=TEXT
+            "--exclude PATTERN",
+            "Leave out files and folders by id, path or name, such as drafts or '*.log'",
+            "exclude",
+            type=TEXT,
         ),
         limit,
         click.option(
@@ -429,7 +438,7 @@ class DatasetOptions:
 
 dataset_options = gather_options(
     [
-        path("--dataset FILE", "In place of PATH, a data set, indexed as by 'clew eval'."),
+        path("--dataset FILE", "A data set to index instead of PATH, as 'clew eval' does."),
         path("--corpus PATH", "Documents of the data set, where they are not its own."),
     ],
     "dataset",
@@ -486,7 +495,7 @@ build_options = gather_options(
             "embedder can), or each text is embedded alone.",
         ),
         choice(
-            "--vector-bits 1|2|4|8|32", "Bits of chunk vectors, 32: exact. [default: 8]", kind=int
+            "--vector-bits 1|2|4|8|32", "Bits of chunk vectors; 32 is exact. [default: 8]", kind=int
         ),
         choice("--unit-bits 1|2|4|8|32", "Bits of unit and name vectors. [default: 4]", kind=int),
         choice("--token-bits 1|2|4|8|32", "Bits of token vectors. [default: 1]", kind=int),

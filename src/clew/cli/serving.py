@@ -106,7 +106,9 @@ _oidc_options = options.gather_options(
 @options.text("--workers N|RAY", "Workers of a job, as of 'clew index'. [default: 1]", default="1")
 @options.flag("--stop-jobs", "Stop jobs with the server; the next one resumes them.")
 @options.choice(
-    "--log-format text|json|none", "A line per request; none: warnings only.", default="text"
+    "--log-format text|json|none",
+    "A line on stderr per request, without texts or keys; none: warnings only.",
+    default="text",
 )
 def run_server(
     folders: tuple[str, ...],

@@ -69,7 +69,11 @@ evaluation_options = options.gather_options(
             default="dense,bm25,hybrid,pagerank,clue,walk",
         ),
         given_option,
-        options.several("--grid METHOD.NAME=V1,V2,...", "Also measure these values", "grids"),
+        options.several(
+            "--grid METHOD.NAME=V1,V2,...",
+            "Also measure these values, in all combinations",
+            "grids",
+        ),
         options.path("--index FOLDER", "Index of the corpus. [default: <data set>.clew]", "into"),
         options.text("--split S", "Only the questions of this split."),
         options.where,
