@@ -296,6 +296,7 @@ def list_documents(
     """
     with options.open_any(opener, folder) as opened:
         ids = opened.documents(*patterns, where=options.join_filters(filters))
+        layers = (each.snapshot().document_layer for each in options.iterate_indexes(opened))
         rows: list[dict[str, Any]] = [
             {
                 "id": d.id,
@@ -305,9 +306,7 @@ def list_documents(
                 "metadata": dict(d.metadata),
                 "partly": d.partly,
             }
-            for layer in (
-                each.snapshot().document_layer for each in options.iterate_indexes(opened)
-            )
+            for layer in layers
             for d in layer.documents([row for row in layer.rows(ids) if row >= 0])
         ]
     rows.sort(key=_ORDERS[sort])

@@ -49,10 +49,8 @@ class OidcSettings:
             parts.scheme == "http" and is_loopback(parts.hostname or "")
         )
         if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
-            raise InputError(
-                f"--oidc is the issuer's address, such as https://login.example.org, and http is"
-                f" for this machine alone, not {self.issuer!r:.100}"
-            )
+            example = "such as https://login.example.org; http is for this machine alone"
+            raise InputError(f"--oidc is the issuer's address, {example}, not {self.issuer!r:.100}")
         if not self.client:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)

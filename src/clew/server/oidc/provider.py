@@ -113,9 +113,15 @@ class Provider:
             access_token = None
         claims = await self._verify(token, attempt.nonce, access_token)
         is_asked = any(value != EVERYBODY for value, _ in self.settings.roles)
-        if is_asked and find_values(claims, self.settings.claim) is None:
-            return await self._add_userinfo(description, claims, access_token)
-        return claims
+        if not is_asked or find_values(claims, self.settings.claim) is not None:
+            return claims
+        if description.userinfo_endpoint is None or access_token is None:
+            return claims
+        headers = {"Authorization": f"Bearer {access_token}"}
+        more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
+        if more.get("sub") != claims["sub"]:
+            raise forbidden("the provider spoke of somebody else when it was asked for more")
+        return {**claims, **more}
 
     async def _redeem(
         self, description: ProviderDescription, code: str, attempt: Attempt, redirect: str
@@ -151,18 +157,6 @@ class Provider:
             except UnknownKeyId:
                 continue
         raise forbidden("what the provider said of you is signed by a key that it does not have")
-
-    async def _add_userinfo(
-        self, description: ProviderDescription, claims: dict[str, Any], access_token: str | None
-    ) -> Claims:
-        """Return claims with those of the userinfo endpoint, where there is one."""
-        if description.userinfo_endpoint is None or access_token is None:
-            return claims
-        headers = {"Authorization": f"Bearer {access_token}"}
-        more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
-        if more.get("sub") != claims["sub"]:
-            raise forbidden("the provider spoke of somebody else when it was asked for more")
-        return {**claims, **more}
 
     # -- the provider's description and keys ------------------------------------------------------
 

@@ -93,9 +93,8 @@ async def question_graph(call: Call) -> DrawnThread:
 @GRAPH.endpoint("GET", "/indexes/{index}/entities", query=EntitiesQuery)
 async def entities(call: Call) -> Listed[EntityLine]:
     """Find entities."""
-    return await call.run(
-        call.open_named_index().entities, **call.read_query(EntitiesQuery).model_dump()
-    )
+    query = call.read_query(EntitiesQuery).model_dump()
+    return await call.run(call.open_named_index().entities, **query)
 
 
 @GRAPH.endpoint(
@@ -110,17 +109,15 @@ async def entity(call: Call) -> EntityView:
 @GRAPH.endpoint("GET", "/indexes/{index}/themes", query=ThemesQuery)
 async def themes(call: Call) -> Listed[Theme]:
     """The themes of an index, the largest first."""
-    return await call.run(
-        call.open_named_index().themes, **call.read_query(ThemesQuery).model_dump()
-    )
+    query = call.read_query(ThemesQuery).model_dump()
+    return await call.run(call.open_named_index().themes, **query)
 
 
 @GRAPH.endpoint("GET", "/indexes/{index}/changes", query=ChangesQuery)
 async def changes(call: Call) -> Changes:
     """What came, went and says something else between two states of an index."""
-    return await call.run(
-        call.open_named_index().changes, **call.read_query(ChangesQuery).model_dump()
-    )
+    query = call.read_query(ChangesQuery).model_dump()
+    return await call.run(call.open_named_index().changes, **query)
 
 
 @GRAPH.endpoint("GET", "/indexes/{index}/aliases")
