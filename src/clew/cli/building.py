@@ -654,7 +654,7 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
 
 def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
-    need = "It has no triples, which bubble and agrag need:"
+    need = "Methods bubble and agrag need triples:"
     is_unsaid = (
         "-" in paths or files["web"] or files["sql"] or any(asdict(files["columns"]).values())
     )

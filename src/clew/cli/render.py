@@ -208,10 +208,10 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         if support is None or support >= _SURE:
             yield bold("The sentences that support an answer best")
         else:
-            yield bold(f"Perhaps no answer (support {support:.2f} of 1): the closest sentences")
+            yield bold(f"Perhaps no answer (support {support:.2f}): the closest sentences")
     elif answer.kind == "refused":
         support = answer.evidence.support
-        note = "" if support is None else f" (support {support:.2f} of 1)"
+        note = "" if support is None else f" (support {support:.2f})"
         yield f"Nothing in this index answers this{note}."
     else:
         yield "No answer: nothing was found that supports one."
