@@ -66,7 +66,7 @@ def render_evidence(evidence: types.Evidence) -> str:
     tables = map(render_table, evidence.tables)
     blocks = [*counted, *render_graph(evidence.graph), *tables, *hits]
     blocks = blocks or [f"Nothing in the index fits, as {evidence.method} sees it."]
-    support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f} of 1")]
+    support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f}")]
     return "\n\n".join([*blocks, *support, *_render_notes(evidence), *render_costs(evidence.usage)])
 
 
