@@ -104,3 +104,84 @@ def test_hidden_rows_of_a_sheet_are_read_and_said_to_be_hidden(document):
     found = document("a.xlsx", packed({**parts, name: hidden}))
     assert found.text == "S\n\na\n\nb"
     assert found.partly == ("1 hidden row read with the others",)
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "n_struck"),
+    [
+        ("<p>Price <s>100</s> 80</p>", "Price 80", 1),
+        ("<ul><li><del>Call Ida</del> <ins>Call Per</ins></ul>", "Call Per", 1),
+        ("<table><tr><td>Fee <strike>3</strike></td><td>4</td></tr></table>", "Fee | 4", 1),
+        ("<p style='text-decoration: line-through'>Old</p><p>New <s> </s></p>", "New", 1),
+        ("<p>kept</p>", "kept", 0),
+    ],
+)
+def test_struck_out_text_of_a_page_is_left_out_with_a_note(document, page, text, n_struck):
+    """In lists, tables and by a style; an empty one is none."""
+    found = document("a.html", page)
+    assert found.text == text
+    note = f"{n_struck} struck-out passage not read"
+    assert found.partly == ((note,) if n_struck else ())
+
+
+def test_struck_out_text_of_mail_and_books(document):
+    """A note stands once, however many pages of a book have one."""
+    mail = "From: a@example.org\nContent-Type: text/html\n\n<p>At <s>9</s> 10 o'clock</p>"
+    found = document("a.eml", mail)
+    assert found.text.endswith("At 10 o'clock")
+    assert found.partly == ("1 struck-out passage not read",)
+
+
+@pytest.mark.parametrize(
+    ("ruby", "text"),
+    [
+        ("<ruby>漢<rt>kan</rt>字<rt>ji</rt></ruby>", "漢(kan)字(ji)"),
+        ("<ruby>東京<rp>[</rp><rt>とうきょう</rt><rp>]</rp></ruby>", "東京(とうきょう)"),
+        (
+            "<ruby>北<rt>běi</ruby> and <ruby>東<rtc><rt>east</rt></rtc></ruby>",
+            "北(běi) and 東(east)",
+        ),
+    ],
+)
+def test_a_reading_stands_in_parentheses_behind_its_base(document, ruby, text):
+    """Whatever brackets a page has for browsers that know none."""
+    assert document("a.html", f"<p>{ruby}</p>").text == text
+
+
+def _formula(inside):
+    return f"<p>So <math>{inside}</math> holds.</p>"
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        ("<mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>", "mc²"),
+        ("<mn>10</mn><msup><mn>10</mn><mrow><mo>-</mo><mn>6</mn></mrow></msup>", "10 10⁻⁶"),
+        ("<mn>2</mn><mfrac><mn>1</mn><mn>3</mn></mfrac>", "2 1/3"),
+        (
+            "<mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mi>b</mi></mfrac><mi>c</mi>",
+            "(a+1)/b c",
+        ),
+        ("<msqrt><mi>x</mi><mo>=</mo><mn>4</mn></msqrt>", "√(x = 4)"),
+        ("<munderover><mo>∑</mo><mi>i</mi><mi>n</mi></munderover><mi>i</mi>", "∑_iⁿi"),
+        ("<semantics><mi>x</mi><annotation>\\xi</annotation></semantics>", "x"),
+        ("<mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd></mtr></mtable>", "1, 2; 3"),
+        ("<mfenced><mi>a</mi><mi>b</mi></mfenced>", "(a,b)"),
+    ],
+)
+def test_formulas_of_a_page_stand_in_a_line(document, inside, text):
+    """Exponents and fractions keep their value beside other digits."""
+    assert document("a.html", _formula(inside)).text == f"So {text} holds."
+
+
+def test_a_formula_of_meanings_alone_has_its_alternative_text(document):
+    """Content markup has no line of its own."""
+    page = "<p><math alttext='a \\le b'><apply><leq/><ci>a</ci><ci>b</ci></apply></math> holds.</p>"
+    assert document("a.html", page).text == "a \\le b holds."
+
+
+@pytest.mark.parametrize("tag", ["sup", "sub", "msup"])
+def test_scripts_that_stand_deep_in_each_other_end_no_run(document, tag):
+    """Five thousand of them met Python's limit."""
+    assert "Fine" in document("a.html", f"<p>Fine</p><math></math><p>{f'<{tag}>' * 5000}2").text
+    assert "Fine" in document("b.html", f"<p>Fine</p><math>{f'<{tag}>' * 5000}2").text
