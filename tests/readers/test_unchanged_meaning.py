@@ -185,3 +185,133 @@ def test_scripts_that_stand_deep_in_each_other_end_no_run(document, tag):
     """Five thousand of them met Python's limit."""
     assert "Fine" in document("a.html", f"<p>Fine</p><math></math><p>{f'<{tag}>' * 5000}2").text
     assert "Fine" in document("b.html", f"<p>Fine</p><math>{f'<{tag}>' * 5000}2").text
+
+
+LEVELS = (
+    "<t:list-style o:name='L'><t:list-level-style-number t:level='1' o:num-format='1' "
+    "o:num-suffix='.'/><t:list-level-style-number t:level='2' o:num-format='a' o:num-prefix='(' "
+    "o:num-suffix=')'/><t:list-level-style-number t:level='3' o:num-format='1' "
+    "t:display-levels='3'/><t:list-level-style-bullet t:level='4' t:bullet-char='-'/>"
+    "</t:list-style>"
+)
+
+
+def _items(*texts):
+    return "".join(f"<t:list-item><t:p>{text}</t:p></t:list-item>" for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("lists", "lines"),
+    [
+        (f"<t:list t:style-name='L'>{_items('a', 'b')}</t:list>", ["1. a", "2. b"]),
+        (
+            (
+                f"<t:list t:style-name='L'>{_items('a')}<t:list-item><t:p>b</t:p><t:list>"
+                f"{_items('c', 'd')}<t:list-item><t:list>{_items('e')}</t:list></t:list-item></t:list>"
+                f"</t:list-item>{_items('f')}</t:list>"
+            ),
+            ["1. a", "2. b", "(a) c", "(b) d", "2.b.1 e", "3. f"],
+        ),
+        (
+            (
+                f"<t:list t:style-name='L' o:id='x'>{_items('a')}</t:list><t:p>between</t:p>"
+                f"<t:list t:style-name='L' t:continue-numbering='true'>{_items('b')}</t:list>"
+                f"<t:list t:style-name='L'>{_items('c')}</t:list>"
+                f"<t:list t:style-name='L' t:continue-list='x'>{_items('d')}</t:list>"
+            ),
+            ["1. a", "between", "2. b", "1. c", "3. d"],
+        ),
+        (
+            (
+                "<t:list t:style-name='L'><t:list-header><t:p>Steps</t:p></t:list-header><t:list-item "
+                "t:start-value='7'><t:p>a</t:p><t:p>more</t:p></t:list-item></t:list>"
+            ),
+            ["Steps", "7. a", "more"],
+        ),
+        (f"<t:list t:style-name='M'>{_items('a')}</t:list>", ["a"]),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["odt", "odp"])
+def test_lists_of_open_documents_have_their_numbers(document, lists, lines, suffix):
+    """Also inside each other, interrupted, and begun at another number."""
+    content = f"<o:c xmlns:o='o' xmlns:t='t'>{LEVELS}{lists}</o:c>"
+    found = document(f"a.{suffix}", packed({"content.xml": content}))
+    assert found.text.split("\n\n") == lines
+
+
+def test_headings_of_open_documents_have_their_numbers(document):
+    """The title, which is the first of them, has none."""
+    styles = (
+        "<o:s xmlns:o='o' xmlns:t='t'><t:outline-style><t:outline-level-style t:level='1' "
+        "o:num-format='I' o:num-suffix='.'/><t:outline-level-style t:level='2' o:num-format='1' "
+        "t:display-levels='2'/></t:outline-style></o:s>"
+    )
+    heads = ((1, "Scope"), (2, "Terms"), (2, "Fees"), (1, "End"), (3, "Deep"))
+    body = "".join(f"<t:h t:outline-level='{level}'>{text}</t:h>" for level, text in heads)
+    parts = {"content.xml": f"<o:c xmlns:o='o' xmlns:t='t'>{body}</o:c>", "styles.xml": styles}
+    found = document("a.odt", packed(parts))
+    assert found.text.split("\n\n") == ["I. Scope", "I.1 Terms", "I.2 Fees", "II. End", "Deep"]
+    assert found.title == "Scope"
+
+
+DRAWING = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ([("arabicPeriod", 0)] * 2, ["1. a", "2. b"]),
+        (
+            [("arabicPeriod", 0), ("alphaLcParenR", 1), ("alphaLcParenR", 1), ("arabicPeriod", 0)],
+            ["1. a", "a) b", "b) c", "2. d"],
+        ),
+        ([("romanUcParenBoth' startAt='9", 0)] * 2, ["(IX) a", "(X) b"]),
+        ([("arabicPlain", 0), ("", 0), ("arabicPlain", 0)], ["1 a", "b", "1 c"]),
+        ([("arabicPeriod", 0), ("", 1), ("arabicPeriod", 0)], ["1. a", "b", "2. c"]),
+    ],
+)
+def test_lists_of_slides_have_their_numbers(document, given, lines):
+    """A bullet ends a list of its level, and no list of a level above."""
+    inside = "".join(
+        f"<a:p><a:pPr lvl='{level}'>{f'<a:buAutoNum type={kind!r}/>' if kind else ''}</a:pPr>"
+        f"<a:r><a:t>{letter}</a:t></a:r></a:p>".replace('"', "'")
+        for letter, (kind, level) in zip("abcd", given, strict=False)
+    ).replace("\\'", "'")
+    slide = f"<p:sld xmlns:p='p' {DRAWING}><p:txBody>{inside}</p:txBody></p:sld>"
+    found = document("a.pptx", packed({"ppt/slides/slide1.xml": slide}))
+    assert found.text.split("\n\n") == lines
+
+
+def test_struck_out_text_of_slides_and_open_documents_is_left_out_with_a_note(document):
+    """By a run, by the style of a span and by that of a paragraph."""
+    runs = "".join(
+        f"<a:r><a:rPr strike='{kind}'/><a:t>{text}</a:t></a:r>"
+        for kind, text in (("noStrike", "Fee "), ("sngStrike", "9"), ("dblStrike", "8"))
+    )
+    slide = f"<p:sld xmlns:p='p' {DRAWING}><a:p>{runs}<a:r><a:t> 7</a:t></a:r></a:p></p:sld>"
+    found = document("a.pptx", packed({"ppt/slides/slide1.xml": slide}))
+    assert (found.text, found.partly) == ("Fee 7", ("2 struck-out passages not read",))
+    content = (
+        "<o:c xmlns:o='o' xmlns:t='t'><o:style o:name='S'><o:text-properties "
+        "o:text-line-through-style='solid'/></o:style><o:style o:name='N'><o:text-properties "
+        "o:text-line-through-style='none'/></o:style><t:p>Fee <t:span t:style-name='S'>9</t:span>"
+        "<t:span t:style-name='N'> 7</t:span></t:p><t:p t:style-name='S'>Old</t:p></o:c>"
+    )
+    found = document("a.odt", packed({"content.xml": content}))
+    assert (found.text, found.partly) == ("Fee 7", ("2 struck-out passages not read",))
+
+
+@pytest.mark.parametrize("name", ["desc", "title"])
+def test_pictures_in_the_cells_of_open_documents_say_their_alternative_text(document, name):
+    """As those between paragraphs do."""
+    frame = f"<d:frame><d:image/><s:{name}>Sales rose by 4 %</s:{name}></d:frame>"
+    content = (
+        "<o:c xmlns:o='o' xmlns:t='t' xmlns:d='d' xmlns:s='s'><o:table><o:table-row><o:table-cell>"
+        f"<t:p>A</t:p><t:p>{frame}</t:p></o:table-cell><o:table-cell><t:p>B</t:p></o:table-cell>"
+        f"</o:table-row></o:table><t:p>{frame}</t:p></o:c>"
+    )
+    found = document("a.odt", packed({"content.xml": content}))
+    assert found.text.split("\n\n") == [
+        "A [Picture: Sales rose by 4 %] | B",
+        "[Picture: Sales rose by 4 %]",
+    ]
