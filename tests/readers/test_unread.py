@@ -294,9 +294,9 @@ def test_what_a_spreadsheet_lacks_or_hides_is_said(document):
     parts[cells] = parts[cells].replace(b"</sheetData>", row + b"</f><v/></c></row></sheetData>")
     parts["xl/drawings/drawing1.xml"] = b"<d xmlns:x='x'><x:pic/></d>"
     assert document("a.xlsm", packed(parts)).partly == (
-        "1 hidden sheet read with the others",
         "2 formula cells without a stored value: open and save the file in a spreadsheet program",
         "1 picture not read",
+        "1 hidden sheet read with the others",
     )
 
 

@@ -25,7 +25,7 @@ from clew.readers.grid import fill_spans, format_rows
 from clew.readers.number_formats import BUILT_IN, format_cell
 from clew.readers.office import read_rows
 from clew.readers.properties import of_xml
-from clew.readers.sheets_unread import describe_workbook
+from clew.readers.sheets_unread import describe_hidden, describe_workbook
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
@@ -93,10 +93,12 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
-    from python_calamine import CalamineError, CalamineWorkbook
+    from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
     def read_from(data: bytes) -> list[Sheet]:
         book = CalamineWorkbook.from_filelike(BytesIO(data))
+        n_hidden = sum(each.visible != SheetVisibleEnum.Visible for each in book.sheets_metadata)
+        file.partly.extend(describe_hidden({"hidden sheet": n_hidden}))
         return [
             (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
             for name in book.sheet_names
@@ -225,14 +227,22 @@ def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, Sh
         file.partly.extend(describe_workbook(parts))
         names = [name for name in ("docProps/core.xml", "meta.xml") if name in parts.names]
         about = of_xml(parts.xml(names[0])) if names else {}
-        sheets = _shown_sheets(parts) if "content.xml" in parts.names else []
+        sheets = _shown_sheets(parts, file) if "content.xml" in parts.names else []
         beside = _sheet_parts(parts, file.limits) if "xl/workbook.xml" in parts.names else {}
     return about, sheets, beside
 
 
-def _shown_sheets(parts: ArchiveParts) -> list[Sheet]:
+def _shown_sheets(parts: ArchiveParts, file: File) -> list[Sheet]:
     content = parts.data("content.xml")
-    tables = parse_xml(content).iter("table") if len(content) <= _PRECISE else ()
+    if len(content) > _PRECISE:
+        return []
+    root = parse_xml(content)
+    tables = list(root.iter("table"))
+    shown = {
+        style.get("name"): each.get("display") for style in root.iter("style") for each in style
+    }
+    n_hidden = sum(shown.get(table.get("style-name")) == "false" for table in tables)
+    file.partly.extend(describe_hidden({"hidden sheet": n_hidden}))
     return [(each.get("name", ""), fill_spans(read_rows(each)), ()) for each in tables]
 
 
