@@ -1,14 +1,13 @@
 """What a file shows keeps its meaning as plain text: raised digits, struck-out text."""
 
 from io import BytesIO
+from textwrap import wrap
 
 import docx
 import pytest
 
 from clew.readers import read
-from clew.readers.grid import PlacedText
-from clew.readers.pdf_tables import _read_columns
-from tests.readers.writers import packed, sheet, unpacked
+from tests.readers.writers import packed, pdf, sheet, unpacked
 
 
 def test_raised_and_lowered_text_of_word(document):
@@ -78,22 +77,87 @@ def test_raised_text_and_pictures_of_slides_and_open_documents(document):
     assert document("a.odt", packed({"content.xml": content})).text == "10³ lamps"
 
 
-LEFT = ["The board met on the quay", "agreed that all of it is", "built anew before May."] * 3
-RIGHT = ["The market stays open for", "who come on foot by the", "bridge to the north side."] * 3
+LEFT, RIGHT, THIRD = (
+    wrap(text, 31)
+    for text in (
+        (
+            "The board met on the quay and agreed that all of the old pier is to be built anew before "
+            "the storms of winter. It hopes that the work will last for nine months, in which the "
+            "ferry calls at the southern pier. Nobody spoke against it, and two asked for more."
+        ),
+        (
+            "Our market stays open for those that come on foot by the bridge to the east side. Its "
+            "head expects fewer guests in the spring but more in the weeks of the regatta. Stalls cost "
+            "twelve euro a day and two hundred for all of the month, as they did last year."
+        ),
+        (
+            "School begins in August for all that live on this side, and later for those who come by "
+            "boat. Lunch is free for all below the age of ten. Coats and boots need a label with the "
+            "full name of the child. There is a choir on each Friday from four to six, too."
+        ),
+    )
+)
 
 
-def test_columns_that_are_drawn_across_are_read_one_by_one():
-    """What stands over both ends them; a table of two columns stays in its lines."""
-    lines = [("Harbour News of this week in May", [PlacedText("Harbour News of May", 0, 400)])]
-    for left, right in zip(LEFT, RIGHT, strict=True):
-        lines.append((f"{left} {right}", [PlacedText(left, 0, 150), PlacedText(right, 180, 390)]))
-    assert [text for text, _ in _read_columns(lines)][1:] == [*LEFT, *RIGHT]
-    cells = [
-        PlacedText("Fee of a small boat", 0, 90),
-        PlacedText("Twelve euro for a day", 150, 250),
-    ]
-    table = [("Fee of a small boat Twelve euro for a day", cells)] * 9
-    assert list(_read_columns(table)) == table
+def _drawn(*rows):
+    """Return a page of a PDF with each row drawn across columns that are 180 points apart."""
+    return "\n".join(
+        " ".join(f"{text}) Tj 180 0 Td (" for text in row) + f") Tj {-180 * len(row)} 0 Td ("
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"), [((), ()), (("Harbour News", "12"), ()), (("7", "News"), ("May", "page 7"))]
+)
+@pytest.mark.parametrize("columns", [(LEFT, RIGHT), (RIGHT, LEFT), (THIRD, LEFT, RIGHT)])
+def test_columns_that_are_drawn_across_are_read_one_by_one(document, columns, head, foot):
+    """What is printed at the head and foot of the page gets into none of them."""
+    rows = [row for row in (head, *zip(*columns, strict=True), foot) if row]
+    title = "The news of this week from all sides of the harbour, and of the land behind it"
+    text = document("a.pdf", pdf("\n".join([title, _drawn(*rows)]))).text
+    inner = "\n".join(line for column in columns for line in column)
+    assert inner in text
+    assert text.index(title) < text.index(inner)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Fee of a small boat at noon", "Twelve euro for a day or so")] * 9,
+        [
+            ("The fee of a boat that has", "Twelve euro a day, and ten"),
+            ("a mooring in the summer", "for each night behind the first"),
+        ]
+        * 5,
+        [("j COL f", "j COL KIND f"), ("j COL l BND", "j COL KIND l BND")] * 5,
+        [("Index of functions", "61"), *((line,) for line in (*LEFT, *RIGHT))],
+    ],
+)
+def test_rows_of_a_table_in_a_pdf_stay_rows(document, rows):
+    """Also where cells go over two lines, and below a head of two parts."""
+    text = document("a.pdf", pdf(_drawn(*rows))).text
+    lines = [" ".join(filter(None, row)) for row in rows]
+    assert text == "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ([("10", 0), ("3", 5), (" lamps", 0)], "10³ lamps"),
+        ([("10", 0), ("-6", 5), (" m", 0)], "10⁻⁶ m"),
+        ([("CO", 0), ("2", -3), (" falls", 0)], "CO₂ falls"),
+        ([("built in 1987", 0), ("12", 4)], "built in 1987¹²"),
+        ([("Room 10", 0), ("3", 0), (" is free", 0)], "Room 103 is free"),
+    ],
+)
+def test_raised_and_lowered_digits_of_a_pdf(document, pieces, text):
+    """Smaller digits on the line of the text are none."""
+    drawn = "".join(
+        f") Tj /F1 {12 if i % 2 == 0 else 8} Tf {rise} Ts ({words}"
+        for i, (words, rise) in enumerate(pieces)
+    )
+    assert " ".join(document("a.pdf", pdf(drawn)).text.split()) == text
 
 
 def test_hidden_rows_of_a_sheet_are_read_and_said_to_be_hidden(document):
@@ -207,7 +271,8 @@ def _items(*texts):
         (
             (
                 f"<t:list t:style-name='L'>{_items('a')}<t:list-item><t:p>b</t:p><t:list>"
-                f"{_items('c', 'd')}<t:list-item><t:list>{_items('e')}</t:list></t:list-item></t:list>"
+                f"{_items('c', 'd')}<t:list-item><t:list>{_items('e')}</t:list></t:list-item>"
+                "</t:list>"
                 f"</t:list-item>{_items('f')}</t:list>"
             ),
             ["1. a", "2. b", "(a) c", "(b) d", "2.b.1 e", "3. f"],
@@ -223,8 +288,8 @@ def _items(*texts):
         ),
         (
             (
-                "<t:list t:style-name='L'><t:list-header><t:p>Steps</t:p></t:list-header><t:list-item "
-                "t:start-value='7'><t:p>a</t:p><t:p>more</t:p></t:list-item></t:list>"
+                "<t:list t:style-name='L'><t:list-header><t:p>Steps</t:p></t:list-header>"
+                "<t:list-item t:start-value='7'><t:p>a</t:p><t:p>more</t:p></t:list-item></t:list>"
             ),
             ["Steps", "7. a", "more"],
         ),
