@@ -79,23 +79,18 @@ def test_raised_text_and_pictures_of_slides_and_open_documents(document):
 
 LEFT, RIGHT, THIRD = (
     wrap(text, 31)
-    for text in (
-        (
-            "The board met on the quay and agreed that all of the old pier is to be built anew before "
-            "the storms of winter. It hopes that the work will last for nine months, in which the "
-            "ferry calls at the southern pier. Nobody spoke against it, and two asked for more."
-        ),
-        (
-            "Our market stays open for those that come on foot by the bridge to the east side. Its "
-            "head expects fewer guests in the spring but more in the weeks of the regatta. Stalls cost "
-            "twelve euro a day and two hundred for all of the month, as they did last year."
-        ),
-        (
-            "School begins in August for all that live on this side, and later for those who come by "
-            "boat. Lunch is free for all below the age of ten. Coats and boots need a label with the "
-            "full name of the child. There is a choir on each Friday from four to six, too."
-        ),
-    )
+    for text in """\
+The board met on the quay and agreed that all of the old pier is to be built anew before the storms
+of winter. It hopes that the work will last for nine months, in which the ferry calls at the
+southern pier. Nobody spoke against it, and two asked for more.
+
+Our market stays open for those that come on foot by the bridge to the east side. Its head expects
+fewer guests in the spring but more in the weeks of the regatta. Stalls cost twelve euro a day and
+two hundred for all of the month, as they did last year.
+
+School begins in August for all that live on this side, and later for those who come by boat. Lunch
+is free for all below the age of ten. Coats and boots need a label with the full name of the child.
+There is a choir on each Friday from four to six, too.""".split("\n\n")
 )
 
 
@@ -230,7 +225,6 @@ def _formula(inside):
         ("<munderover><mo>∑</mo><mi>i</mi><mi>n</mi></munderover><mi>i</mi>", "∑_iⁿi"),
         ("<semantics><mi>x</mi><annotation>\\xi</annotation></semantics>", "x"),
         ("<mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd></mtr></mtable>", "1, 2; 3"),
-        ("<mfenced><mi>a</mi><mi>b</mi></mfenced>", "(a,b)"),
     ],
 )
 def test_formulas_of_a_page_stand_in_a_line(document, inside, text):

@@ -107,8 +107,7 @@ _FORMULAS = {
     "mfrac": "/",
 }
 _JOINED = {"mtable": "; ", "mtr": ", "}
-_NOTATIONS = frozenset(("annotation", "annotation-xml", "apply", "mphantom"))
-_FENCES = {"open": "(", "close": ")", "separators": ","}
+_NOTATIONS = frozenset(("annotation", "annotation-xml", "apply"))
 _UNSEEN = {0x2061: " ", 0x2062: " ", 0x2063: "", 0x2064: ""}  # operators
 _RELATION = re.compile(r"^([=<>≠≈≡≤≥∈→⇒])$")
 _DEEPEST = 30  # elements of a formula, or superscripts, inside each other
@@ -356,9 +355,6 @@ def _write_formula(node: LexborNode, depth: int = 0) -> str:
         return write_formula(_FORMULAS[node.tag], parts)
     if node.tag in _JOINED:
         return _JOINED[node.tag].join(parts)
-    if node.tag == "mfenced":
-        around = [node.attributes.get(name, usual) for name, usual in _FENCES.items()]
-        return (around[2] or "").join(parts).join(around[:2])
     words = " ".join(node.text().split()) if not parts else ""
     for i, part in enumerate(parts):
         has_digits = words[-1:].isdigit() and part[:1].isdigit()

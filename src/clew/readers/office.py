@@ -1,10 +1,11 @@
 """Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
 
-The cells of a table's row are set apart by ` | `. Footnotes, comments and text boxes stand behind
-their paragraph; charts, diagrams, notes and comments of a slide behind it, headers and footers at
-the end, each once. Pictures are by their alternative text; they and embedded objects are not read,
-which a note on the file says. The title is the one in the file's properties, else the first heading
-or the first slide's first line, else the file name.
+The cells of a table's row are set apart by ` | `, and the numbers of lists and headings stand before
+their paragraphs. Footnotes, comments and text boxes stand behind their paragraph; charts, diagrams,
+notes and comments of a slide behind it, headers and footers at the end, each once. Pictures are by
+their alternative text; they, embedded objects and struck-out text are not read, which a note on the
+file says. The title is the one in the file's properties, else the first heading or the first
+slide's first line, else the file name.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from clew.readers.walk import File
 from clew.text.quantities import format_count
 from clew.types import Document, Value
 
-_LINE_THROUGH, _PLAIN = "text-line-through-style", Element("none")
-_LEFT = "noStrike"
+_PLAIN = Element("none")  # a style that says nothing
 _REPEATED = 100  # times that a row or cell of OpenDocument is repeated, at most
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _ON_EVERY_SLIDE = frozenset(("dt", "ftr", "hdr", "sldNum"))
@@ -294,19 +294,25 @@ def _mark_positions(content: Element) -> int:
         for style in content.iter("style")
         for each in style.iter("text-properties")
     }
-    passages = [each for tag in ("span", "p", "h") for each in content.iter(tag)]
-    styled = [(each, kinds.get(each.get("style-name", ""), _PLAIN)) for each in passages]
-    for each, kind in styled:
-        each.set("shifted", kind.get("text-position", ""))
-    struck = (each for each, kind in styled if kind.get(_LINE_THROUGH, "none") != "none")
+    struck = []
+    for tag in ("span", "p", "h"):
+        for each in content.iter(tag):
+            kind = kinds.get(each.get("style-name", ""), _PLAIN)
+            each.set("shifted", kind.get("text-position", ""))
+            if kind.get("text-line-through-style", "none") != "none":
+                struck.append(each)
     return sum(map(_empty, struck))
 
 
 def _drop_struck(slide: Element) -> int:
     """Take struck-out text out of a slide, and return how many passages that is."""
-    styled = ((run, run.find("rPr")) for run in slide.iter("r"))
-    struck = [run for run, own in styled if own is not None and own.get("strike", _LEFT) != _LEFT]
-    return sum(map(_empty, struck))
+    runs = list(slide.iter("r"))
+    return sum(
+        _empty(run)
+        for run in runs
+        for own in run.findall("rPr[@strike]")
+        if own.get("strike") != "noStrike"
+    )
 
 
 def _empty(element: Element) -> bool:

@@ -20,12 +20,12 @@ from zipfile import ZipFile, is_zipfile
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
-from clew.readers.drawings import read_diagram
+from clew.readers.drawings import describe_unread, read_diagram
 from clew.readers.grid import fill_spans, format_rows
 from clew.readers.number_formats import BUILT_IN, format_cell
 from clew.readers.office import read_rows
 from clew.readers.properties import of_xml
-from clew.readers.sheets_unread import describe_hidden, describe_workbook
+from clew.readers.sheets_unread import READ, describe_workbook
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
@@ -98,7 +98,7 @@ def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
     def read_from(data: bytes) -> list[Sheet]:
         book = CalamineWorkbook.from_filelike(BytesIO(data))
         n_hidden = sum(each.visible != SheetVisibleEnum.Visible for each in book.sheets_metadata)
-        file.partly.extend(describe_hidden({"hidden sheet": n_hidden}))
+        file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
         return [
             (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
             for name in book.sheet_names
@@ -242,7 +242,7 @@ def _shown_sheets(parts: ArchiveParts, file: File) -> list[Sheet]:
         style.get("name"): each.get("display") for style in root.iter("style") for each in style
     }
     n_hidden = sum(shown.get(table.get("style-name")) == "false" for table in tables)
-    file.partly.extend(describe_hidden({"hidden sheet": n_hidden}))
+    file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
     return [(each.get("name", ""), fill_spans(read_rows(each)), ()) for each in tables]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from clew.readers.archive import ArchiveParts
 from clew.readers.drawings import describe_unread
 from clew.text.quantities import format_count
 
+READ = "read with the others"
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml|content\.xml")
 _DRAWING = re.compile(r"xl/drawings/[^/]+\.xml")
 _IS_HIDDEN = rb"hidden=\"(?:1|true)|visibility=\"(?:collapse|filter)"
@@ -33,16 +34,9 @@ def describe_workbook(parts: ArchiveParts) -> Iterator[str]:
     for sheet in map(parts.data, filter(_SHEET.fullmatch, parts.names)):
         counts.update({what: len(pattern.findall(sheet)) for what, pattern in _HIDDEN.items()})
         counts["formula cell"] += len(_NO_VALUE.findall(sheet))
-    yield from describe_hidden({what: counts[what] for what in _HIDDEN})
+    yield from describe_unread({what: counts[what] for what in _HIDDEN}, READ)
     if counts["formula cell"]:
         cells = format_count(counts["formula cell"], "formula cell")
         yield f"{cells} without a stored value: open and save the file in a spreadsheet program"
     drawings = (parts.xml(name) for name in parts.names if _DRAWING.fullmatch(name))
     yield from describe_unread({"picture": sum(1 for d in drawings for _ in d.iter("pic"))})
-
-
-def describe_hidden(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note on what is hidden, by what it is called."""
-    for what, n in counts.items():
-        if n:
-            yield f"{format_count(n, what)} read with the others"
