@@ -1,6 +1,6 @@
 """Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
 
-The cells of a table's row are set apart by ` | `, and the numbers of lists and headings stand before
+The cells of a table's row are set apart by ` | `, and numbers of lists and headings stand before
 their paragraphs. Footnotes, comments and text boxes stand behind their paragraph; charts, diagrams,
 notes and comments of a slide behind it, headers and footers at the end, each once. Pictures are by
 their alternative text; they, embedded objects and struck-out text are not read, which a note on the
