@@ -15,7 +15,7 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element
-from zipfile import ZipFile, is_zipfile
+from zipfile import is_zipfile
 
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
@@ -41,13 +41,11 @@ _PLACE = re.compile(rb"\br=\"([A-Z]+)(\d+)\"")
 _ROW = re.compile(rb"<(?:\w+:)?row\s[^<>]*?\br=\"(\d{1,7})\"")
 _LETTERS = re.compile(rb"\br=\"([A-Z]{1,3})\d")
 _REFERENCE = re.compile(r"([A-Z]+)(\d+)")
-_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _STYLE = re.compile(rb"\bs=\"(\d+)\"")
 _PRECISE = (
     50_000_000  # bytes of an OpenDocument file, at most, whose cells are read as they are shown
 )
 
-_PADDED = re.compile(rb"(?<=<v>)\s+|\s+(?=</v>)")
 _LEGACY = "[Threaded comment]"  # how one begins that stands among the threaded ones as well
 
 Sheet = tuple[str, list[list[str]], Sequence[str]]  # its name, rows, and what stands behind them
@@ -93,31 +91,15 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
-    from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
+    from python_calamine import CalamineWorkbook, SheetVisibleEnum
 
-    def read_from(data: bytes) -> list[Sheet]:
-        book = CalamineWorkbook.from_filelike(BytesIO(data))
-        n_hidden = sum(each.visible != SheetVisibleEnum.Visible for each in book.sheets_metadata)
-        file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
-        return [
-            (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
-            for name in book.sheet_names
-        ]
-
-    try:
-        return read_from(file.path.read_bytes())
-    except CalamineError:
-        return read_from(_mend_numbers(file))
-
-
-def _mend_numbers(file: File) -> bytes:
-    """Return an Excel file, its numbers without white space around them, which calamine refuses."""
-    sink = BytesIO()
-    with parts_of(file, "spreadsheet") as parts, ZipFile(sink, "w") as target:
-        for name in parts.names:
-            data = parts.data(name)
-            target.writestr(name, _PADDED.sub(b"", data) if _SHEET.fullmatch(name) else data)
-    return sink.getvalue()
+    book = CalamineWorkbook.from_filelike(BytesIO(file.path.read_bytes()))
+    n_hidden = sum(each.visible != SheetVisibleEnum.Visible for each in book.sheets_metadata)
+    file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
+    return [
+        (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
+        for name in book.sheet_names
+    ]
 
 
 def _rows(
@@ -227,22 +209,14 @@ def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, Sh
         file.partly.extend(describe_workbook(parts))
         names = [name for name in ("docProps/core.xml", "meta.xml") if name in parts.names]
         about = of_xml(parts.xml(names[0])) if names else {}
-        sheets = _shown_sheets(parts, file) if "content.xml" in parts.names else []
+        sheets = _shown_sheets(parts) if "content.xml" in parts.names else []
         beside = _sheet_parts(parts, file.limits) if "xl/workbook.xml" in parts.names else {}
     return about, sheets, beside
 
 
-def _shown_sheets(parts: ArchiveParts, file: File) -> list[Sheet]:
+def _shown_sheets(parts: ArchiveParts) -> list[Sheet]:
     content = parts.data("content.xml")
-    if len(content) > _PRECISE:
-        return []
-    root = parse_xml(content)
-    tables = list(root.iter("table"))
-    shown = {
-        style.get("name"): each.get("display") for style in root.iter("style") for each in style
-    }
-    n_hidden = sum(shown.get(table.get("style-name")) == "false" for table in tables)
-    file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
+    tables = parse_xml(content).iter("table") if len(content) <= _PRECISE else ()
     return [(each.get("name", ""), fill_spans(read_rows(each)), ()) for each in tables]
 
 
