@@ -287,6 +287,13 @@ def _items(*texts):
             ),
             ["Steps", "7. a", "more"],
         ),
+        (
+            (
+                "<t:list t:style-name='L'><t:list-item><t:soft-page-break/><t:p>a</t:p></t:list-item>"
+                "</t:list>"
+            ),
+            ["1. a"],
+        ),
         (f"<t:list t:style-name='M'>{_items('a')}</t:list>", ["a"]),
     ],
 )

@@ -21,6 +21,7 @@ _ROMAN = (
 )  # fmt: skip
 _HIGHEST = 32_767  # number of a list that Word has
 _APART = frozenset(("text-box", "note-body", "annotation", "table-cell"))  # begin lists anew
+_BEFORE = frozenset(("number", "soft-page-break"))  # what may stand before an item's paragraph
 _OPEN_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _AUTOMATIC = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
 _RUSSIAN = "абвгдежзиклмнопрстуфхцчшщыэюя"
@@ -155,8 +156,10 @@ def number_open_document(content: Element, styles: Element) -> None:
                 counts = last.get(element.get("continue-list", style if goes_on else "\0"), {})
                 last[style] = last[element.get("id", style)] = counts
             level += 1
-        elif element.tag == "list-item" and len(element) and element[0].tag in ("p", "h"):
-            _number_open(element[0], element, counts, levels_of.get(style, {}), level)
+        elif element.tag == "list-item":
+            first = next((each for each in element if each.tag not in _BEFORE), element)
+            if first.tag in ("p", "h"):
+                _number_open(first, element, counts, levels_of.get(style, {}), level)
         elif element.tag == "h" and level < 0:
             place = _parse_whole(element.get("outline-level", "1")) - 1
             _number_open(element, element, headings, outline, place)
