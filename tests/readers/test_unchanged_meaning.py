@@ -289,8 +289,8 @@ def _items(*texts):
         ),
         (
             (
-                "<t:list t:style-name='L'><t:list-item><t:soft-page-break/><t:p>a</t:p></t:list-item>"
-                "</t:list>"
+                "<t:list t:style-name='L'><t:list-item><t:soft-page-break/><t:p>a</t:p>"
+                "</t:list-item></t:list>"
             ),
             ["1. a"],
         ),

@@ -25,7 +25,7 @@ from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.drawings import describe_picture, describe_unread
 from clew.readers.grid import Cell, fill_spans, format_rows
-from clew.readers.list_numbers import format_number
+from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
 from clew.readers.scripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
@@ -88,7 +88,6 @@ _SHORT = 3  # characters of what may stand between links, such as the letters of
 _TABLE_LEVELS = 8  # tbody, tr and td around what is in a table, and blocks around that
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
-_LIST_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _LIST_STYLE = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+-(?:alpha|latin|roman)|none)", re.IGNORECASE
 )
@@ -418,7 +417,7 @@ def _list_form(attributes: Mapping[str, str | None]) -> str:
     names = (attributes.get("class") or "").casefold().split()
     named = next((_LIST_CLASSES[name] for name in names if name in _LIST_CLASSES), "decimal")
     written = style[1].casefold() if style else ""
-    return _LIST_STYLES.get(written) or _LIST_FORMS.get(kind, named) if written != "none" else ""
+    return _LIST_STYLES.get(written) or LETTERED.get(kind, named) if written != "none" else ""
 
 
 def _read_whole(written: str | None, default: int) -> int:

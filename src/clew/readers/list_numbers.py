@@ -22,7 +22,7 @@ _ROMAN = (
 _HIGHEST = 32_767  # number of a list that Word has
 _APART = frozenset(("text-box", "note-body", "annotation", "table-cell"))  # begin lists anew
 _BEFORE = frozenset(("number", "soft-page-break"))  # what may stand before an item's paragraph
-_OPEN_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+LETTERED = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _AUTOMATIC = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
 _RUSSIAN = "абвгдежзиклмнопрстуфхцчшщыэюя"
 _HAN = "〇一二三四五六七八九"
@@ -182,7 +182,7 @@ def _number_open(
 def _read_open_levels(style: Element) -> dict[int, _Level]:
     """Return how the levels of a list of OpenDocument are numbered."""
     forms = {
-        _parse_whole(each.get("level")) - 1: _OPEN_FORMS.get(each.get("num-format", ""), "decimal")
+        _parse_whole(each.get("level")) - 1: LETTERED.get(each.get("num-format", ""), "decimal")
         for each in style
         if each.get("num-format")
     }
@@ -220,7 +220,7 @@ def number_slide(slide: Element) -> None:
 
 def _write_automatic(number: int, kind: str) -> str:
     """Return a number in one of PowerPoint's forms, such as "romanUcParenR"."""
-    form = next((_OPEN_FORMS[sign] for name, sign in _AUTOMATIC.items() if name in kind), "decimal")
+    form = next((LETTERED[sign] for name, sign in _AUTOMATIC.items() if name in kind), "decimal")
     written = format_number(number, form)
     if kind.endswith("Plain"):
         return written
