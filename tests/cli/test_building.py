@@ -123,6 +123,20 @@ def test_skipped_input_is_named_and_gives_status_3(clew, articles, tmp_path):
     assert "empty.txt: is empty" in lines[1]
     assert "6 added" in result.stdout
     assert "2 skipped" in result.stdout
+    assert f"\n  skipped: {tmp_path / 'empty.txt'}: is empty\n" in result.stdout
+
+
+def test_the_summary_names_three_of_many_skipped_files(clew, articles, tmp_path):
+    """All are named on stderr, above it."""
+    names = [f"{letter}.txt" for letter in "abcde"]
+    for name in names:
+        (tmp_path / name).touch()
+    result = clew("index", articles, *(tmp_path / name for name in names))
+    assert result.stderr.count(": is empty") == 5
+    assert [line for line in result.stdout.splitlines() if line.startswith("  skipped: ")] == [
+        *(f"  skipped: {tmp_path / name}: is empty" for name in names[:3]),
+        "  skipped: 2 more, named above",
+    ]
 
 
 def test_remove_deletes_documents(clew, own_index):

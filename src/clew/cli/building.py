@@ -41,6 +41,7 @@ _MOST_WORDS = 3  # of a command to type next: paths, or a data set
 _MOST_TITLES, _LONGEST_TITLE = 5, 40  # looked at for a question, and its characters
 _MOST_READ = 100  # chunks looked at for their language
 _MOST_PARTLY = 10  # documents that are named one by one
+_MOST_SUMMED = 3  # skipped documents that a summary names
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
@@ -642,6 +643,10 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
     yield from (f"  {line}" for line in (done, *more))
     yield dim(f"  {cost}")
     report, n = added.report, len(added.report.gone)
+    problems = [each for each in report.skipped if not each.unread]
+    yield from (f"  skipped: {one_line(str(each))}" for each in problems[:_MOST_SUMMED])
+    if len(problems) > _MOST_SUMMED:
+        yield f"  skipped: {len(problems) - _MOST_SUMMED:,} more, named above"
     if report.left_out:
         reasons = {"exclude": "--exclude", "gitignore": ".gitignore, see --no-gitignore"}
         parts = (f"{count:,} by {reasons[why]}" for why, count in report.left_out.items())

@@ -62,8 +62,8 @@ def _words(element: Element) -> str:
     return collapse("".join(element.itertext()))
 
 
-def describe_unread(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note on things that are not read, by what they are called."""
+def describe_unread(counts: Mapping[str, int], verb: str = "not read") -> Iterator[str]:
+    """Yield a note on things that are not read, or else treated, by what they are called."""
     for what, n in counts.items():
         if n:
-            yield f"{format_count(n, what)} not read"
+            yield f"{format_count(n, what)} {verb}"

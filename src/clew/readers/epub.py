@@ -23,7 +23,7 @@ def read(file: File) -> Iterator[Document]:
         title = next((" ".join(element.itertext()) for element in package.iter("title")), "")
         contents = map(parts.data, pages)
         texts = (decode_part(data, file, find_stated(data, xml_page.STATED)) for data in contents)
-        read = (html_page.paragraphs(text, file.limits) for text in texts)
+        read = (html_page.paragraphs(text, file) for text in texts)
         paragraphs = [paragraph for page in read for paragraph in page]
     yield make_document(file, paragraphs, title, of_xml(package))
 

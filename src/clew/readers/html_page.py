@@ -2,11 +2,12 @@
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Items of numbered lists begin with their numbers, as a browser shows them;
-superscripts and subscripts are as in `clew.readers.scripts`, and the alternative text of a picture
-is in brackets where it has more than one word. Navigation, scripts, styles and other things that
-are no prose are dropped, and so is what a role, a class or an id calls a footer, a side bar or a
-banner for cookies, and a line of links to the previous and the next page. What an attribute hides
-(`hidden`, `display: none`) is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes
+superscripts, subscripts and formulas (MathML) are as in `clew.readers.scripts`, a reading (ruby) is
+in parentheses, and the alternative text of a picture in brackets where it has more than one word.
+Navigation, scripts, styles and other things that are no prose are dropped, and so is what a role, a
+class or an id calls a footer, a side bar or a banner for cookies, and a line of links to the
+previous and the next page. What an attribute hides (`hidden`, `display: none`) and what is struck
+out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes
 and bibliographies are what a role, a type of EPUB or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
@@ -22,17 +23,18 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
+from clew.readers.drawings import describe_picture, describe_unread
 from clew.readers.grid import Cell, fill_spans, format_rows
-from clew.readers.list_numbers import format_number
+from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
-from clew.readers.scripts import subscript, superscript
+from clew.readers.scripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
 from clew.types import Document, Value
 
 _DROPPED = frozenset(
-    "button canvas datalist embed head iframe math nav noscript object script select style svg "
+    "button canvas datalist embed head iframe nav noscript object rp script select style svg "
     "template textarea".split()
 )
 STATED = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -51,6 +53,7 @@ _MENUS = frozenset("mainmenu menu menubar submenu topmenu".split())  # classes o
 _TEXT_ITSELF = "main, article, [role=main], h1"  # nothing that holds one of these is a frame
 _NEVER_FRAMES = frozenset("article body h1 html main pre".split())
 _HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_STRUCK = "s, del, strike, [style*=line-through]"
 _LEAST_HIDDEN = 100  # characters of which a note is made
 _STEPS = frozenset("prev next up start contents index".split())  # values of `rel`
 _KEYS = frozenset("npuNPU")  # values of `accesskey`
@@ -85,7 +88,6 @@ _SHORT = 3  # characters of what may stand between links, such as the letters of
 _TABLE_LEVELS = 8  # tbody, tr and td around what is in a table, and blocks around that
 _INSERTED = {"br": "\n", "td": " | ", "th": " | "}
 _SPACES = re.compile(r"[ \t\n\r\f]+")
-_LIST_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _LIST_STYLE = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+-(?:alpha|latin|roman)|none)", re.IGNORECASE
 )
@@ -97,6 +99,17 @@ _LIST_STYLES = {
 _LIST_CLASSES = {name.replace("-", ""): form for name, form in _LIST_STYLES.items()}  # of Sphinx
 _WHOLE = re.compile(r"\s*-?\d{1,9}\s*")
 _SHIFTED = {"sup": superscript, "sub": subscript}
+_FORMULAS = {
+    **dict.fromkeys(("msup", "mover"), "^"),
+    **dict.fromkeys(("msub", "munder"), "_"),
+    **dict.fromkeys(("msubsup", "munderover"), "_^"),
+    "mfrac": "/",
+}
+_JOINED = {"mtable": "; ", "mtr": ", "}
+_NOTATIONS = frozenset(("annotation", "annotation-xml", "apply"))
+_UNSEEN = {0x2061: " ", 0x2062: " ", 0x2063: "", 0x2064: ""}  # operators
+_RELATION = re.compile(r"^([=<>≠≈≡≤≥∈→⇒])$")
+_DEEPEST = 30  # elements of a formula, or superscripts, inside each other
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^<>]*")
 _FEW_TAGS = 1_000  # of which none can take long
 _OF_TEXT = frozenset("b big code em font i s small strike strong tt u".split())
@@ -114,9 +127,7 @@ _UNCLOSED = frozenset(
 def read(file: File) -> Iterator[Document]:
     """Yield the one document of an HTML page."""
     tree = _parse_page(text_of(file, STATED), file.limits)
-    n_hidden = _drop_hidden(tree)
-    if n_hidden >= _LEAST_HIDDEN:
-        file.partly.append(f"{n_hidden:,} characters of hidden text not read")
+    _drop_unread(tree, file)
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
@@ -136,23 +147,29 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
     return properties(pairs)
 
 
-def paragraphs(page: str, limits: ReadingLimits) -> list[MarkedParagraph]:
-    """Return the visible paragraphs of a page, or of a part of one."""
-    tree = _parse_page(page, limits)
-    _drop_hidden(tree)
+def paragraphs(page: str, file: File) -> list[MarkedParagraph]:
+    """Return the visible paragraphs of a page that is a part of a file."""
+    tree = _parse_page(page, file.limits)
+    _drop_unread(tree, file)
     return list(_paragraphs(tree))
 
 
-def _drop_hidden(tree: LexborHTMLParser) -> int:
-    """Take elements out of a page that it hides, and return how many characters these have."""
-    n_hidden = 0
+def _drop_unread(tree: LexborHTMLParser, file: File) -> None:
+    """Take hidden and struck-out elements out of a page, with notes on its file."""
+    n_hidden = n_struck = 0
     for element in reversed(tree.css("[hidden], [style]")):  # what is inside before the outside
         attributes = element.attributes
         is_hidden = "hidden" in attributes or _HIDDEN.search(attributes.get("style") or "")
         if is_hidden and element.tag not in _NEVER_FRAMES:
             n_hidden += len(element.text(strip=True))
             element.decompose()
-    return n_hidden
+    for element in reversed(tree.css(_STRUCK)):
+        if element.tag not in _NEVER_FRAMES:
+            n_struck += bool(element.text(strip=True))
+            element.decompose()
+    if n_hidden >= _LEAST_HIDDEN:
+        file.partly.append(f"{n_hidden:,} characters of hidden text not read")
+    file.partly.extend(describe_unread({"struck-out passage": n_struck}))
 
 
 def _parse_page(page: str, limits: ReadingLimits) -> LexborHTMLParser:
@@ -212,6 +229,7 @@ class _Inside(NamedTuple):
     link: bool = False
     apparatus: str = ""
     table: int = 0  # its number
+    depth: int = 0  # of superscripts in each other
 
 
 class _Marked(NamedTuple):
@@ -291,9 +309,12 @@ def _pieces(root: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Pie
         elif node.tag not in _DROPPED and not _is_frame(node, marked.steps):
             if node.mem_id in marked.tables:
                 yield from _row_pieces(node, around, marked)
-            elif node.tag in _SHIFTED:
+            elif node.tag == "math":
+                yield _write_formula(node) or node.attributes.get("alttext") or "", around
+            elif node.tag in _SHIFTED and around.depth < _DEEPEST:
+                deeper = around._replace(depth=around.depth + 1)
                 children = node.iter(include_text=True)
-                inner = [piece for each in children for piece, _ in _pieces(each, around, marked)]
+                inner = [piece for each in children for piece, _ in _pieces(each, deeper, marked)]
                 yield _SHIFTED[node.tag]("".join(piece or " " for piece in inner)), around
             else:
                 stack += reversed(_open_element(node, around, marked))
@@ -308,6 +329,7 @@ def _open_element(
         level=around.level or _HEADINGS.get(node.tag or "", 0),
         link=around.link or (node.tag == "a" and "href" in node.attributes),
         apparatus=around.apparatus or _kind(node),
+        depth=around.depth,
     )
     parts = [(child, inside) for child in node.iter(include_text=True)]
     if node.mem_id in marked.items:
@@ -317,9 +339,29 @@ def _open_element(
         return [(None, around), *parts, (None, inside)]
     if node.tag in _INSERTED:
         return [*parts, (_INSERTED[node.tag], inside._replace(kept=True))]
-    if node.tag == "img" and len(words := (node.attributes.get("alt") or "").split()) > 1:
-        return [(f"[Picture: {' '.join(words)}]", inside)]
-    return parts
+    if node.tag == "img":
+        return [(describe_picture(node.attributes.get("alt") or ""), inside)]
+    return [("(", inside), *parts, (")", inside)] if node.tag == "rt" else parts
+
+
+def _write_formula(node: LexborNode, depth: int = 0) -> str:
+    """Return a formula of MathML in a line; one in a notation for programs is left out."""
+    if depth > _DEEPEST or node.tag in _NOTATIONS:
+        return ""
+    tags = [each.tag for each in node.iter()]
+    parts = [_write_formula(each, depth + 1) for each in node.iter()]
+    if node.tag in _FORMULAS:
+        return write_formula(_FORMULAS[node.tag], parts)
+    if node.tag in _JOINED:
+        return _JOINED[node.tag].join(parts)
+    words = " ".join(node.text().split()) if not parts else ""
+    for i, part in enumerate(parts):
+        has_digits = words[-1:].isdigit() and part[:1].isdigit()
+        is_apart = has_digits or (i and tags[i - 1] == "mfrac" and part[:1].isalnum())
+        words += f" {part}" if is_apart else part
+    if node.tag in ("msqrt", "mroot"):
+        return f"√{enclose(words)}"
+    return _RELATION.sub(r" \1 ", words.translate(_UNSEEN)) if node.tag == "mo" else words
 
 
 def _row_pieces(table: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Piece]:
@@ -375,7 +417,7 @@ def _list_form(attributes: Mapping[str, str | None]) -> str:
     names = (attributes.get("class") or "").casefold().split()
     named = next((_LIST_CLASSES[name] for name in names if name in _LIST_CLASSES), "decimal")
     written = style[1].casefold() if style else ""
-    return _LIST_STYLES.get(written) or _LIST_FORMS.get(kind, named) if written != "none" else ""
+    return _LIST_STYLES.get(written) or LETTERED.get(kind, named) if written != "none" else ""
 
 
 def _read_whole(written: str | None, default: int) -> int:

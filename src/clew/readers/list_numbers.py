@@ -1,7 +1,9 @@
-"""The numbers that Word computes for lists and headings, which stand nowhere in its files.
+"""The numbers that programs compute for lists and headings, which stand nowhere in their files.
 
-A paragraph, or its style, names a list and a level of it; the list says how the number of each
-level is written, as in "%1.%2" (ECMA-376, 17.9).
+In Word a paragraph, or its style, names a list and a level of it; the list says how the number of
+each level is written, as in "%1.%2" (ECMA-376, 17.9). In OpenDocument lists stand in each other,
+and name a style for their levels; in PowerPoint a paragraph says how its own number is written.
+Numbers of both are written at the elements of their paragraphs, as the attribute `LIST_NUMBER`.
 """
 
 from __future__ import annotations
@@ -11,12 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+LIST_NUMBER = "list-number"
 _PLACE = re.compile(r"%([1-9])")
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
     (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
 _HIGHEST = 32_767  # number of a list that Word has
+_APART = frozenset(("text-box", "note-body", "annotation", "table-cell"))  # begin lists anew
+_BEFORE = frozenset(("number", "soft-page-break"))  # what may stand before an item's paragraph
+LETTERED = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_AUTOMATIC = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
 _RUSSIAN = "абвгдежзиклмнопрстуфхцчшщыэюя"
 _HAN = "〇一二三四五六七八九"
 
@@ -60,20 +67,7 @@ class ListNumbers:
             for override in instance.iter("lvlOverride"):
                 if override.find("startOverride") is not None:
                     counts.pop(_parse_whole(override.get("ilvl")), None)
-        counts[level] = counts[level] + 1 if level in counts else levels[level].start
-        for below in [each for each in counts if each > level and levels[each].restart]:
-            del counts[below]
-        here = levels[level]
-        if here.form == "bullet":
-            return ""
-
-        def write(match: re.Match[str]) -> str:
-            other = int(match[1]) - 1
-            form = "decimal" if here.plain else levels[other].form if other in levels else ""
-            start = levels[other].start if other in levels else 1
-            return format_number(counts.setdefault(other, start), form)
-
-        return _PLACE.sub(write, here.text).strip()
+        return _count_on(counts, levels, level)
 
     def _place(self, properties: Mapping[str, str], style: str) -> tuple[str, int]:
         """Return the instance of a list and the level that a paragraph has."""
@@ -125,6 +119,112 @@ class ListNumbers:
                     levels[place] = levels[place]._replace(start=_parse_whole(start))
             self._levels[num_id] = levels
         return self._levels[num_id]
+
+
+def _count_on(counts: dict[int, int], levels: Mapping[int, _Level], level: int) -> str:
+    """Count a paragraph at a level of a list, and return its number, "" for a bullet."""
+    counts[level] = counts[level] + 1 if level in counts else levels[level].start
+    for below in [each for each in counts if each > level and levels[each].restart]:
+        del counts[below]
+    here = levels[level]
+    if here.form == "bullet":
+        return ""
+
+    def write(match: re.Match[str]) -> str:
+        other = int(match[1]) - 1
+        form = "decimal" if here.plain else levels[other].form if other in levels else ""
+        start = levels[other].start if other in levels else 1
+        return format_number(counts.setdefault(other, start), form)
+
+    return _PLACE.sub(write, here.text).strip()
+
+
+def number_open_document(content: Element, styles: Element) -> None:
+    """Number the lists and headings of an OpenDocument text; `styles` is its part of that name."""
+    lists = [each for root in (styles, content) for each in root.iter("list-style")]
+    levels_of = {each.get("name", ""): _read_open_levels(each) for each in lists}
+    outline = next(map(_read_open_levels, styles.iter("outline-style")), {})
+    headings: dict[int, int] = {}
+    last: dict[str, dict[int, int]] = {}  # the counts of lists, by style and by id
+    stack: list[tuple[Element, int, str, dict[int, int]]] = [(content, -1, "", {})]
+    while stack:
+        element, level, style, counts = stack.pop()
+        if element.tag == "list":
+            style = element.get("style-name", style)
+            if level < 0:
+                goes_on = element.get("continue-numbering") == "true"
+                counts = last.get(element.get("continue-list", style if goes_on else "\0"), {})
+                last[style] = last[element.get("id", style)] = counts
+            level += 1
+        elif element.tag == "list-item":
+            first = next((each for each in element if each.tag not in _BEFORE), element)
+            if first.tag in ("p", "h"):
+                _number_open(first, element, counts, levels_of.get(style, {}), level)
+        elif element.tag == "h" and level < 0:
+            place = _parse_whole(element.get("outline-level", "1")) - 1
+            _number_open(element, element, headings, outline, place)
+        elif element.tag in _APART:
+            level = -1
+        stack += ((child, level, style, counts) for child in reversed(element))
+
+
+def _number_open(
+    paragraph: Element, item: Element, counts: dict[int, int], levels: dict[int, _Level], level: int
+) -> None:
+    """Number a paragraph, which is the heading or the first of the item that may say a start."""
+    start = item.get("start-value", "")
+    if start.isdecimal():
+        counts[level] = int(start) - 1
+    if level in levels and "".join(paragraph.itertext()).strip():
+        paragraph.set(LIST_NUMBER, _count_on(counts, levels, level))
+
+
+def _read_open_levels(style: Element) -> dict[int, _Level]:
+    """Return how the levels of a list of OpenDocument are numbered."""
+    forms = {
+        _parse_whole(each.get("level")) - 1: LETTERED.get(each.get("num-format", ""), "decimal")
+        for each in style
+        if each.get("num-format")
+    }
+    levels = {}
+    for each in style:
+        level = _parse_whole(each.get("level")) - 1
+        shown = range(level + 1 - _parse_whole(each.get("display-levels", "1")), level + 1)
+        places = ".".join(f"%{place + 1}" for place in shown if place in forms)
+        text = f"{each.get('num-prefix', '')}{places}{each.get('num-suffix', '')}"
+        start = _parse_whole(each.get("start-value", "1"))
+        form = forms.get(level, "bullet")
+        levels[level] = _Level(start, form, text, restart=True, plain=False)
+    return levels
+
+
+def number_slide(slide: Element) -> None:
+    """Number the paragraphs of a slide: those of a level and kind, as far as nothing parts them."""
+    for body in slide.iter("txBody"):
+        counts: dict[int, tuple[Mapping[str, str], int]] = {}
+        for paragraph in body.iter("p"):
+            own = paragraph.find("pPr")
+            level = 0 if own is None else _parse_whole(own.get("lvl"))
+            kind = None if own is None else own.find("buAutoNum")
+            if not "".join(paragraph.itertext()).strip():
+                continue
+            before = counts.get(level)
+            counts = {place: count for place, count in counts.items() if place < level}
+            if kind is not None:
+                start = _parse_whole(kind.get("startAt", "1"))
+                goes_on = before is not None and before[0] == kind.attrib
+                number = before[1] + 1 if before and goes_on else start
+                counts[level] = kind.attrib, number
+                paragraph.set(LIST_NUMBER, _write_automatic(number, kind.get("type", "")))
+
+
+def _write_automatic(number: int, kind: str) -> str:
+    """Return a number in one of PowerPoint's forms, such as "romanUcParenR"."""
+    form = next((LETTERED[sign] for name, sign in _AUTOMATIC.items() if name in kind), "decimal")
+    written = format_number(number, form)
+    if kind.endswith("Plain"):
+        return written
+    return f"({written})" if "ParenBoth" in kind else f"{written}{')' if 'Paren' in kind else '.'}"
 
 
 def _read_level(level: Element) -> _Level:

@@ -213,7 +213,7 @@ def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:
     charset = part.get_content_charset() or find_stated(data, html_page.STATED)
     text = decode_part(data, file, charset)
     if kind == "text/html":
-        text = "\n\n".join(each.text for each in html_page.paragraphs(text, file.limits))
+        text = "\n\n".join(each.text for each in html_page.paragraphs(text, file))
     elif kind in ("text/enriched", "text/richtext"):
         text = _ENRICHED.sub(lambda match: "<" if match[0] == "<<" else "", text)
     return text.replace("\r\n", "\n").strip()

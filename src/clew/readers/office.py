@@ -1,10 +1,11 @@
 """Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
 
-The cells of a table's row are set apart by ` | `. Footnotes, comments and text boxes stand behind
-their paragraph; charts, diagrams, notes and comments of a slide behind it, headers and footers at
-the end, each once. Pictures are by their alternative text; they and embedded objects are not read,
-which a note on the file says. The title is the one in the file's properties, else the first heading
-or the first slide's first line, else the file name.
+The cells of a table's row are set apart by ` | `, and numbers of lists and headings stand before
+their paragraphs. Footnotes, comments and text boxes stand behind their paragraph; charts, diagrams,
+notes and comments of a slide behind it, headers and footers at the end, each once. Pictures are by
+their alternative text; they, embedded objects and struck-out text are not read, which a note on the
+file says. The title is the one in the file's properties, else the first heading or the first
+slide's first line, else the file name.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from xml.etree.ElementTree import Element
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.drawings import describe_picture, describe_unread, read_chart, read_diagram
 from clew.readers.grid import Cell, fill_spans, format_rows
+from clew.readers.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers.properties import of_xml
 from clew.readers.scripts import join_shifted
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
@@ -24,10 +26,12 @@ from clew.readers.walk import File
 from clew.text.quantities import format_count
 from clew.types import Document, Value
 
+_PLAIN = Element("none")  # a style that says nothing
 _REPEATED = 100  # times that a row or cell of OpenDocument is repeated, at most
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 _ON_EVERY_SLIDE = frozenset(("dt", "ftr", "hdr", "sldNum"))
 _WHITE = {"tab": " ", "s": " ", "line-break": "\n", "br": "\n"}
+_ALTERNATIVES = frozenset(("cNvPr", "desc", "title"))  # of pictures
 _NOT_TEXT = frozenset(("Fallback", "tracked-changes", "sequence-decls", "forms"))
 _APART = _NOT_TEXT | {"note", "frame", "annotation"}  # what is no part of its paragraph
 
@@ -35,16 +39,18 @@ _APART = _NOT_TEXT | {"note", "frame", "annotation"}  # what is no part of its p
 def read_slides(file: File) -> Iterator[Document]:
     """Yield the one document of a PowerPoint file (.pptx)."""
     with parts_of(file, "PowerPoint file") as parts:
-        slides, roots = [], []
+        slides, roots, n_struck = [], [], 0
         for name in _slide_names(parts):
             roots.append(parts.xml(name))
+            n_struck += _drop_struck(roots[-1])
+            number_slide(roots[-1])
             slides.append([*_texts(roots[-1]), *_read_beside(parts, name)])
         if slides:
             slides[-1] += read_edges(edge for root in roots for edge in _feet(root))
         counts = {
             what: sum(1 for root in roots for _ in root.iter(tag)) for what, tag in _UNREAD.items()
         }
-        file.partly.extend(describe_unread(counts))
+        file.partly.extend(describe_unread({**counts, "struck-out passage": n_struck}))
         if n := sum(root.get("show") in ("0", "false") for root in roots):
             file.partly.append(f"{format_count(n, 'hidden slide')} read with the others")
         paragraphs = [paragraph for slide in slides for paragraph in slide]
@@ -107,28 +113,30 @@ def read_open_document(file: File) -> Iterator[Document]:
     """Yield the one document of a text or of slides (.odt, .odp)."""
     with parts_of(file, "OpenDocument file") as parts:
         content = parts.xml("content.xml")
-        _mark_shifted(content)
+        styles = parts.xml("styles.xml") if "styles.xml" in parts.names else Element("none")
+        n_struck = _mark_positions(content)
         heading = next((_words(element) for element in content.iter("h")), "")
         title, about = _about(parts, "meta.xml")
         held = [{part.tag for part in frame} for frame in content.iter("frame")]
         counts = {
             "picture": sum("image" in tags and "object" not in tags for tags in held),
             "embedded object": sum("object" in tags for tags in held),
+            "struck-out passage": n_struck,
         }
         file.partly.extend(describe_unread(counts))
+        number_open_document(content, styles)
         slides = [list(_texts(page)) for page in _outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
-        paragraphs += read_edges(_edges(parts))
+        paragraphs += read_edges(_edges(styles))
     first = paragraphs[0].text if slides and paragraphs else ""
     yield make_document(
         file, paragraphs, title or heading or first, about, pages=_page_starts(slides)
     )
 
 
-def _edges(parts: ArchiveParts) -> Iterator[PageEdge]:
+def _edges(styles: Element) -> Iterator[PageEdge]:
     """Yield the paragraphs of the headers and footers of an OpenDocument text."""
-    root = parts.xml("styles.xml") if "styles.xml" in parts.names else Element("none")
-    for page in root.iter("master-page"):
+    for page in styles.iter("master-page"):
         for edge in page:
             if (kind := edge.tag.partition("-")[0]) in ("header", "footer"):
                 is_numbered = next(edge.iter("page-number"), None) is not None
@@ -162,11 +170,9 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             yield from (MarkedParagraph(text, table=n_tables) for text in texts if text)
             continue
         apart: list[Element] = []
-        if element.tag in ("desc", "cNvPr"):
-            text = describe_picture(element.get("descr", element.text or ""))
-        elif element.tag == "annotation":
+        if element.tag == "annotation":
             text = f"Comment: {' '.join(_texts_below(element))}"
-        elif element.tag in ("p", "h"):
+        elif element.tag in ("p", "h", *_ALTERNATIVES):
             text = _words(element)
             apart = [each for each in _outermost(element, _APART) if each.tag not in _NOT_TEXT]
         else:
@@ -239,7 +245,7 @@ def _texts_below(cell: Element) -> Iterator[str]:
         element = stack.pop()
         if element.tag == "annotation" and element is not cell:
             comments.append(f"(Comment: {' '.join(_texts_below(element))})")
-        elif element.tag not in ("p", "h"):
+        elif element.tag not in ("p", "h", *_ALTERNATIVES):
             stack += reversed(element)
         else:
             if text := _words(element):
@@ -249,8 +255,11 @@ def _texts_below(cell: Element) -> Iterator[str]:
 
 
 def _words(paragraph: Element) -> str:
-    lines = join_shifted(_pieces(paragraph)).split("\n")
-    return "\n".join(" ".join(line.split()) for line in lines).strip()
+    """Return the text of a paragraph behind its number, or the alternative text of a picture."""
+    if paragraph.tag in _ALTERNATIVES:
+        return describe_picture(paragraph.get("descr", paragraph.text or ""))
+    words = f"{paragraph.get(LIST_NUMBER, '')} {join_shifted(_pieces(paragraph))}"
+    return "\n".join(" ".join(line.split()) for line in words.split("\n")).strip()
 
 
 def _pieces(element: Element, shifted: str = "") -> Iterator[tuple[str, str]]:
@@ -275,12 +284,40 @@ def _read_shift(position: str) -> str:
     return "sub" if first.startswith("-") else "super"
 
 
-def _mark_shifted(content: Element) -> None:
-    """Write the position of raised and lowered text, which its style has, at the text itself."""
-    positions = {
-        style.get("name", ""): each.get("text-position", "")
+def _mark_positions(content: Element) -> int:
+    """Write the position of raised and lowered text, which its style has, at the text itself.
+
+    Take struck-out text out, and return how many passages that is.
+    """
+    kinds = {
+        style.get("name", ""): each
         for style in content.iter("style")
         for each in style.iter("text-properties")
     }
-    for span in content.iter("span"):
-        span.set("shifted", positions.get(span.get("style-name", ""), ""))
+    struck = []
+    for tag in ("span", "p", "h"):
+        for each in content.iter(tag):
+            kind = kinds.get(each.get("style-name", ""), _PLAIN)
+            each.set("shifted", kind.get("text-position", ""))
+            if kind.get("text-line-through-style", "none") != "none":
+                struck.append(each)
+    return sum(map(_empty, struck))
+
+
+def _drop_struck(slide: Element) -> int:
+    """Take struck-out text out of a slide, and return how many passages that is."""
+    runs = list(slide.iter("r"))
+    return sum(
+        _empty(run)
+        for run in runs
+        for own in run.findall("rPr[@strike]")
+        if own.get("strike") != "noStrike"
+    )
+
+
+def _empty(element: Element) -> bool:
+    """Take all out of an element, and say whether that had words."""
+    has_words, tail = bool("".join(element.itertext()).strip()), element.tail
+    element.clear()
+    element.tail = tail
+    return has_words

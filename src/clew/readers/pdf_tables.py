@@ -7,26 +7,30 @@ prose, the page was drawn across its columns, and is read column by column.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from clew.readers.grid import PlacedText, format_row, set_in_columns
+from clew.readers.pdf_scripts import mark_scripts
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
 
 _GAP = 0.8  # of the size of the letters, between two cells
 _LEAST_LINES, _LEAST_WORDS = 5, 4  # of columns of prose; words of a line, on average
+_FULL, _MOSTLY = 0.75, 0.65  # of the width of a column; of its lines
 _MOST_LINES = 300  # of a column
 
 Line = tuple[str, list[PlacedText]]  # its text, and the pieces between wide gaps
 
 
 def mark_cells(text: str, page: PdfTextPage) -> str:
-    """Return the text of a page with bars between the cells of its tables, and plain newlines."""
+    """Return the text of a page with bars between cells, columns in order, and plain newlines."""
     if page.get_text_range() != text or page.count_chars() != len(text):
         return text.replace("\r\n", "\n")
+    text = mark_scripts(text, page)
     lines: list[Line] = []
     start = 0
     for line in text.split("\r\n"):
@@ -41,24 +45,55 @@ def mark_cells(text: str, page: PdfTextPage) -> str:
 
 
 def _read_columns(lines: list[Line]) -> Iterator[Line]:
-    """Yield lines in the order in which they are read: those of columns of prose, one by one."""
+    """Yield lines in the order in which they are read: those of columns of prose, one by one.
+
+    A first line that fills no column is a heading, or what is printed at the head of each page, and
+    a last one with a number, such as that of the page, what is printed at its foot.
+    """
     i = 0
     while i < len(lines):
         columns, end = _find_columns(lines, i)
-        full = min(map(len, columns)) if len(columns) > 1 else 0
-        if full >= _LEAST_LINES and all(map(_is_prose, columns)):
-            yield from ((each.text, [each]) for column in columns for each in column)
-            i = end
-        else:
+        rows = [pieces for _, pieces in lines[i:end]]
+        if len(columns) < 2 or not any(map(_is_full, rows[0], columns)):
             yield lines[i]
-            i += 1
+            end = i + 1
+        elif _are_prose(columns, rows):
+            if re.search(r"\d", lines[end - 1][0]) and not any(map(_is_full, rows[-1], columns)):
+                columns, end = _find_columns(lines[: end - 1], i)
+            yield from ((each.text, [each]) for column in columns for each in column)
+        else:
+            yield from lines[i:end]
+        i = end
+
+
+def _are_prose(columns: list[list[PlacedText]], rows: list[list[PlacedText]]) -> bool:
+    """Say whether columns are drawn across, line by line, and are none of a table.
+
+    Cells of a table that go over several lines begin in the same ones.
+    """
+    across = [row for row in rows if len(row) > 1]
+    begun = [sum(map(_begins, row)) / len(row) for row in across[1:]]
+    n_together, n_alone = begun.count(1), sum(0 < share < 1 for share in begun)
+    is_table = n_together > n_alone + 1 or 2 * len(across) < len(rows)
+    return not is_table and all(map(_is_prose, columns))
 
 
 def _is_prose(column: list[PlacedText]) -> bool:
-    """Say whether the lines of a column go on from one to the next, as cells of a table do not."""
+    """Say whether most lines of a column are full, and go on from one to the next."""
     n_words = sum(len(each.text.split()) for each in column)
-    n_going_on = sum(not each.text[0].isupper() and not each.text[0].isdigit() for each in column)
-    return n_words >= _LEAST_WORDS * len(column) and n_going_on * 3 >= len(column)
+    n_going_on = sum(not _begins(each) for each in column)
+    n_full = sum(_is_full(each, column) for each in column)
+    is_long = len(column) >= _LEAST_LINES and n_words >= _LEAST_WORDS * len(column)
+    return is_long and n_going_on * 3 >= len(column) and n_full >= _MOSTLY * len(column)
+
+
+def _begins(piece: PlacedText) -> bool:
+    return piece.text[0].isupper() or not piece.text[0].isalpha()
+
+
+def _is_full(piece: PlacedText, column: list[PlacedText]) -> bool:
+    left, right = min(each.left for each in column), max(each.right for each in column)
+    return piece.right - piece.left >= _FULL * (right - left)
 
 
 def _find_columns(lines: list[Line], start: int) -> tuple[list[list[PlacedText]], int]:

@@ -15,17 +15,17 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element
-from zipfile import ZipFile, is_zipfile
+from zipfile import is_zipfile
 
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
-from clew.readers.drawings import read_diagram
+from clew.readers.drawings import describe_unread, read_diagram
 from clew.readers.grid import fill_spans, format_rows
 from clew.readers.number_formats import BUILT_IN, format_cell
 from clew.readers.office import read_rows
 from clew.readers.properties import of_xml
-from clew.readers.sheets_unread import describe_workbook
+from clew.readers.sheets_unread import READ, describe_workbook
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
@@ -41,13 +41,11 @@ _PLACE = re.compile(rb"\br=\"([A-Z]+)(\d+)\"")
 _ROW = re.compile(rb"<(?:\w+:)?row\s[^<>]*?\br=\"(\d{1,7})\"")
 _LETTERS = re.compile(rb"\br=\"([A-Z]{1,3})\d")
 _REFERENCE = re.compile(r"([A-Z]+)(\d+)")
-_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _STYLE = re.compile(rb"\bs=\"(\d+)\"")
 _PRECISE = (
     50_000_000  # bytes of an OpenDocument file, at most, whose cells are read as they are shown
 )
 
-_PADDED = re.compile(rb"(?<=<v>)\s+|\s+(?=</v>)")
 _LEGACY = "[Threaded comment]"  # how one begins that stands among the threaded ones as well
 
 Sheet = tuple[str, list[list[str]], Sequence[str]]  # its name, rows, and what stands behind them
@@ -93,29 +91,15 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
-    from python_calamine import CalamineError, CalamineWorkbook
+    from python_calamine import CalamineWorkbook, SheetVisibleEnum
 
-    def read_from(data: bytes) -> list[Sheet]:
-        book = CalamineWorkbook.from_filelike(BytesIO(data))
-        return [
-            (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
-            for name in book.sheet_names
-        ]
-
-    try:
-        return read_from(file.path.read_bytes())
-    except CalamineError:
-        return read_from(_mend_numbers(file))
-
-
-def _mend_numbers(file: File) -> bytes:
-    """Return an Excel file, its numbers without white space around them, which calamine refuses."""
-    sink = BytesIO()
-    with parts_of(file, "spreadsheet") as parts, ZipFile(sink, "w") as target:
-        for name in parts.names:
-            data = parts.data(name)
-            target.writestr(name, _PADDED.sub(b"", data) if _SHEET.fullmatch(name) else data)
-    return sink.getvalue()
+    book = CalamineWorkbook.from_filelike(BytesIO(file.path.read_bytes()))
+    n_hidden = sum(each.visible != SheetVisibleEnum.Visible for each in book.sheets_metadata)
+    file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
+    return [
+        (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
+        for name in book.sheet_names
+    ]
 
 
 def _rows(

@@ -27,7 +27,7 @@ from clew.readers.drawings import describe_picture, describe_unread, read_chart,
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import ListNumbers
 from clew.readers.properties import properties
-from clew.readers.scripts import join_shifted
+from clew.readers.scripts import enclose, join_shifted, write_formula
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
@@ -301,10 +301,10 @@ def _pieces(element: BaseOxmlElement, script: str = "") -> Iterator[tuple[str, s
         elif tag == "docPr":
             yield describe_picture(_attribute(child, "descr")), ""
         elif tag in _SCRIPTS:
-            parts = [_enclose(_text(part)) for part in child if _tag(part) in _SCRIPTED]
-            yield "".join(map("".join, zip(("", *_SCRIPTS[tag]), parts, strict=False))), ""
+            parts = [_text(part) for part in child if _tag(part) in _SCRIPTED]
+            yield write_formula(_SCRIPTS[tag], parts), ""
         elif tag == "rad":
-            yield f"√{_enclose(''.join(_text(part) for part in child if _tag(part) == 'e'))}", ""
+            yield f"√{enclose(''.join(_text(part) for part in child if _tag(part) == 'e'))}", ""
         elif tag in _INSERTED:
             is_page = tag == "br" and _attribute(child, "type") in ("page", "column")
             yield "" if is_page else _INSERTED[tag], script
@@ -312,10 +312,6 @@ def _pieces(element: BaseOxmlElement, script: str = "") -> Iterator[tuple[str, s
             place = child.find("{*}rPr/{*}vertAlign") if tag == "r" else None
             raised = "" if place is None else _attribute(place, "val").removesuffix("script")
             yield from _pieces(child, raised or script)
-
-
-def _enclose(formula: str) -> str:
-    return formula if not formula or formula.isalnum() else f"({formula})"
 
 
 def _tag(element: BaseOxmlElement) -> str:
