@@ -98,7 +98,7 @@ PAGES = {
 FAR = [
     "How do I bake sourdough bread?",
     "Who was the first woman to win a Nobel Prize?",
-    "Wie heißt die Hauptstadt von Australien?",
+    "Wie heißt die Hauptstadt von Australien?",  # codespell:ignore australien
     "What is the boiling point of ethanol?",
     "Which team won the football World Cup in 1998?",
     "Which enzyme breaks down lactose?",

@@ -88,7 +88,7 @@ def test_words_of_names_do_not_steer_and_are_not_cut(question, text):
     "question",
     [
         "Which has more cabins, the Last Fram or the Gjøa?",
-        "Welches Schiff ist älter, die Fram oder die Gjøa?",
+        "Welches Schiff ist älter, die Fram oder die Gjøa?",  # codespell:ignore ist,oder
         "Which is better, the Fram or the Gjøa?",  # nothing to compare by
         "Which was sold first, the Fram or the Gjøa?",  # of which the quotes say nothing
         "Who is older, the Fram?",
