@@ -32,7 +32,7 @@ from clew.readers.decode import open_text
 from clew.readers.imports.property_graph import name_documents
 from clew.readers.imports.saying import to_strength
 from clew.readers.packed import plain_name, unpack
-from clew.readers.parquet import read_rows
+from clew.readers.table import read_rows
 from clew.readers.triples import (
     IDS,
     Stated,

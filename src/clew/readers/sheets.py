@@ -20,17 +20,17 @@ from zipfile import ZipFile, is_zipfile
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
-from clew.readers.drawings import read_diagram
+from clew.readers.drawings import describe_unread, read_diagram
 from clew.readers.grid import fill_spans, format_rows
 from clew.readers.number_formats import BUILT_IN, format_cell
 from clew.readers.office import read_rows
 from clew.readers.properties import of_xml
-from clew.readers.sheets_unread import describe_workbook
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
+from clew.text.quantities import format_count
 from clew.types import Document, Value
 
 if TYPE_CHECKING:
@@ -49,6 +49,17 @@ _PRECISE = (
 
 _PADDED = re.compile(rb"(?<=<v>)\s+|\s+(?=</v>)")
 _LEGACY = "[Threaded comment]"  # how one begins that stands among the threaded ones as well
+
+_DRAWING = re.compile(r"xl/drawings/[^/]+\.xml")
+_HIDDEN = {
+    what: re.compile(rb"<(?:\w+:)?%s\s[^<>]*?\bhidden=\"(?:1|true)\"" % tag)
+    for what, tag in (("row", b"row"), ("column", b"col"))
+}  # a range of columns is counted as one
+# A formula whose value no program has computed: behind it stands none.
+_NO_VALUE = re.compile(
+    rb"<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
 
 Sheet = tuple[str, list[list[str]], Sequence[str]]  # its name, rows, and what stands behind them
 ByCell = Mapping[tuple[int, int], str]  # by the row and column of a cell
@@ -307,3 +318,24 @@ def _column(letters: bytes) -> int:
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1
     return number - 1
+
+
+def describe_workbook(parts: ArchiveParts) -> Iterator[str]:
+    """Yield notes on an Excel file: what is hidden, which is read, and what is not.
+
+    Raises ValueError where a part is no XML.
+    """
+    book = "xl/workbook.xml"
+    sheets = parts.xml(book).iter("sheet") if book in parts.names else ()
+    if n := sum(sheet.get("state", "") in ("hidden", "veryHidden") for sheet in sheets):
+        yield f"{format_count(n, 'hidden sheet')} read with the others"
+    for what in ("row", "column"):
+        names = filter(_SHEET.fullmatch, parts.names)
+        if n := sum(len(_HIDDEN[what].findall(parts.data(name))) for name in names):
+            yield f"{format_count(n, f'hidden {what}')} read with the others"
+    names = filter(_SHEET.fullmatch, parts.names)
+    if n := sum(len(_NO_VALUE.findall(parts.data(name))) for name in names):
+        cells = format_count(n, "formula cell")
+        yield f"{cells} without a stored value: open and save the file in a spreadsheet program"
+    drawings = (parts.xml(name) for name in parts.names if _DRAWING.fullmatch(name))
+    yield from describe_unread({"picture": sum(1 for d in drawings for _ in d.iter("pic"))})

@@ -18,7 +18,7 @@ from clew.readers.imports.saying import (
     spell_names,
     unquote_name,
 )
-from clew.readers.parquet import read_rows
+from clew.readers.table import read_rows
 from clew.readers.triples import Stated
 from clew.readers.walk import File
 from clew.types import Document, Skipped
