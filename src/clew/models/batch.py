@@ -9,13 +9,13 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from clew.models import Stopped
-from clew.runtime import turns
+from clew.runtime import threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@turns.waiting()
+@threads.waiting()
 def run(
     job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
 ) -> list[Result]:
