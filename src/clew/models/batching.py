@@ -1,7 +1,5 @@
 """Texts in as many requests as an embedding endpoint takes them in."""
 
-from __future__ import annotations
-
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Sequence

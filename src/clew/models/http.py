@@ -5,8 +5,6 @@ requests of a batch concurrently, tries again where that can help, and gives up 
 that names the address and never the key.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

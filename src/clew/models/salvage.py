@@ -4,8 +4,6 @@ Every part is read by itself, from JSON as it stands and from JSON that had to b
 reading with the most items counts. What a repair added to the words of the model is never kept.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain

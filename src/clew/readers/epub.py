@@ -1,7 +1,5 @@
 """EPUB: the text is that of its pages in reading order, paragraphs joined by blank lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """Which function reads which file."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -13,8 +13,6 @@ one line, also where quotes are around a cell, so that one quote too many costs 
 cannot be used is reported with its line number, and the rest goes on.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ The text of a Jupyter notebook is that of its cells, joined by blank lines; outp
 Its title is the first heading of the first Markdown cells, else the file name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import accumulate
 

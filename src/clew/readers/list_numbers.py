@@ -4,8 +4,6 @@ A paragraph, or its style, names a list and a level of it; the list says how the
 level is written, as in "%1.%2" (ECMA-376, 17.9).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

@@ -6,8 +6,6 @@ plain one is short beside it and tells at most where to look. Attachments and pa
 encrypted are named in a note on the file. The id of a message in a mailbox is its `Message-ID`.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode, b64encode
 from binascii import a2b_qp

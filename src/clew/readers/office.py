@@ -7,8 +7,6 @@ which a note on the file says. The title is the one in the file's properties, el
 or the first slide's first line, else the file name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate

@@ -9,8 +9,6 @@ where its number counts on from those of nearby pages, or where its words stand 
 two nearby pages as well.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict

@@ -4,8 +4,6 @@ The title is what the markup says it is, else the file name. Chunks of LaTeX beg
 preamble. Headings are those of the markup, and what source code defines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from html import unescape

@@ -4,8 +4,6 @@ Digits and signs become the characters that Unicode has for them; other characte
 where letters alone stand raised, as in "1st", and follow "^" or "_" where they hold a digit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter

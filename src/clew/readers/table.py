@@ -9,8 +9,6 @@ line in the file. Parquet: each row is a record, and its line number is its row;
 this needs the extra `parquet`.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

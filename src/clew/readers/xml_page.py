@@ -4,8 +4,6 @@ An element inside a text, as `<em>` in `<p>one <em>two</em></p>`, goes on with i
 other is a paragraph. The title is the first `<title>`, else the file name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NoReturn

@@ -4,8 +4,6 @@ What parentheses behind a name say is read here: when someone was born and died,
 short for.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple

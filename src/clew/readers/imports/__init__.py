@@ -10,8 +10,6 @@ The ids of documents begin with the id of the place, as those of files do. A sta
 document that it came from, where the system knows it.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

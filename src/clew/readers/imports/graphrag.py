@@ -4,8 +4,6 @@ Names of files and columns are those of its versions 0.3 to 3. A relationship ha
 of a relation: see `saying`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -7,8 +7,6 @@ A page is called by its title, and its document by the path without numbers, unl
 same. A page "is part of" the page above it, and "links to" others.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import Counter

@@ -4,8 +4,6 @@
 long to wait between two. Pages of other hosts are not fetched, and not more than the limits allow.
 """
 
-from __future__ import annotations
-
 import time
 import zlib
 from collections import deque

@@ -6,8 +6,6 @@ A database is opened for reading only, and asked by one SELECT. A row is a docum
 file is: its columns are an id, a title and a text, or all of them its text.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial

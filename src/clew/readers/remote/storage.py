@@ -4,8 +4,6 @@ Needs the extra `remote`. Object storage is read by obstore, with the settings o
 such as AWS_ACCESS_KEY_ID; some others need a package that fsspec names.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Mapping
