@@ -111,9 +111,11 @@ class StaticEmbedder:
 
     folder: Path | str
 
-    @property
+    @cached_property
     def name(self) -> str:
-        return f"model2vec:{Path(self.folder).name}-{self._digest}"
+        """The folder's with the version: a folder can be renamed, its weights cannot."""
+        digest = hashlib.sha256(self._weights.read_bytes()).hexdigest()
+        return f"model2vec:{Path(self.folder).name}-{digest[:12]}"
 
     @property
     def dimension(self) -> int:
@@ -128,11 +130,6 @@ class StaticEmbedder:
         vectors[lengths[:, 0] == 0] = 1.0
         lengths[lengths == 0] = np.sqrt(self.dimension)
         return np.asarray(vectors / lengths, dtype=np.float32)
-
-    @cached_property
-    def _digest(self) -> str:
-        """The model's version: a folder can be renamed, its weights cannot."""
-        return hashlib.sha256(self._weights.read_bytes()).hexdigest()[:12]
 
     @property
     def _weights(self) -> Path:

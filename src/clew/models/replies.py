@@ -129,7 +129,8 @@ def json_values(text: str) -> Iterator[Any]:
         if bracket is None:
             return
         try:
-            value, start = _value_at(text, bracket.start())
+            value, start = _DECODER.raw_decode(text, bracket.start())
+            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
         except (ValueError, RecursionError):
             start = bracket.end()
         else:
@@ -205,12 +206,6 @@ def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
     if isinstance(first, list) and isinstance(second, list):
         return [*first, *(item for item in second if item not in first)]
     return second if first is None else first
-
-
-def _value_at(text: str, start: int) -> tuple[Any, int]:
-    value, end = _DECODER.raw_decode(text, start)
-    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
-    return value, end
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

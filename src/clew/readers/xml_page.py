@@ -48,15 +48,11 @@ def _paragraphs(root: Element) -> Iterator[str]:
     stack = [root]
     while stack:
         element = stack.pop()
-        if _has_words(element):
+        own = [element.text, *(child.tail for child in element)]
+        if any(piece and piece.strip() for piece in own):
             yield " ".join("".join(element.itertext()).split())
         else:
             stack += reversed(element)
-
-
-def _has_words(element: Element) -> bool:
-    own = [element.text, *(child.tail for child in element)]
-    return any(piece and piece.strip() for piece in own)
 
 
 def parse_xml(data: bytes, encoding: str | None = None) -> Element:

@@ -120,10 +120,8 @@ class EmbeddedStore(SegmentedStore[Database]):
         return self._segments / f"{name}{segments.SUFFIX}"
 
     def _sweep(self) -> None:
-        segments.delete_others(self._segments, self._list_names())
-
-    def _list_names(self) -> list[str]:
-        return [segment.name for segment in self._catalogue.segments()]
+        names = [segment.name for segment in self._catalogue.segments()]
+        segments.delete_others(self._segments, names)
 
     def _after_commit(self) -> None:
         self._catalogue.tell_generation()
