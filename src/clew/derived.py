@@ -1,4 +1,4 @@
-"""Declarations of values that are computed from a generation of an index.
+"""Declare values that are computed from a generation of an index.
 
 A declaration is a constant of a module. `snapshot.get(IT)` gives its value, computed once for all
 who ask. Nothing else knows what is computed from an index: no store, and no part that builds one.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derived(Generic[T]):
-    """A value that is computed once per snapshot and kept in memory.
+    """A value computed once per snapshot and kept in memory.
 
     `compute` gets the snapshot, then the settings that the value is asked for with: other settings,
     another value. What is given by name besides is needed to compute it and changes nothing.
@@ -32,7 +32,7 @@ class Derived(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedArrays(Derived[Arrays]):
-    """Arrays that are computed once, cached on disk, and renewed at each write.
+    """Arrays computed once, cached on disk, and renewed at each write.
 
     They have no settings. `inputs` are the layers whose rows decide them. Where `update` is given
     it computes them from the snapshot and what was cached of an earlier generation; else that is

@@ -1,4 +1,4 @@
-"""Models by name: "minilm", "spacy", "openai:gpt-4o-mini@https://api.openai.com/v1".
+"""Load models by name: "minilm", "spacy", "openai:gpt-4o-mini@https://api.openai.com/v1".
 
 A spec is KIND, KIND:NAME or KIND:NAME@URL; other packages bring kinds of theirs (`clew.plugins`).
 The spec of an index's embedder and tagger is saved in its recipe, so that it is named once. API
@@ -54,7 +54,7 @@ _USER = compile_re(r"//[^/]*@")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How an LLM draws the tokens of its replies. None leaves a value to the endpoint."""
+    """The sampling parameters of an LLM. None leaves a value to the endpoint."""
 
     temperature: float = 0.0
     top_p: float | None = None
@@ -92,11 +92,11 @@ class Specs:
 
     @property
     def sampling(self) -> Sampling:
-        """How LLMs draw the tokens of their replies."""
+        """The sampling parameters of LLMs."""
         return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
     def read_wording(self) -> Wording | None:
-        """Return the words in which LLMs are asked. Raises InputError for a folder of others."""
+        """Return the prompts. Raises InputError for a folder that has none."""
         if self.prompts is None:
             return None
         from clew.prompts import read_wording
@@ -111,7 +111,7 @@ def load_models(
     prices: Mapping[str, Price] | None = None,
     exact: bool = False,
 ) -> Models:
-    """Return the models; the default is MiniLM, rules, MaxSim and no LLM.
+    """Load models; the defaults are MiniLM, rules, MaxSim and no LLM.
 
     Paid embeddings are cached in `cache`, `exact` as they came, and `prices` say what models cost;
     the LLM is as `load_llm` makes it. Raises InputError for a spec that names nothing.
@@ -140,7 +140,7 @@ def record_models(
     *,
     exact: bool = False,
 ) -> Models:
-    """Return the `given` models, else those of an index in `folder`; their LLM is recorded there.
+    """Return the `given` models, or those of the index in `folder` with a recorded LLM.
 
     Paid vectors are kept `exact` where that is so of the recipe, or is to be of a new index.
     Raises RecipeMismatch where the index was built with another embedder.
@@ -162,7 +162,7 @@ def record_models(
 
 
 def from_recipe(specs: Specs, recipe: Mapping[str, Scalar]) -> Specs:
-    """Return `specs` with what they leave open as the index was built."""
+    """Fill the open choices of `specs` from the recipe of an index."""
     embedder, tagger = recipe.get("embedder_spec"), recipe.get("tagger_spec")
     if tagger == "spacy" and (match := _PIPELINE.search(str(recipe.get("tagger")))):
         tagger = f"spacy:{match[1]}"  # what was "spacy" alone is the pipeline of this name
@@ -180,7 +180,7 @@ def load_embedder(
     prices: Mapping[str, Price] | None = None,
     exact: bool = False,
 ) -> Embedder:
-    """Return the embedder that `spec` names; paid vectors are kept in `cache`."""
+    """Return the embedder of a spec; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
     if kind in {"minilm", "minilm-float32"}:
         from clew.models.minilm import MiniLM
@@ -221,7 +221,7 @@ def load_embedder(
 
 
 def load_tagger(spec: str) -> Tagger:
-    """Return the tagger that `spec` names; "spacy" unites a spaCy pipeline with the rules."""
+    """Return the tagger of a spec; "spacy" combines a spaCy pipeline with the rules."""
     from clew.models.rules import RuleTagger
 
     kind, name, _ = _parts(spec)
@@ -241,7 +241,7 @@ def load_tagger(spec: str) -> Tagger:
 
 
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
-    """Return what extracts triples without an LLM in the way named; None for any other way."""
+    """Return the named extractor of triples without an LLM; None if there is no such one."""
     if triples == "parse":
         from clew.models.extractors.dependency import DependencyTriples
         from clew.models.spacy import pipeline_of
@@ -255,7 +255,7 @@ def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
 
 
 def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
-    """Return the reranker that `spec` names, by default the best for `embedder`."""
+    """Return the reranker of a spec, by default the best for `embedder`."""
     kind, name, url = _parts(spec or ("maxsim" if gives_tokens(embedder) else "cosine"))
     if kind == "maxsim" and gives_tokens(embedder):
         from clew.models.maxsim import MaxSim
@@ -307,7 +307,7 @@ def load_llm(
     sampling: Sampling = GREEDY,
     wording: Wording | None = None,
 ) -> LLM:
-    """Return the LLM that `spec` names.
+    """Return the LLM of a spec.
 
     Its replies are kept in `ledger`, it buys within `budget`, `prices` say what models cost, and it
     is asked in a `wording`.
@@ -321,7 +321,7 @@ def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
     if spec == "local" or spec.startswith("local:"):
         from clew.models.local import LocalChat
 
-        file = spec.partition(":")[2]  # a path may have any sign in it
+        file = spec.partition(":")[2]  # a path may have any character in it
         if not file:
             raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
         return LocalChat(file=Path(file), **drawn)
@@ -349,7 +349,7 @@ def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
 
 
 def _ollama() -> str:
-    """Return where Ollama serves the API of OpenAI: on this machine, or where OLLAMA_HOST says."""
+    """Return the URL of Ollama's OpenAI API: on this machine, or from OLLAMA_HOST."""
     host = os.environ.get("OLLAMA_HOST", "").strip() or "localhost"
     parts = urlsplit(host if "://" in host else f"http://{host}")
     name = "localhost" if parts.hostname in {None, "0.0.0.0"} else parts.hostname  # noqa: S104 -- as Ollama's own clients read it
@@ -357,7 +357,7 @@ def _ollama() -> str:
 
 
 def _key_variable(url: str) -> str:
-    """Return where a key is read from; an address of one's own, such as Ollama's, needs none."""
+    """Return the environment variable of an API key; custom endpoints need none."""
     return KEY_VARIABLE if not url or os.environ.get(KEY_VARIABLE) else ""
 
 

@@ -1,4 +1,4 @@
-"""What other packages bring, by their entry points: methods, readers and models.
+"""Find the methods, readers and models of other packages by their entry points.
 
 - `clew.methods`: the name is the method's, the value its class, as `clew.methods.Method`.
 - `clew.readers`: the name is a suffix, such as `.xyz`, the value reads a `File`, as `clew.readers`.
@@ -32,7 +32,7 @@ def find_registered(kind: str) -> Mapping[str, EntryPoint]:
 
 
 def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
-    """Return what a package registers under a name, None where none does.
+    """Return the entry registered under a name, or None.
 
     Raises InputError where it cannot be imported.
     """

@@ -1,4 +1,4 @@
-"""How far a run is that reads documents: one thread writes it down, any other looks at it.
+"""Progress of a run that reads documents: one thread updates it, others read it.
 
 From what was looked at, `TimeLeft` says how long the rest takes.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Progress:
-    """What was done so far. Bytes are those of files, as far as their documents are in the index.
+    """The work done so far, in bytes of files whose documents are indexed.
 
     A document that was read counts while it is embedded, and wholly once it is committed.
     """
@@ -37,14 +37,14 @@ class Progress:
     _embedded: float = 0.0
 
     def enter(self, shard: str) -> None:
-        """Begin anew for one shard of several."""
+        """Restart for one of several shards."""
         documents = self.documents
         self.__init__()  # type: ignore[misc]
         self.shard, self.documents = shard, documents
 
     @property
     def done_bytes(self) -> float:
-        """Bytes that are done with."""
+        """The number of bytes done."""
         share = min(self._embedded / self._expected, 1.0) if self._expected else 0.0
         return self._read - self._at_hand * (1.0 - share)
 
@@ -53,7 +53,7 @@ class Progress:
         return self._before + min(self._size, self._characters)
 
     def open(self, source: str, size: int) -> None:
-        """Begin with a file of so many bytes; the last one's markup counts with its document."""
+        """Start a file of so many bytes; the last file's markup counts with its document."""
         rest = self._size - min(self._size, self._characters)
         if self._last in self._weights:
             self._weights[self._last] += rest
@@ -62,22 +62,22 @@ class Progress:
         self.source, self._size, self._characters = source, size, 0
 
     def read(self, document_id: str, characters: int, *, whole: bool = False) -> None:
-        """Note a document of the file at hand, or one that is the `whole` file."""
+        """Record a document of the current file, or one that is the `whole` file."""
         before, self._last = self._read, document_id
         self._characters += max(characters, self._size) if whole else characters
         self._weights[document_id] = self._read - before
         self._at_hand += self._read - before
 
     def expect(self, characters: float) -> None:
-        """Say how many characters will be embedded for the documents at hand."""
+        """Add the number of characters to embed for the current documents."""
         self._expected, self._embedded = characters, 0.0
 
     def add_embedded(self, characters: int) -> None:
-        """Note that so many characters more were embedded."""
+        """Add a number of embedded characters."""
         self._embedded += characters
 
     def settle(self, document_ids: Iterable[str]) -> None:
-        """Note that documents are in the index, or will not come into it."""
+        """Record documents as indexed or skipped."""
         for each in document_ids:
             self._at_hand -= self._weights.pop(each, 0.0)
             self.documents += 1
@@ -97,7 +97,7 @@ _APART_S, _MOST_STEPS = 1.0, 2_000  # seconds between two that are kept, and how
 
 @dataclass(slots=True)
 class TimeLeft:
-    """How long the rest of some work takes, as far as what was seen of it tells.
+    """An estimate of the remaining time, from the speed observed so far.
 
     Work comes in steps, stands still, and is sometimes had for nothing: vectors that were embedded
     before, documents that did not change. So the speed is that of the last third of the time, and
@@ -144,7 +144,7 @@ class TimeLeft:
         self._steps.append((now, done))
 
     def _estimate(self, now: float, done: float, total: float) -> float:
-        """Return what is left by the speed between steps; a pause as of others is under way."""
+        """Return an estimate from the speed between steps, expecting pauses like earlier ones."""
         window = max(_WINDOW_S, (now - self._steps[0][0]) * _WINDOW_SHARE)
         recent = self._steps[bisect_left(self._steps, (now - window,)) - 1 :] or self._steps
         usual = max((after[0] - before[0] for before, after in pairwise(recent)), default=0.0)
@@ -155,7 +155,7 @@ class TimeLeft:
 
 
 def _speed(steps: Sequence[tuple[float, float]], window: float) -> float:
-    """Return the usual work of a second in the last `window` of some steps."""
+    """Return the typical speed in the last `window` of some steps."""
     from statistics import median  # which loads fractions and decimals
 
     end = steps[-1][0]
@@ -169,7 +169,7 @@ def _speed(steps: Sequence[tuple[float, float]], window: float) -> float:
 
 
 def _work_at(steps: Sequence[tuple[float, float]], when: float) -> float:
-    """Return the work done at a time between two steps, as if it had gone evenly."""
+    """Return the work done at a time between two steps, interpolated linearly."""
     place = min(max(bisect_left(steps, (when,)), 1), len(steps) - 1)
     (left, before), (right, after) = steps[place - 1], steps[place]
     share = (when - left) / (right - left) if right > left else 1.0

@@ -1,4 +1,4 @@
-"""How a run that writes is asked to end: behind what it has at hand, or at once."""
+"""Ask a running write to stop, after its current step or at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Stop:
-    """Set by whoever wants a run to end, and looked at by the run where it can end whole.
+    """A stop request that a run checks at points where it can end cleanly.
 
     While `is_heeded` is false nothing looks at it: whoever asks may interrupt then.
     """
@@ -18,7 +18,7 @@ class Stop:
         self.is_heeded = False
 
     def ask(self) -> None:
-        """Ask the run to end as soon as what it has at hand is committed."""
+        """Ask the run to stop after its current commit."""
         self._event.set()
 
     @property
@@ -27,7 +27,7 @@ class Stop:
 
     @contextmanager
     def heeded(self) -> Iterator[None]:
-        """Say that this block ends soon and whole after `ask`."""
+        """Declare that this block ends soon and cleanly after `ask`."""
         self.is_heeded = True
         try:
             yield

@@ -308,7 +308,7 @@ def test_scipy_adds_up_to_the_same_bits(monkeypatch):
     whole = WholeGraph(Entries.from_matrix(graph))
     given = whole, np.asarray(graph.sum(axis=1)), {0: 1.0, 7: 0.5}
     few = local_pagerank(*given, residual=1e-10)
-    monkeypatch.setattr(pagerank, "_FEW_EDGES", 0)
+    monkeypatch.setattr(pagerank, "_SMALL_GRAPH", 0)
     many = local_pagerank(*given, residual=1e-10)
     assert few.scores.tolist() == many.scores.tolist()
 

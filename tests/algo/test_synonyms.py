@@ -118,7 +118,7 @@ def test_many_are_not_compared_with_all(monkeypatch):
 @pytest.mark.parametrize("exact", [True, False])
 def test_far_from_all_pairs_are_held(monkeypatch, exact):
     """Where many names are alike, those behind the nearest are dropped on the way."""
-    monkeypatch.setattr(synonyms, "_AT_ONCE", 8)
+    monkeypatch.setattr(synonyms, "_BATCH_SIZE", 8)
     monkeypatch.setattr(synonyms, "_BLOCK", 120)
     vectors = np.tile(unit([UNIT[2]]), (40, 1))
     found = find_near_pairs(vectors, 0.8, most=2, exact=exact)

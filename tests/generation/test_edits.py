@@ -123,7 +123,7 @@ def of_few(monkeypatch):
     monkeypatch.setattr(generation, "EDITED_FROM", 0)
     monkeypatch.setattr(names, "_FEW", 0)
     for kept in (edited_links, edited):  # in memory: nothing
-        monkeypatch.setattr(kept, "_FEW", -1)
+        monkeypatch.setattr(kept, "_MAX_IN_MEMORY", -1)
 
 
 @pytest.fixture

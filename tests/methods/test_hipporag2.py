@@ -172,7 +172,7 @@ def test_a_chain_of_facts_is_followed(chain):
     assert [s.text for s in found.paths[2].steps if s.layer == "entity"] == ["Bo", "Cy"]
     assert [step.reason for step in found.paths[2].steps[2:]] == [
         "an end of that fact",
-        "leads on",
+        "on the path",
         "holds it",
     ]
     assert [step.reason for step in found.paths[3].steps] == ["", "near the question"]

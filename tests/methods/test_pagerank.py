@@ -127,8 +127,8 @@ def test_a_thread_goes_from_a_seed_over_shared_names_to_the_chunk(chain):
     assert told(c)[-1] == ("chunk", CHAIN[2].text)
     assert [step.reason for step in c.steps if step.layer == "entity"] == [
         "the question names it: ada lund",
-        "leads on",
-        "leads on",
+        "on the path",
+        "on the path",
     ]
     assert told(d) == [("query", QUESTION), ("chunk", CHAIN[3].text)]
 

@@ -60,7 +60,7 @@ def test_a_thread_says_where_the_walk_went_on(chain):
     threads = {path.steps[-1].document_id: path.steps for path in found.paths}
     reasons = [step.reason for step in threads["c"] if step.layer == "entity"]
     assert reasons[0] == "the question names it: ada lund"
-    assert any(reason.startswith("walked on from ") for reason in reasons)
+    assert any(reason.startswith("reached from ") for reason in reasons)
     for path, hit in zip(found.paths, found.hits, strict=True):
         assert path.steps[0].text == QUESTION
         assert path.steps[-1].id == hit.chunk_id

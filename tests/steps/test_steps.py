@@ -95,7 +95,7 @@ def test_rankings_of_many_chunks(monkeypatch, question, fusion):
         assert wide.best(5).tolist() == every.best(5).tolist()
         for module in (rankings, sketches):
             monkeypatch.setattr(module, "CANDIDATES", 2)
-        monkeypatch.setattr(sketches, "_FARTHEST", 1)
+        monkeypatch.setattr(sketches, "_N_FARTHEST", 1)
         narrow = steps.hybrid_ranking(snapshot, asked, fusion)
         assert len(narrow.rows) < len(rows)
         assert set(narrow.best(99).tolist()) == set(narrow.rows.tolist())

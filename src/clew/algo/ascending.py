@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def match_sorted(
     among: NDArray[Any], values: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the values that ascending `among` has, and their places there.
+    """Return the indices of the values found in ascending `among`, and where they are there.
 
     O(values log among).
 
@@ -39,7 +39,7 @@ def merge_sums(
     first: tuple[NDArray[np.integer], NDArray[np.float64]],
     second: tuple[NDArray[np.integer], NDArray[np.float64]],
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return two lists of ascending rows as one, and of each row the sum of its numbers."""
+    """Merge two ascending lists of rows, and add the numbers of rows in both."""
     both = np.concatenate([first[0], second[0]])
     order = np.argsort(both, kind="stable")  # two runs, which are merged
     both = both[order]

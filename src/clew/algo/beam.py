@@ -1,4 +1,4 @@
-"""Grow sets of units from entity to entity, keeping the few that read best together.
+"""Beam search for sets of units, from entity to entity, that together match the query best.
 
 Algorithm 3 ("Q-Iter") of Clue-RAG (arXiv:2507.08445), with the names of the paper in brackets.
 A state is a unit set [S] with the entities of the unit that was added last [its frontier] and
@@ -23,7 +23,7 @@ Tried = Callable[[int, NDArray[np.float32]], None]  # an entity, and (n, d) dire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beam:
-    """How far and how wide to search."""
+    """The depth and width of the search."""
 
     depth: int = 3  # units in a set at most [D]
     width: int = 5  # sets kept per depth, over all states [M]
@@ -34,7 +34,7 @@ class Beam:
 
 @dataclass(frozen=True, slots=True)
 class UnitSet:
-    """Units that were found together; units[i] was reached through entity via[i]."""
+    """A set of units; units[i] was reached through entity via[i]."""
 
     units: tuple[int, ...]  # in the order in which they were found
     via: tuple[int, ...]  # -1 where the unit itself was a seed
@@ -45,7 +45,7 @@ class UnitSet:
 
 @dataclass(frozen=True, slots=True)
 class UnitGraph:
-    """Units and entities, joined both ways; `vectors` are the units', (n_units, d)."""
+    """The bipartite graph of units and entities; `vectors`, (n_units, d), are the units'."""
 
     entities_of: Callable[[Sequence[int]], Sequence[Sequence[int]]]  # that units mention, ascending
     units_of: Callable[[Sequence[int]], Sequence[NDArray[np.integer]]]  # of entities, ascending
@@ -54,7 +54,7 @@ class UnitGraph:
 
 @dataclass(slots=True)
 class _Candidate:
-    """A unit set that was found at one depth, not yet scored."""
+    """A unit set of the current depth, not yet scored."""
 
     before: UnitSet  # the state that a unit was added to
     via: int
@@ -130,7 +130,7 @@ def _score_units(
     places: NDArray[np.integer],
     directions: NDArray[np.float32],
 ) -> tuple[NDArray[np.intp], NDArray[np.integer], NDArray[np.floating]]:
-    """Return the units of the pool of each way, behind its place, and their products.
+    """Score the units in each path's pool; return (path, unit) pairs with their products.
 
     Way i leads to the pool `numbers[i]` in the direction `places[i]`.
     """
@@ -152,7 +152,7 @@ def _normalize(residual: NDArray[np.float64]) -> NDArray[np.float64]:
 def _collect_sets(
     graph: UnitGraph, ways: Sequence[tuple[UnitSet, int, int]], beam: Beam
 ) -> dict[_Key, _Candidate]:
-    """Return the sets that units make, each once: with the union of all frontiers of its ways."""
+    """Return the distinct unit sets, each with the union of its paths' frontiers."""
     units = list(dict.fromkeys(unit for _, _, unit in ways))
     entities = dict(zip(units, graph.entities_of(units), strict=True))
     sets: dict[_Key, _Candidate] = {}
@@ -168,7 +168,7 @@ def _collect_sets(
 def _keep_best(
     graph: UnitGraph, sets: Mapping[_Key, _Candidate], score: Score, beam: Beam
 ) -> list[UnitSet]:
-    """Return the best of the found sets, scored, and what each leaves of the query."""
+    """Return the best sets with their scores, and the query residual of each."""
     keys = sorted(sets)
     distinct = list(dict.fromkeys(units for units, _ in keys))
     score_of = dict(zip(distinct, score(distinct).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Say how much of each chunk's wording other chunks share: BLEU of one against all the others.
+"""Measure how redundant each chunk is: the BLEU of its text against all other chunks.
 
 Papineni et al. (2002), "BLEU: a Method for Automatic Evaluation of Machine Translation", with all
 other chunks as references at once, as Clue-RAG (arXiv:2507.08445) values its chunks. An n-gram is
@@ -43,7 +43,7 @@ def leave_one_out_bleu(
 def _count_matches(
     tokens: NDArray[np.integer], lengths: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Return the (4, n_chunks) clipped counts of n-grams that other chunks have too."""
+    """Return the (4, n_chunks) clipped counts of n-grams that also occur in other chunks."""
     matches = np.zeros((LONGEST, len(lengths)))
     chunk = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     ends = np.cumsum(lengths)
@@ -61,7 +61,7 @@ def _count_matches(
 def _clip_counts(
     gram: NDArray[np.integer], chunk: NDArray[np.int32], n_chunks: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the n-grams numbered from 0, whether other chunks have them, and their counts.
+    """Return n-gram numbers from 0, whether other chunks have them, and clipped counts.
 
     `gram` and `chunk`, ascending, are (n,), as the first two results are. The counts are summed,
     clipped, to (n_chunks,).
@@ -81,7 +81,7 @@ def _clip_counts(
 
 
 def _max_of_others(counts: NDArray[np.intp], gram: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each of the (n,) counts the highest other count of the same n-gram, or 0."""
+    """Return the maximum count of each n-gram in any other chunk, or 0; both (n,)."""
     if not len(gram):
         return counts
     first = np.flatnonzero(_mark_changes(gram))
@@ -93,7 +93,7 @@ def _max_of_others(counts: NDArray[np.intp], gram: NDArray[np.intp]) -> NDArray[
 
 
 def _mark_changes(ids: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Say of each of the (n,) ids whether it differs from the one before; the first one does."""
+    """Mark the (n,) ids that differ from their predecessor, the first id included."""
     changes = np.ones(len(ids), dtype=np.bool_)
     np.not_equal(ids[1:], ids[:-1], out=changes[1:])
     return changes

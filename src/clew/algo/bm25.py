@@ -21,14 +21,14 @@ _ROUNDING = 2 * 10.0**-DECIMALS  # scores that are nearer than this may be equal
 
 @dataclass(frozen=True, slots=True)
 class _Posting:
-    """The chunks that have a term of the query, and how often."""
+    """The chunks that contain a query term, with its frequency in each."""
 
     chunks: NDArray[np.integer]  # ascending
     counts: NDArray[np.floating]
     most: float  # that the term adds to a score, however often it stands there
 
     def gains(self, places: NDArray[np.intp] | slice, lengths: "Lengths") -> NDArray[np.float64]:
-        """Return the score that the term adds to the chunks in some places."""
+        """Return the term's part of the score of some of its chunks."""
         tf = self.counts[places].astype(np.float64)
         length = lengths.of_chunks[self.chunks[places]] / (lengths.mean or 1.0)
         return np.asarray(self.most * tf / (tf + _K1 * (1 - _B + _B * length)))
@@ -36,7 +36,7 @@ class _Posting:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How many terms chunks have."""
+    """The lengths of chunks in terms."""
 
     of_chunks: NDArray[np.number]  # (n_chunks,)
     mean: float
@@ -44,7 +44,7 @@ class Lengths:
 
     @classmethod
     def from_counts(cls, lengths: NDArray[np.number]) -> "Lengths":
-        """Return them with their mean."""
+        """Return the lengths with their mean."""
         return cls(lengths, float(lengths.mean()) if len(lengths) else 0.0, len(lengths))
 
 
@@ -85,7 +85,7 @@ def bm25_candidates(
     df: NDArray[np.integer] | None,
     k: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return ascending chunks that include the `k` best by `bm25_scores`, and their scores.
+    """Return ascending chunks that include the top `k` by `bm25_scores`, and their scores.
 
     None of them has no term of the query. O(p log p) for the p postings of the rarer terms.
     """

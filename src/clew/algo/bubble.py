@@ -1,4 +1,4 @@
-"""Connect groups of anchors by cheap pieces of a graph, and rank the pieces.
+"""Connect groups of anchors by low-cost subgraphs, and rank these.
 
 "BubbleRAG" (arXiv:2603.20309), Algorithm 1 and Eqs. 5 and 6, on a graph whose triples are nodes.
 A group is anchors that stand for one concept, any of them. Around each group a bubble grows, as in
@@ -24,13 +24,13 @@ Costs = Callable[[NDArray[np.intp]], NDArray[np.float64]]
 
 EPSILON = 1e-6  # bounds the score of a piece that costs nothing
 _BLOCK = 64  # far ends of an entity's triples whose costs are asked for at once
-_SOON = 1_024  # entries of the heap whose triples are, too
-_MOST = 4_096  # triples of these
+_LOOKAHEAD = 1_024  # entries of the heap whose triples are, too
+_LOOKAHEAD_TRIPLES = 4_096  # triples of these
 
 
 @dataclass(frozen=True, slots=True)
 class Subdivided:
-    """A graph in which every triple is a node of its own, joined to its subject and its object.
+    """A graph in which every triple is a node, joined to its subject and its object.
 
     Nodes are numbers: entity e is e, triple t is n_entities + t. So an anchor may be a triple,
     triples between the same two entities stay apart, and a mean over nodes is over both (Eq. 1).
@@ -43,11 +43,11 @@ class Subdivided:
     incident: NDArray[np.int32]  # the triples of entity after entity, ascending for each
 
     def triples_of(self, entity: int) -> NDArray[np.int32]:
-        """Return the rows of the triples of an entity, ascending, each once."""
+        """Return the distinct triples of an entity, ascending."""
         return self.incident[self.begins[entity] : self.begins[entity + 1]]
 
     def ends_of(self, triple: int) -> tuple[int, ...]:
-        """Return the entities that the triple in a row joins: two, or one for a loop."""
+        """Return the ends of a triple: two entities, or one for a loop."""
         subject, target = int(self.subjects[triple]), int(self.objects[triple])
         return (subject,) if subject == target else (subject, target)
 
@@ -55,7 +55,7 @@ class Subdivided:
 def subdivide(
     n_entities: int, subjects: NDArray[np.int32], objects: NDArray[np.int32]
 ) -> Subdivided:
-    """Return the graph of (n_triples,) subject and object entities. O(n log n)."""
+    """Return the subdivided graph of triples from their subjects and objects. O(n log n)."""
     triples = np.arange(len(subjects), dtype=np.int32)
     two = subjects != objects
     ends = np.concatenate([subjects, objects[two]])
@@ -67,7 +67,7 @@ def subdivide(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the graph that connects anchors, or, as a fallback, the anchors alone."""
+    """A subgraph that connects anchors, or, as a fallback, the anchors alone."""
 
     nodes: tuple[int, ...]  # ascending
     edges: tuple[tuple[int, int], ...]  # an entity and a triple's node each, ascending
@@ -76,7 +76,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class PieceSearch:
-    """The pieces that a search found, and how much of the graph it settled."""
+    """The pieces that a search found, and how many nodes it settled."""
 
     pieces: tuple[Piece, ...]  # in the order of discovery, no two with the same nodes
     settled: int  # pairs of a node and a group whose bubble reached it
@@ -85,7 +85,7 @@ class PieceSearch:
 
 @dataclass(frozen=True, slots=True)
 class RankedPiece:
-    """A piece with what its rank depends on."""
+    """A piece with the values that decide its rank."""
 
     piece: Piece
     score: float  # 0 to 1 / EPSILON
@@ -105,7 +105,7 @@ def expand_groups(
     intra: bool = True,
     limit: int = 5_000,
 ) -> PieceSearch:
-    """Return pieces that connect anchors of several groups, those found at the least cost first.
+    """Return pieces that connect anchors of several groups, in the order of their cost.
 
     `groups` are nodes. Going to a node adds its cost; an anchor costs its own bubble nothing.
     The search ends with `budget` pieces, but with `full` not before one has an anchor of every
@@ -145,7 +145,7 @@ def rank_pieces(
     n_entities: int,
     entities_only: bool = False,
 ) -> list[RankedPiece]:
-    """Return the pieces by score, best first; equal ones by size, then by their nodes.
+    """Rank the pieces by score, best first; ties by size, then by their nodes.
 
     The score is 1 / (cost · e^(alpha · missing) · penalty + EPSILON), with `penalty` for "intra"
     pieces alone. `weights` are those of the groups. With `entities_only`, as the paper has it, the
@@ -168,7 +168,7 @@ def rank_pieces(
 
 
 def select_diverse(ranking: Sequence[RankedPiece], n: int, most_shared: float = 0.5) -> list[int]:
-    """Return the positions of at most `n` ranked pieces that differ, best first.
+    """Return the positions of at most `n` ranked pieces that differ enough, best first.
 
     Of any two, the nodes they share are less than `most_shared` of all that they have.
     """
@@ -188,7 +188,7 @@ for a triple that an entity leads to its row in the table of `_SortedTriples`, o
 
 
 class _SortedTriples:
-    """The triples of entities by cost, sorted in blocks and shared by all groups.
+    """Each entity's triples by cost, sorted lazily in blocks; all groups share them.
 
     They are rows of a table. Those of an entity follow each other; then comes a row that has no
     triple, -1, the entity for its end, and for its cost the row where they go on, or 0. The columns
@@ -207,7 +207,7 @@ class _SortedTriples:
         self.rests: dict[int, NDArray[np.int64]] = {}  # (2, n) costs and triples not in the table
 
     def sort(self, entity: int, soon: Iterable[int]) -> None:
-        """Put the triples of an entity in order, and those of entities that may come `soon`.
+        """Sort the triples of an entity by cost, and those of entities needed `soon`.
 
         Where there are many, it is done when it is their turn, and only as far as they are wanted.
         """
@@ -219,10 +219,10 @@ class _SortedTriples:
         new = np.array([e for e in dict.fromkeys((entity, *soon)) if e not in self.begins])
         sizes = self.graph.begins[new + 1] - self.graph.begins[new]
         new, sizes = new[sizes <= _BLOCK], sizes[sizes <= _BLOCK]
-        self._load(new[np.cumsum(sizes) <= _MOST])
+        self._load(new[np.cumsum(sizes) <= _LOOKAHEAD_TRIPLES])
 
     def next_row(self, row: int) -> int:
-        """Return the row where the triples go on after a row without one, or 0 for no more."""
+        """Return the row of the next block of triples, or 0 at the end."""
         if not self.costs[row] and self.ends[row] in self.rests:
             self.costs[row] = self._load_cheapest(self.ends[row])
         return self.costs[row]
@@ -247,7 +247,7 @@ class _SortedTriples:
         self.begins.update(zip(entities.tolist(), firsts.tolist(), strict=True))
 
     def _load_cheapest(self, entity: int) -> int:
-        """Put the cheapest of the rest into the table, as many as are there; return the row."""
+        """Move the next block of cheapest triples into the table; return its first row."""
         rest = self.rests.pop(entity)
         n_known = len(self.graph.triples_of(entity)) - rest.shape[1]
         last = min(max(_BLOCK, n_known), rest.shape[1]) - 1
@@ -266,12 +266,12 @@ class _SortedTriples:
     def _other_ends(
         self, triples: NDArray[np.int64], owners: NDArray[np.int64] | int
     ) -> NDArray[np.int64]:
-        """Return the end of each triple that is not its owner."""
+        """Return the other end of each triple, seen from its owner."""
         rows = triples - self.graph.n_entities
         return (self.graph.subjects[rows] ^ self.graph.objects[rows] ^ owners).astype(np.int64)
 
     def _append(self, table: NDArray[np.int64]) -> int:
-        """Add (4, n) rows; return the first."""
+        """Append (4, n) rows; return the first row's number."""
         first = len(self.costs)
         columns = (self.costs, self.triples, self.ends, self.end_costs)
         for column, values in zip(columns, table, strict=True):
@@ -280,7 +280,7 @@ class _SortedTriples:
 
 
 class _Bubbles:
-    """The search under way.
+    """The state of the search.
 
     A state is a node as one group's bubble reached it. States are numbers, in the order in which
     they were settled, and the same place of each of five lists says what they are. All that is kept
@@ -316,7 +316,7 @@ class _Bubbles:
         self.tried: set[tuple[int, ...]] = set()
 
     def grow(self, *, full: bool, limit: int) -> bool:  # noqa: C901, PLR0912, PLR0915
-        """Settle the cheapest until there are pieces enough; return whether `limit` came before.
+        """Settle the cheapest nodes until there are enough pieces; return whether `limit` was hit.
 
         Going to a node costs the same from everywhere. So of the triples of a settled entity only
         the cheapest that its bubble has not settled needs to stand in the heap; as soon as that one
@@ -363,7 +363,7 @@ class _Bubbles:
                         self._join(group, state, sorted(near, key=nodes.__getitem__))
                     if left[state]:
                         if node not in fans.begins:
-                            fans.sort(node, [e[2] for e in heap[:_SOON] if e[2] < n_entities])
+                            fans.sort(node, [e[2] for e in heap[:_LOOKAHEAD] if e[2] < n_entities])
                         source, next_row = state, fans.begins[node]
                 else:
                     # There is a step left: a path as long as it may be ends at an entity.
@@ -388,7 +388,7 @@ class _Bubbles:
         return False
 
     def _anchor_ends(self) -> dict[int, list[tuple[int, int]]]:
-        """Return for triples that are anchors their ends, ascending, and what these cost."""
+        """Return the ends of anchors that are triples, ascending, with their costs."""
         n = self.graph.n_entities
         ends_of = {node: sorted(self.graph.ends_of(node - n)) for node in self.anchors if node >= n}
         ends = np.unique(np.array([*chain(*ends_of.values())], dtype=np.intp))
@@ -397,7 +397,7 @@ class _Bubbles:
         return {node: [(end, cost_of[end]) for end in ends] for node, ends in ends_of.items()}
 
     def _add_meeting(self, tips: tuple[int, ...]) -> None:
-        """Add the piece of all bubbles that have come to a node, if it is a new one.
+        """Add the piece formed by all bubbles that reached a node, unless it is known.
 
         What the paths share at the node's end is a dead end, unless an anchor stands there. Without
         it every end of the piece is an anchor.
@@ -412,7 +412,7 @@ class _Bubbles:
             tips = before
 
     def _join(self, group: int, state: int, near: Sequence[int]) -> None:
-        """Connect two anchors of one group where a state's neighbours come from another anchor."""
+        """Connect two anchors of one group whose search regions touch at a state's neighbours."""
         for other in near if self.intra else ():
             one, two = sorted((self.origins[state], self.origins[other]))
             pair = (group, one, two)
@@ -421,7 +421,7 @@ class _Bubbles:
                 self._add("intra", (state, other), (self.nodes[state], self.nodes[other]))
 
     def _add(self, kind: str, tips: Sequence[int], *bridges: tuple[int, int]) -> None:
-        """Add the paths to some states, and edges between them, unless these nodes are known."""
+        """Add the piece of the paths to some states and edges between them, unless it is known."""
         paths = [self._path(tip) for tip in tips]
         nodes = tuple(sorted(set(chain(*paths))))
         if nodes in self.pieces:
@@ -440,5 +440,5 @@ class _Bubbles:
 
 
 def _to_millionths(costs: Costs, nodes: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return costs as whole numbers: their sums are exact, so equal ones are equal."""
+    """Convert costs to integers, so that sums are exact and ties are real."""
     return np.asarray(np.rint(costs(nodes) * 10**DECIMALS), dtype=np.int64)

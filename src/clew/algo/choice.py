@@ -1,4 +1,4 @@
-"""Choose rows as a set: each for what it adds to the rows already chosen."""
+"""Choose rows as a set, greedily by what each adds to the rows already chosen."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from clew.algo.topk import find_highest
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Rows to choose from, and what each would add to others."""
+    """The rows to choose from, and how they overlap with others."""
 
     prior: NDArray[np.float64]  # (n,) 0 to 1, what each is worth by itself
     matches: NDArray[np.floating]  # (n, m) >= 0, how well each row meets each token of the query
@@ -21,7 +21,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class QueryTokens:
-    """The query's m tokens, and rows as vectors of the same kind."""
+    """The query's m token vectors, and a vector of each row in the same space."""
 
     weights: NDArray[np.float64]  # (m,) >= 0
     tokens: NDArray[np.float32]  # (m, d) of length one; (m, 0) where there are none
@@ -30,7 +30,7 @@ class QueryTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceWeights:
-    """The weights of what is counted beside a row's prior, whose weight is 1."""
+    """The weights of the criteria beside a row's prior, whose weight is 1."""
 
     gain: float = 2.5  # of the query's tokens that no chosen row met so well
     residual: float = 0.3  # nearness to what the chosen rows leave of the query
@@ -40,7 +40,7 @@ class ChoiceWeights:
 def choose_rows(
     rows: Candidates, query: QueryTokens, shares: ChoiceWeights, most: int | None = None
 ) -> list[int]:
-    """Return all n rows in the order in which they join the set; repetitions come last.
+    """Return all n rows in the order in which they are chosen; repetitions come last.
 
     Where no row repeats another one, the first `most` of them, if that is given.
 
@@ -75,7 +75,7 @@ def choose_rows(
 
 
 def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the (n,) cosines of the rows to the tokens, weighted by what is `left` of each."""
+    """Return the (n,) cosines of rows to tokens, weighted by what is still uncovered (`left`)."""
     query = left @ tokens.tokens
     length = float(np.linalg.norm(query)) if len(query) else 0.0
     if not length > 0:
@@ -84,6 +84,6 @@ def _token_cosines(tokens: QueryTokens, left: NDArray[np.float64]) -> NDArray[np
 
 
 def _value_range(values: NDArray[np.float64]) -> float:
-    """Return the range of some values; 1 where they are all equal, which leaves them so."""
+    """Return the range of some values, or 1 if they are all equal, for a division."""
     spread = float(np.ptp(values)) if len(values) else 0.0
     return spread if spread > 1e-9 else 1.0

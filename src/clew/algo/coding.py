@@ -1,4 +1,4 @@
-"""Vectors in one, two, four, eight or 32 bits a number; each vector is coded on its own.
+"""Quantized vectors of 1, 2, 4, 8 or 32 bits per component; each is coded on its own.
 
 A number becomes the nearest of 2^b levels. Of one to four bits these are Lloyd's and Max's for
 normally distributed numbers (Max 1960, "Quantizing for minimum distortion", IRE Transactions on
@@ -20,9 +20,9 @@ BITS = (1, 2, 4, 8, 32)
 FLOAT32 = 32  # bits, which lose nothing
 
 _BLOCK = 4_096  # vectors that are coded or read at once
-_AT_ONCE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
+_BATCH_SIZE = 2**18  # multiplications; so few that BLAS takes no second thread, which would spin
 _SCALE = _FLOAT = np.dtype("<f4")  # of the number behind the codes, and of those that are none
-_LARGEST = 127  # code of eight bits
+_MAX_CODE = 127  # code of eight bits
 _POSITIVE = {  # levels, by bits
     1: (0.7979,),
     2: (0.4528, 1.5104),
@@ -42,24 +42,24 @@ class Vectors(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
     def __getitem__(self, rows: Any, /) -> Any:  # noqa: ANN401 -- as an array takes them
-        """Return rows as an array: one, a slice, or those of an array of numbers or truths."""
+        """Return decoded rows: one, a slice, or those of an index or boolean array."""
         ...
 
     def __matmul__(self, other: Any, /) -> Any:  # noqa: ANN401
-        """Return the (n,) or (n, m) inner products with a vector, or the columns of a matrix."""
+        """Return the (n,) or (n, m) inner products with a vector or a matrix."""
         ...
 
 
 def multiply_rows(
     vectors: Vectors, rows: NDArray[np.integer], other: NDArray[Any]
 ) -> NDArray[np.floating]:
-    """Return vectors[rows] @ other, without keeping decoded vectors."""
+    """Return vectors[rows] @ other without keeping decoded vectors."""
     own = getattr(vectors, "products", None)
     return np.asarray(vectors[rows] @ other if own is None else own(rows, other))
 
 
 def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Return (n, d) numbers as (n, `code_width`) bytes."""
+    """Quantize (n, d) vectors to (n, `code_width`) bytes."""
     rows = np.empty((len(vectors), code_width(vectors.shape[1], bits)), dtype=np.uint8)
     if bits == FLOAT32:
         rows.view(_FLOAT)[...] = vectors
@@ -76,7 +76,7 @@ def encode(vectors: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 
 
 def decode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return the (n, d) numbers that `rows` encode, nearly."""
+    """Return the (n, d) vectors approximated by `rows` of codes."""
     if bits == FLOAT32:
         return _read_floats(rows).astype(np.float32)
     codes = rows[:, : -_SCALE.itemsize]
@@ -92,7 +92,7 @@ def decode(rows: NDArray[np.uint8], dimension: int, bits: int) -> NDArray[np.flo
 def multiply_codes(
     rows: NDArray[np.uint8], other: NDArray[Any], bits: int, room: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the inner products of coded vectors with a (d,) vector, or with the columns of (d, m).
+    """Return the inner products of coded vectors with a (d,) vector or a (d, m) matrix.
 
     `room` is that of at least as many rows: a new array for each block would take most of the time.
     """
@@ -110,7 +110,7 @@ def multiply_codes(
 
 
 def _multiply(numbers: NDArray[np.float32], other: NDArray[Any]) -> NDArray[np.float32]:
-    size = max(1, _AT_ONCE // max(1, other.size))
+    size = max(1, _BATCH_SIZE // max(1, other.size))
     parts = [numbers[start : start + size] @ other for start in range(0, len(numbers), size)]
     return np.concatenate(parts) if parts else numbers @ other
 
@@ -120,7 +120,7 @@ def _read_floats(rows: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def decoding_buffer(n: int, dimension: int, bits: int) -> NDArray[np.float32]:
-    """Return a buffer for the numbers of `n` coded vectors, padded to whole bytes."""
+    """Return a buffer for `n` decoded vectors, padded to whole bytes."""
     size = max(1, 8 // bits)
     return np.empty((n if bits != FLOAT32 else 0, -(-dimension // size) * size), dtype=np.float32)
 
@@ -140,9 +140,9 @@ def code_width(dimension: int, bits: int) -> int:
 
 
 def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return the codes of some vectors, and the levels that they stand for."""
+    """Return the codes of some vectors, and the value of each level."""
     largest = np.abs(block).max(axis=1, keepdims=True, initial=0)
-    steps = np.divide(block * _LARGEST, largest, out=np.zeros_like(block), where=largest > 0)
+    steps = np.divide(block * _MAX_CODE, largest, out=np.zeros_like(block), where=largest > 0)
     codes = np.rint(steps).astype(np.int8)
     return codes.view(np.uint8), codes.astype(np.float64)
 
@@ -150,7 +150,7 @@ def _encode_eight_bits(block: NDArray[np.float64]) -> tuple[NDArray[np.uint8], N
 def _encode_few_bits(
     block: NDArray[np.float64], bits: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return codes and levels of fewer than eight bits, several to a byte, the highest first."""
+    """Return codes of fewer than eight bits, packed into bytes high bits first, and levels."""
     levels = _code_levels(bits)
     length = np.sqrt(np.mean(block * block, axis=1, keepdims=True))
     codes = np.zeros(block.shape, dtype=np.uint8)
@@ -166,13 +166,13 @@ def _encode_few_bits(
 
 
 def _code_levels(bits: int) -> NDArray[np.float64]:
-    """Return the levels, ascending."""
+    """Return the quantization levels, ascending."""
     positive = np.array(_POSITIVE[bits])
     return np.concatenate([-positive[::-1], positive])
 
 
 def _byte_levels(bits: int) -> NDArray[np.float32]:
-    """Return (256, 8 / bits): the levels of the codes in each byte."""
+    """Return (256, 8 / bits): the levels of the codes packed into each byte value."""
     shifts = 8 - bits * np.arange(1, 8 // bits + 1)
     codes = (np.arange(256)[:, None] >> shifts) & (2**bits - 1)
     return np.asarray(_code_levels(bits)[codes], dtype=np.float32)
@@ -182,5 +182,5 @@ _BYTES = {bits: _byte_levels(bits) for bits in _POSITIVE}
 
 
 def _write_levels(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
-    """Write the levels of codes into `out`; every code has a level, so none is checked."""
+    """Write the levels of codes into `out`, without a bounds check: every code has a level."""
     _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")

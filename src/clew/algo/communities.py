@@ -1,4 +1,4 @@
-"""Communities of a weighted graph, each parted into smaller ones.
+"""Hierarchical communities of a weighted graph.
 
 Traag, Waltman and van Eck (2019), "From Louvain to Leiden: guaranteeing well-connected
 communities", https://doi.org/10.1038/s41598-019-41695-z; the algorithm is graspologic-native's.
@@ -24,14 +24,14 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Communities:
-    """m communities of n nodes as a tree, those of a level before those below it."""
+    """A tree of m communities of n nodes, parents before their parts."""
 
     parents: Rows  # (m,) -1 at the top
     leaves: Rows  # (n,) the smallest community that each node is of, -1 for none
 
     @cached_property
     def levels(self) -> Rows:
-        """(m,), 0 at the top."""
+        """(m,) depth of each community, 0 at the top."""
         levels = np.zeros(len(self.parents), dtype=np.int64)
         for community, parent in enumerate(self.parents.tolist()):
             levels[community] = 0 if parent < 0 else levels[parent] + 1
@@ -39,7 +39,7 @@ class Communities:
 
     @cached_property
     def members(self) -> Matrix:
-        """(m, n) ones: the nodes of each community, and of all below it."""
+        """(m, n) of ones: the nodes of each community and its descendants."""
         nodes, labels = np.flatnonzero(self.leaves >= 0), self.leaves
         rows, columns = [labels[nodes]], [nodes]
         while len(nodes):
@@ -52,7 +52,7 @@ class Communities:
 
 
 def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -> Communities:
-    """Return the communities of a symmetric graph, as the first `n_counted` nodes are in them.
+    """Detect communities in a symmetric graph, restricted to its first `n_counted` nodes.
 
     `graph` is (n, n) weights > 0. One with more than `most` counted nodes is parted again, into
     those of at least `least`, down to four levels; nodes of smaller parts are its own alone. The
@@ -80,7 +80,7 @@ def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -
 
 
 def _part(graph: Matrix, nodes: Rows, n_counted: int, least: int, level: int) -> Iterator[Rows]:
-    """Yield the nodes of each part of a community, ascending; none where it has one part."""
+    """Split a community; yield the nodes of each part, or nothing if it stays whole."""
     inside = graph if level == 0 else graph[nodes][:, nodes]
     labels = _leiden(inside)
     order = np.argsort(labels, kind="stable")
@@ -91,7 +91,7 @@ def _part(graph: Matrix, nodes: Rows, n_counted: int, least: int, level: int) ->
 
 
 def _leiden(graph: Matrix) -> Rows:
-    """Return the community of each node; one without an edge is of its own."""
+    """Return the community of each node; an isolated node is its own."""
     from graspologic_native import leiden_csr
 
     n = graph.shape[0]
@@ -111,7 +111,7 @@ def _leiden(graph: Matrix) -> Rows:
 
 
 def join_communities(former: Communities, rows: Rows, links: Matrix) -> Communities:
-    """Return communities whose nodes became others: who came joins those that it is linked to.
+    """Carry communities over to a changed graph; new nodes join those they are linked to.
 
     `rows` are which node each of n nodes was, -1 for one that came, and `links` (k, n) the weights
     of the links of these k to all; it joins the leaf with most weight, of equals the lower one, and
@@ -131,7 +131,7 @@ def join_communities(former: Communities, rows: Rows, links: Matrix) -> Communit
 
 
 def match_communities(former: Matrix, now: Matrix, share: float = 0.5) -> Rows:
-    """Return (m,) which of the former communities each is, -1 for a new one.
+    """Return the former community that each of the m communities continues, or -1.
 
     Both are members, (m', n) and (m, n) ones. It is the one with which it has most of the members
     of both in common, at least `share`; each former one is at most one of now, the likest.

@@ -1,4 +1,4 @@
-"""Cosines that are the same in whatever company they are computed.
+"""Cosines that do not depend on which rows are computed together.
 
 BLAS adds up the products of two vectors in an order that depends on how many others it multiplies,
 so that the last bits of a cosine differ and, now and then, its six decimals. Numbers here are
@@ -16,20 +16,20 @@ Rows = NDArray[np.integer]
 
 MILLION = 10**DECIMALS
 _STEP = 2.0**-25
-_AT_ONCE = 4_096  # pairs of vectors that are read at once
-_MANY = 64  # pairs of a row
+_BATCH_SIZE = 4_096  # pairs of vectors that are read at once
+_DENSE_PAIRS = 64  # pairs of a row
 
 
 def quantize(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return vectors, shorter than 2, rounded so that their products add up exactly."""
+    """Round vectors shorter than 2, so that sums of their products are exact."""
     return np.asarray(np.rint(vectors.astype(np.float64) / _STEP) * _STEP)
 
 
 def pair_cosines(vectors: Vectors, a: Rows, b: Rows) -> NDArray[np.int32]:
     """Return the (m,) cosines of rows `a` with rows `b`, in millionths. O(m d)."""
     cosines = np.empty(len(a), dtype=np.int32)
-    for start in range(0, len(a), _AT_ONCE):
-        pairs = slice(start, start + _AT_ONCE)
+    for start in range(0, len(a), _BATCH_SIZE):
+        pairs = slice(start, start + _BATCH_SIZE)
         both = quantize(vectors[a[pairs]]), quantize(vectors[b[pairs]])
         cosines[pairs] = _to_millionths(np.einsum("ij,ij->i", *both))
     return cosines
@@ -39,14 +39,14 @@ def indexed_pair_cosines(
     vectors: Vectors, rows: Rows, places: Rows, columns: Rows
 ) -> NDArray[np.int32]:
     """Return `pair_cosines` of rows[places] with `columns`, by one product if there are many."""
-    if len(places) <= _MANY * len(rows):
+    if len(places) <= _DENSE_PAIRS * len(rows):
         return pair_cosines(vectors, rows[places], columns)
     some, place = np.unique(columns, return_inverse=True)
     return _to_millionths((quantize(vectors[rows]) @ quantize(vectors[some]).T)[places, place])
 
 
 def rounding_margin(dimension: int) -> float:
-    """Return the most by which a float32 product may fall below its rounded value."""
+    """Return the maximum rounding error of a float32 product below its rounded value."""
     return float(dimension * 2.0**-22 + 2.0 / MILLION)
 
 

@@ -1,4 +1,4 @@
-"""Links whose rows and columns were edited after the links were stored."""
+"""Sparse links with edited rows and columns, read without rewriting what is stored."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from clew.algo import ascending
 from clew.algo.links import Entries, Link, Matrix, check_link, take_rows
 from clew.algo.row_edits import RowEdits
 
-_FEW = 1 << 20  # entries of a link that is kept in memory
+_MAX_IN_MEMORY = 1 << 20  # entries of a link that is kept in memory
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class FreshRows:
-    """The entries of some rows of a link; all other rows have none."""
+    """New entries for some rows of a link; all other rows keep the stored entries."""
 
     rows: Rows  # ascending
     entries: Entries  # (len(rows), n_b)
 
     def transpose(self, n_rows: int) -> "FreshRows":
-        """Return the same entries by their columns; the link has `n_rows` rows."""
+        """Return the entries by column; the link has `n_rows` rows."""
         entries = self.entries
         rows = ascending.sort_distinct(entries.indices)
         order = np.argsort(entries.indices, kind="stable")
@@ -35,11 +35,11 @@ class FreshRows:
         return FreshRows(rows.astype(np.int64), turned)
 
     def find(self, rows: NDArray[np.integer]) -> tuple[Rows, Rows]:
-        """Return which of some rows are fresh, and their places."""
+        """Return which of the rows are fresh, and their indices."""
         return ascending.match_sorted(self.rows, rows)
 
     def get_entries(self, row: int) -> "_Row | None":
-        """Return the columns and weights of a row, or None if it is not fresh."""
+        """Return the columns and weights of a fresh row, else None."""
         place = int(np.searchsorted(self.rows, row))
         if place == len(self.rows) or self.rows[place] != row:
             return None
@@ -48,7 +48,7 @@ class FreshRows:
 
 
 class _Edited(Link):
-    """A link after edits; one of few entries, or that was asked for whole, is kept in memory."""
+    """A link after edits; kept in memory if small, or once read as a whole."""
 
     def entries(self, row: int) -> "_Row":
         entries = self._in_memory
@@ -76,20 +76,20 @@ class _Edited(Link):
 
     @cached_property
     def _has_few(self) -> bool:
-        return int(self.counts.sum()) <= _FEW
+        return int(self.counts.sum()) <= _MAX_IN_MEMORY
 
     @abstractmethod
     def _read_row(self, row: int) -> "_Row":
-        """Return what `entries` does, from what is stored."""
+        """Read the entries of one row from the stored link."""
 
     @abstractmethod
     def _read_rows(self, rows: NDArray[np.integer]) -> Entries:
-        """Return what `entries_of` does, from what is stored."""
+        """Read the entries of several rows from the stored link."""
 
 
 @dataclass(frozen=True)
 class EditedLink(_Edited):
-    """A stored link as it is after edits of its rows and columns; fresh rows are as they say.
+    """A stored link with edited rows and columns; `fresh` rows replace stored ones.
 
     Every row that came is a fresh one. A column that went is in no row that is not fresh, unless
     another came in its place.
@@ -136,7 +136,7 @@ class EditedLink(_Edited):
 
 @dataclass(frozen=True)
 class TransposedEdits(_Edited):
-    """An edited link from its other side: `stored` is the stored link turned."""
+    """The transpose of an edited link; `stored` is the transpose of the stored link."""
 
     stored: Link
     edited: EditedLink
@@ -172,7 +172,7 @@ class TransposedEdits(_Edited):
         )
 
     def _map_kept(self, stored: NDArray[np.integer]) -> tuple[Rows, NDArray[np.bool_]]:
-        """Return the present columns of stored entries, and which of these are still there."""
+        """Renumber the columns of stored entries; also return which entries remain."""
         columns = self.edited.row_edits.to_present(stored, followed=False)
         is_kept = columns >= 0
         is_kept[self.edited.fresh.find(columns)[0]] = False  # these are other ones now
@@ -183,7 +183,7 @@ class TransposedEdits(_Edited):
         return self.follow_counts(self.stored.counts)
 
     def follow_counts(self, stored: NDArray[np.integer], mark: int | None = None) -> Rows:
-        """Return the numbers of the rows' entries, by those of the stored rows.
+        """Return the number of entries of each row, from the counts of the stored rows.
 
         With a `mark` only those of entries whose weight has this bit.
         """
@@ -219,7 +219,7 @@ _Entries = tuple["NDArray[np.integer]", "NDArray[np.integer]", "NDArray[Any]"]
 
 
 def _entries_at(rows: Rows, entries: Entries, places: Rows) -> _Entries:
-    """Return the entries in some places as those of `rows`."""
+    """Return the entries at some positions, for the given `rows`."""
     selected = take_rows(entries, places)
     return rows[selected.owners], selected.indices, selected.data
 
@@ -227,7 +227,7 @@ def _entries_at(rows: Rows, entries: Entries, places: Rows) -> _Entries:
 def _merge_entries(
     old: _Entries, new: _Entries, shape: tuple[int, int], index: np.dtype[Any]
 ) -> Entries:
-    """Return two sets of entries at different places as one."""
+    """Merge the entries of two disjoint sets of positions."""
     rows, columns = (np.concatenate([a, b]) for a, b in zip(old[:2], new[:2], strict=True))
     data = np.concatenate([old[2], new[2].astype(old[2].dtype, copy=False)])
     keys = rows.astype(np.int64) * shape[1] + columns

@@ -1,4 +1,4 @@
-"""Put two or more rankings of the same rows together."""
+"""Fuse rankings of the same rows."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from clew.algo.topk import positive_top_k
 
 
 def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the (n,) `scores` moved and scaled to [0, 1]; all zeros where they are all equal."""
+    """Scale the (n,) `scores` to [0, 1]; all zeros if they are all equal."""
     scores = np.asarray(scores, dtype=np.float64)
     low, high = (scores.min(), scores.max()) if len(scores) else (0.0, 0.0)
     if not high > low:
@@ -20,7 +20,7 @@ def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def mean_of_min_max(*rankings: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the (n,) mean of the scaled rankings; one that is flat is left out.
+    """Return the (n,) mean of the scaled rankings; constant ones are ignored.
 
     AGRAG's hybrid score (Eq. 20) with both parts scaled over all rows; where BM25 finds nothing,
     the dense scores stand alone.

@@ -1,4 +1,4 @@
-"""Keywords as vectors that are never made.
+"""Cosines of keyword vectors, without computing those vectors.
 
 Huang et al. (2025), "KET-RAG", arXiv:2502.09304: a keyword's vector is the mean of those of the
 sentences with it. With the sentences' vectors S and A, which sentence has which term, its cosine
@@ -12,13 +12,13 @@ from scipy.sparse import csr_array
 from clew.algo.coding import Vectors
 
 _BLOCK_BYTES = 2**28
-_AT_ONCE = 16_384  # vectors that are read at once
+_BATCH_SIZE = 16_384  # vectors that are read at once
 
 
 def keyword_lengths(
     sentence_terms: csr_array, vectors: Vectors, *, block: int = _BLOCK_BYTES
 ) -> NDArray[np.float32]:
-    """Return (n_terms,): the length of the sum of the vectors of each term's sentences.
+    """Return (n_terms,): the norm of the sum of each term's sentence vectors.
 
     `sentence_terms` is (n_sentences, n_terms) of zeros and ones, `vectors` (n_sentences, d) unit
     rows. A term without sentences has 0. Sums are float64, in the order of the rows, and some
@@ -37,7 +37,7 @@ def update_lengths(
     *,
     block: int = _BLOCK_BYTES,
 ) -> NDArray[np.float32]:
-    """Return `keyword_lengths`, bit for bit, recomputed only for terms whose sentences changed.
+    """Update `keyword_lengths` for terms with changed sentences, bit for bit.
 
     `lengths` and `n_sentences` are of the earlier terms: their lengths, and how many sentences each
     had. `earlier_sentences` and `earlier_terms` say for each present row and column which one it
@@ -59,7 +59,7 @@ def update_lengths(
 def keyword_cosines(
     sentence_terms: csr_array, sentence_scores: NDArray[np.floating], lengths: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return (n_terms,): each term's cosine to a query, -inf where its length is 0.
+    """Return the (n_terms,) cosines of terms to a query, -inf for a term of length 0.
 
     `sentence_scores` are the (n_sentences,) inner products of the sentences' vectors with the
     query's, and `lengths` what `keyword_lengths` returns. One sparse product.
@@ -71,7 +71,7 @@ def keyword_cosines(
 
 
 def _sum_lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np.float32]:
-    """Return (m,): the length of the sum of the vectors that each row of `by_term` names."""
+    """Return (m,): the norm of the sum of the vectors in each row of `by_term`."""
     rows, places = np.unique(by_term.indices, return_inverse=True)
     shape = len(by_term.indptr) - 1, len(rows)
     member = csr_array((by_term.data, places, by_term.indptr), shape=shape)
@@ -85,7 +85,7 @@ def _sum_lengths(by_term: csr_array, vectors: Vectors, block: int) -> NDArray[np
 
 
 def _transpose_columns(matrix: csr_array, mask: NDArray[np.bool_]) -> csr_array:
-    """Return the chosen columns of a matrix as the rows of another one, float64."""
+    """Return the chosen columns of a matrix, transposed, as float64."""
     place = np.cumsum(mask) - 1
     entries = np.flatnonzero(mask[matrix.indices])
     row = np.searchsorted(matrix.indptr, entries, side="right") - 1
@@ -98,7 +98,7 @@ def _read_columns(
     vectors: Vectors, rows: NDArray[np.integer], start: int, width: int
 ) -> NDArray[np.float64]:
     columns = np.empty((len(rows), min(width, vectors.shape[1] - start)))
-    for first in range(0, len(rows), _AT_ONCE):
-        block = slice(first, first + _AT_ONCE)
+    for first in range(0, len(rows), _BATCH_SIZE):
+        block = slice(first, first + _BATCH_SIZE)
         columns[block] = vectors[rows[block]][:, start : start + width]
     return columns

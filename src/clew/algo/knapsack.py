@@ -1,4 +1,4 @@
-"""Choose the items of most value that fit: the 0/1 knapsack, exactly, by an expanding core.
+"""Solve the 0/1 knapsack problem exactly, by an expanding core.
 
 After Pisinger (1997), "A Minimal Algorithm for the 0-1 Knapsack Problem". Items are sorted by
 value per weight. Taking them until one does not fit gives the break solution, and the best one
@@ -27,7 +27,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Sack:
-    """Items by falling density, and the break solution: the first `n_break` of them."""
+    """Items by falling density; the first `n_break` are the break solution."""
 
     values: NDArray[np.float64]  # (n,) > 0
     weights: NDArray[np.int64]  # (n,) > 0
@@ -77,7 +77,7 @@ def knapsack(
 
 
 def _expand(sack: _Sack, max_states: int) -> tuple[list[int], bool]:
-    """Return the items in which the best choice found differs from the break solution."""
+    """Return the items in which the best solution found differs from the break solution."""
     densities = np.pad(sack.values / sack.weights, 1, constant_values=(np.inf, 0.0))
     ceilings = _upper_bounds(sack, densities[sack.n_break + 1])
     tolerance, least = TOLERANCE * float(ceilings.max()), float(sack.values.min())
@@ -111,7 +111,7 @@ def _expand(sack: _Sack, max_states: int) -> tuple[list[int], bool]:
 
 
 def _upper_bounds(sack: _Sack, density: np.float64) -> NDArray[np.float64]:
-    """Return (n,) values that no choice exceeds in which that item is flipped.
+    """Return (n,) upper bounds of the value of any solution with that item flipped.
 
     That is the linear relaxation at the break's `density`, less what the flip loses there.
     """
@@ -130,7 +130,7 @@ def _fitting_items(sack: _Sack) -> list[int]:
 
 
 def _walk_outwards(n_break: int, n: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the items outwards from the break, each with the next one on the left and right."""
+    """Yield the items outwards from the break, with the next item on either side."""
     left, right = n_break - 1, n_break
     while left >= 0 or right < n:
         if right < n:
@@ -144,7 +144,7 @@ def _walk_outwards(n_break: int, n: int) -> Iterator[tuple[int, int, int]]:
 def _branch(
     room: NDArray[np.int64], value: NDArray[np.float64], weight: np.int64, worth: np.float64
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.intp]]:
-    """Return the states with and without one more flip, least weight first, and their origin.
+    """Return the states with and without one more flip by ascending weight, and their parents.
 
     States that a lighter or equal one matches in value are left out. The origin is the row of
     the state before, or for a flipped one its complement, below 0.
@@ -158,7 +158,7 @@ def _branch(
 
 
 def _trace(trail: Sequence[tuple[int, NDArray[np.intp]]], state: int) -> list[int]:
-    """Return the items that were flipped on the way to a state of the last step."""
+    """Return the items flipped on the path to a state of the last step."""
     flips = []
     for item, origin in reversed(trail):
         state = int(origin[state])

@@ -1,4 +1,4 @@
-"""Join each chunk to its nearest ones, and choose the core of that graph.
+"""Build the nearest-neighbour graph of chunks, and choose its core.
 
 Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 3: half of the neighbours by shared
 keywords, half by vectors; the chunks of the highest PageRank are worth reading by a model.
@@ -24,24 +24,24 @@ from clew.errors import InputError
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 # √n chunks that look at all others: 32 of 2 √n cells for each are no fewer comparisons.
-_MOST_ASKED = 16
+_MAX_CANDIDATES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenNeighbours:
-    """The neighbours that each of n chunks chose: by shared terms, and by cosine."""
+    """Each chunk's neighbours: by shared terms, and by cosine."""
 
     lexical: Choices
     semantic: Choices
     exact: bool  # each among all others
 
     def to_graph(self) -> csr_array:
-        """Return the (n, n) adjacency: an edge stands where either end chose the other."""
+        """Return the (n, n) adjacency: an edge where either end chose the other."""
         directed = _choice_matrix(np.concatenate([self.lexical.rows, self.semantic.rows], axis=1))
         return csr_array((directed + directed.T) > 0, dtype=np.float64)
 
     def renumber(self, rows: NDArray[np.integer], n: int) -> "ChosenNeighbours":
-        """Return the same choices after the chunks became `rows` among n, ascending."""
+        """Renumber the choices after the chunks became `rows` among n, ascending."""
         earlier = np.full(n, -1)
         earlier[rows] = np.arange(len(rows))
         lexical, _ = self.lexical.renumber(earlier)
@@ -57,7 +57,7 @@ def choose_neighbours(
     excluded: NDArray[np.integer] | None = None,
     exact: bool | None = None,
 ) -> ChosenNeighbours:
-    """Return which others each of n chunks chooses as its neighbours.
+    """Choose the neighbours of each of n chunks.
 
     `terms` is (n, n_terms) counts >= 0, `vectors` (n, d) unit rows. A chunk chooses the k / 2
     others that share most terms with it, at least one, and then the k / 2 nearest by cosine that
@@ -91,7 +91,7 @@ def update_neighbours(
     able: NDArray[np.bool_],
     excluded: NDArray[np.integer],
 ) -> ChosenNeighbours | None:
-    """Return the present choices, or None where `choose_neighbours` is the faster way.
+    """Update the choices, or return None if `choose_neighbours` is faster.
 
     (n,) `earlier` is which chunk each was then, -1 for a new one; those whose order changed are
     taken for new. A chunk that is not `able` takes no part. Only new chunks, and those that lost
@@ -108,7 +108,7 @@ def update_neighbours(
     if n <= EXACT_UP_TO and not then.exact:
         return None
     n_asked = len(choosing.rows) + np.count_nonzero(gone)
-    if n > EXACT_UP_TO and n_asked > _MOST_ASKED * math.isqrt(n):
+    if n > EXACT_UP_TO and n_asked > _MAX_CANDIDATES * math.isqrt(n):
         return None
     before, lexical = lexical, update_sharing(lexical, choosing, terms, by_term)
     taken = choosing.taken + _choice_matrix(lexical.rows)
@@ -135,7 +135,7 @@ def page_ranks(graph: csr_array) -> NDArray[np.float64]:
 
 
 def core_size(n: int, share: float) -> int:
-    """Return ⌈share n⌉, how many of n chunks are the core; a share of 0 is no chunk at all.
+    """Return ⌈share n⌉, the size of the core of n chunks; 0 for a share of 0.
 
     Raises InputError for a share outside [0, 1].
     """
@@ -174,13 +174,13 @@ def find_overlaps(
 
 
 def _are_among(rows: NDArray[np.integer], others: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Say for each of (n, h) rows whether it is among the (n, m) others in its line."""
+    """Mark the elements of (n, h) that occur in the same row of the (n, m) others."""
     is_among = (rows[:, :, None] == others[:, None, :]).any(axis=2)
     return np.asarray(is_among & (rows >= 0))
 
 
 def _excluded_pairs(n: int, excluded: NDArray[np.integer] | None) -> csr_array:
-    """Return (n, n) with an entry for each pair that may not be joined, and the diagonal."""
+    """Return the (n, n) pairs that may not be joined, the diagonal included."""
     pairs = np.empty((0, 2), dtype=np.intp) if excluded is None else excluded
     own = np.arange(n)
     rows = np.concatenate([pairs[:, 0], pairs[:, 1], own])
@@ -193,6 +193,6 @@ def _adjacency(rows: NDArray[np.integer], columns: NDArray[np.integer], n: int) 
 
 
 def _choice_matrix(choices: NDArray[np.integer]) -> csr_array:
-    """Return (n, n) with an entry for each column that a row of (n, h) `choices` names."""
+    """Return (n, n) with an entry for each choice of a row in (n, h) `choices`."""
     rows, places = np.nonzero(choices >= 0)
     return _adjacency(rows, choices[rows, places], len(choices))

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn: by forces, or in columns from one node on.
+"""Lay out graphs for drawing: by forces, or in columns from given nodes.
 
 Forces are those of Fruchterman and Reingold (1991): neighbours attract each other, all nodes repel
 each other. What repels is summed on a grid by a convolution, as in particle-mesh methods, so a step
@@ -21,17 +21,17 @@ Places = NDArray[np.float64]  # (n, 2)
 _STEPS = 80
 _POWERS = 30
 _CELLS = 128  # of the grid, a side
-_SOFT = 0.5  # cells; nearer nodes repel each other no more than those that far apart
+_SOFTENING = 0.5  # cells; nearer nodes repel each other no more than those that far apart
 _GRAVITY = 0.5  # nodes without edges fill a disc of the area that all nodes need, twice
-_PULL = 4.0
+_ATTRACTION = 4.0
 _JITTER = 0.1  # of the first positions, so that equal ones part
-_APART, _PARTINGS = 0.5, 10
-_GOLDEN = np.pi * (3 - 5**0.5)  # an angle of which no multiple is near another
+_MIN_DISTANCE, _SEPARATION_ROUNDS = 0.5, 10
+_GOLDEN_ANGLE = np.pi * (3 - 5**0.5)  # an angle of which no multiple is near another
 _DECIMALS = 4
 
 
 def force_layout(graph: csr_array) -> Places:
-    """Return an (n, 2) place for each node of a symmetric (n, n) graph, from -1 to 1.
+    """Return (n, 2) coordinates from -1 to 1 for the nodes of a symmetric graph.
 
     Weights are > 0. The same graph has the same places in every run.
     """
@@ -54,15 +54,15 @@ def force_layout(graph: csr_array) -> Places:
 
 
 def _separate(places: Places) -> Places:
-    """Return places moved apart, so that few are nearer than half a node's width."""
-    turn = np.arange(len(places)) * _GOLDEN
+    """Push nodes apart until few are nearer than half a node's width."""
+    turn = np.arange(len(places)) * _GOLDEN_ANGLE
     away = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    for _ in range(_PARTINGS):
-        pairs = cKDTree(places).query_pairs(_APART, output_type="ndarray")
+    for _ in range(_SEPARATION_ROUNDS):
+        pairs = cKDTree(places).query_pairs(_MIN_DISTANCE, output_type="ndarray")
         a, b = pairs[np.lexsort(pairs.T)].T
         way = places[a] - places[b] + 1e-3 * (away[a] - away[b])
         length = np.linalg.norm(way, axis=1, keepdims=True)
-        push = way / length * np.maximum(_APART - length, 0) / 2
+        push = way / length * np.maximum(_MIN_DISTANCE - length, 0) / 2
         places = places.copy()
         np.add.at(places, a, push)
         np.add.at(places, b, -push)
@@ -70,7 +70,7 @@ def _separate(places: Places) -> Places:
 
 
 def _damp_hubs(graph: csr_array) -> csr_array:
-    """Return a graph in which an edge between nodes of many edges is a weak one."""
+    """Weaken the edges between nodes of high degree."""
     pull = replace_data(graph, np.log1p(graph.data))
     degrees = np.asarray(pull.sum(axis=1)).ravel()
     scale = diags_array(1 / np.sqrt(np.maximum(degrees, 1e-9)))
@@ -78,7 +78,7 @@ def _damp_hubs(graph: csr_array) -> csr_array:
 
 
 def _spectral_places(pull: csr_array, random: np.random.Generator) -> Places:
-    """Return the two slowest modes of a lazy random walk, as far as some steps show them."""
+    """Approximate the two slowest modes of a lazy random walk by power iteration."""
     degrees = np.asarray(pull.sum(axis=1), dtype=np.float64).ravel()
     mass = degrees + 1e-3 * max(degrees.mean(), 1e-9)
     walk = diags_array(1 / mass) @ pull
@@ -95,26 +95,26 @@ def _spectral_places(pull: csr_array, random: np.random.Generator) -> Places:
 
 
 def _attraction(pull: csr_array, places: Places) -> Places:
-    """Return the sum over a node's edges of the way to its neighbour, times the weight."""
+    """Return the weighted sum of each node's vectors to its neighbours."""
     rows = entry_rows(pull)
     way = places[pull.indices] - places[rows]
-    way *= (_PULL * pull.data)[:, None]
+    way *= (_ATTRACTION * pull.data)[:, None]
     sums = [np.bincount(rows, weights=each, minlength=len(places)) for each in way.T]
     return np.stack(sums, axis=1)
 
 
 def _kernel() -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-    """Return the transforms of how a node pushes others, 1 / distance, in cells of the grid."""
+    """Return the Fourier transforms of the repulsion 1 / distance on the grid."""
     steps = np.fft.fftfreq(2 * _CELLS, 1 / (2 * _CELLS))
     x, y = np.meshgrid(steps, steps, indexing="ij")
-    softened = x**2 + y**2 + _SOFT**2
+    softened = x**2 + y**2 + _SOFTENING**2
     return rfft2(x / softened), rfft2(y / softened)
 
 
 def _repulsion(
     places: Places, kernel: tuple[NDArray[np.complex128], NDArray[np.complex128]]
 ) -> Places:
-    """Return the push of all nodes on each, read off the grid between the nodes' cells."""
+    """Return the repulsion of all nodes on each node, interpolated from the grid."""
     low = places.min(axis=0)
     cell = max(float((places.max(axis=0) - low).max()), 1e-6) / (_CELLS - 2)
     at = (places - low) / cell
@@ -136,13 +136,13 @@ def _repulsion(
 
 
 def _fit_square(places: Places) -> Places:
-    """Return places around the middle, from -1 to 1, rounded."""
+    """Centre the coordinates, scale them to [-1, 1] and round."""
     places = places - (places.max(axis=0) + places.min(axis=0)) / 2
     return np.asarray(np.round(places / max(np.abs(places).max(), 1e-9), _DECIMALS))
 
 
 def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int]) -> Places:
-    """Return an (n, 2) place for each node, from -1 to 1, in columns by the way from `starts`.
+    """Return (n, 2) coordinates from -1 to 1, in columns by distance from `starts`.
 
     The first column holds the starts, the next one their neighbours, and the last one what no
     edge leads to. In a column nodes stand by the mean of their neighbours in the one before.
@@ -160,16 +160,13 @@ def column_layout(n: int, edges: Sequence[tuple[int, int]], starts: Sequence[int
     places = np.zeros((n, 2))
     for number, column in enumerate(columns):
         before = set(columns[number - 1]) if number else set()
-        heights = {a: _mean([places[b, 1] for b in near[a] if b in before]) for a in column}
+        beside = {a: [places[b, 1] for b in near[a] if b in before] for a in column}
+        heights = {a: sum(ys) / len(ys) if ys else 0.0 for a, ys in beside.items()}
         for place, node in enumerate(sorted(column, key=lambda a: (heights[a], a))):
-            places[node] = _space(number, len(columns)), _space(place, len(column))
+            places[node] = _spread_evenly(number, len(columns)), _spread_evenly(place, len(column))
     return np.round(places, _DECIMALS)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _space(place: int, n: int) -> float:
-    """Return where one of `n` stands that are spread from -1 to 1; one is in the middle."""
+def _spread_evenly(place: int, n: int) -> float:
+    """Return the position of one of `n` nodes spread over [-1, 1]; a single one is at 0."""
     return 2 * place / (n - 1) - 1 if n > 1 else 0.0

@@ -40,7 +40,7 @@ def replace_data(matrix: Matrix, data: NDArray[Any]) -> Matrix:
 
 
 def expand_ranges(firsts: NDArray[Any], lasts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return every number from firsts[i] to before lasts[i], behind its i."""
+    """Return all numbers of the ranges [firsts[i], lasts[i]), and the i of each."""
     lengths = lasts - firsts
     return np.repeat(np.arange(len(lengths)), lengths), _places_in_ranges(firsts, lengths)
 
@@ -52,14 +52,14 @@ def _places_in_ranges(firsts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[An
 
 
 class ReadRanges(Protocol):
-    """A function that gives an array of which only some ranges will be read."""
+    """A function that returns an array of which only some ranges will be read."""
 
     def __call__(self, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of some rows, row after row: a matrix in a tenth of the time of SciPy's."""
+    """The entries of some rows, row after row; ten times as fast to build as SciPy's matrix."""
 
     shape: tuple[int, int]
     indptr: NDArray[np.integer]  # (n_rows + 1,) where those of each row begin
@@ -105,14 +105,14 @@ def take_rows(matrix: Matrix | Entries, rows: NDArray[np.integer]) -> Entries:
 
 
 def count_ends(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where each of some groups of `counts` begins, and where the last one ends."""
+    """Return the offsets of groups of the given `counts`: one more than there are groups."""
     ends = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=ends[1:])
     return ends
 
 
 class Link(Protocol):
-    """A sparse (n_a, n_b) link, the entries of each row by ascending columns."""
+    """A sparse (n_a, n_b) link; each row's entries have ascending columns."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -155,7 +155,7 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class StoredLink:
-    """A link in arrays, of which only the rows in use are read."""
+    """A link stored in arrays, of which only the rows in use are read."""
 
     shape: tuple[int, int]
     indptr: NDArray[np.integer]  # (n_a + 1,) where the entries of each row begin
@@ -165,7 +165,7 @@ class StoredLink:
 
     @classmethod
     def from_matrix(cls, matrix: Matrix | Entries) -> StoredLink:
-        """Return a matrix in memory as a link."""
+        """Wrap a matrix in memory."""
         n_a, n_b = matrix.shape
         return cls((n_a, n_b), matrix.indptr, lambda *_: matrix.indices, lambda *_: matrix.data)
 
@@ -217,7 +217,7 @@ class StoredLink:
 
 
 def check_link(indices: NDArray[Any], indptr: NDArray[Any], n_a: int, n_b: int) -> None:
-    """Raise DamagedIndex where a link's indices leave its bounds: compiled code trusts them."""
+    """Raise DamagedIndex for an index out of bounds, which compiled code would not check."""
     sound = len(indptr) == n_a + 1 and indptr[0] == 0 and indptr[-1] == len(indices)
     sound = sound and bool(np.all(indptr[1:] >= indptr[:-1]))
     if not sound or (len(indices) and not 0 <= indices.min() <= indices.max() < n_b):
@@ -243,7 +243,7 @@ def link_to_arrays(link: Matrix | Entries) -> dict[str, NDArray[Any]]:
 
 
 def link_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> StoredLink:
-    """Return the link that `link_to_arrays` stored; its rows are read on access.
+    """Open the link that `link_to_arrays` stored; rows are read on access.
 
     `prefix` stands before the arrays' names.
     """
@@ -257,14 +257,14 @@ def link_from_arrays(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> St
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An array of numbers, of which only the rows in use are read."""
+    """A number array of which only the rows in use are read."""
 
     ranges: ReadRanges
     array: NDArray[Any] | None = None  # all of it, where that is in memory
 
     @classmethod
     def from_array(cls, array: NDArray[Any]) -> Column:
-        """Return an array in memory as one."""
+        """Wrap an array in memory."""
         return cls(lambda *_: array, array)
 
     def __len__(self) -> int:
@@ -290,13 +290,13 @@ _SMALL = 1 << 25  # bytes of an array that is read as a whole
 
 
 def open_column(arrays: Mapping[str, NDArray[Any]], name: str) -> Column:
-    """Return one of the arrays as a column; a large one is read by rows."""
+    """Open an array as a column; a large one is read by rows."""
     read, none = open_ranges(arrays, name), np.zeros(0, dtype=np.int64)
     return Column(read) if read(none, none).nbytes > _SMALL else Column.from_array(arrays[name])
 
 
 def open_ranges(arrays: Mapping[str, NDArray[Any]], name: str) -> ReadRanges:
-    """Return a function that gives an array; only the ranges to be read are verified, if it can."""
+    """Return a function that reads an array; it verifies only the ranges read, if possible."""
     verify = getattr(arrays, "verify_ranges", None)
     if verify is None:
         return lambda *_: arrays[name]

@@ -1,4 +1,4 @@
-"""Search a graph of entities and relations from a few seeds.
+"""Search a graph of entities and relations, starting at a few seeds (GraphRAG's local search).
 
 Huang et al. (2025), "KET-RAG", arXiv:2502.09304, Algorithm 2, which is GraphRAG's local search
 (Edge et al. 2024, arXiv:2404.16130). A relation is an unordered pair of entities with all that is
@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from clew.algo.links import neighbours, take_rows
 from clew.algo.topk import DECIMALS
 
-_OUTSIDE_PER_SEED = 10  # relations that lead out of the seeds
+_OUTER_PER_SEED = 10  # relations that lead out of the seeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class RelationLinks:
 
     @property
     def degree(self) -> NDArray[np.int64]:
-        """(n,) relations of each entity: its rank."""
+        """(n,) number of relations of each entity, which ranks it."""
         return np.diff(self.of_entity.indptr)
 
 
@@ -40,7 +40,7 @@ def group_relations(
     triple_chunks: csr_array,
     n_entities: int,
 ) -> RelationLinks:
-    """Return the relations that triples make, by first occurrence of their entities.
+    """Group triples into relations, by first occurrence of their entities.
 
     `subjects` and `objects` are the (n_triples,) ends, `triple_chunks` (n_triples, n_chunks) the
     strength of each triple in each chunk. A triple that stands in no chunk is left out.
@@ -67,7 +67,7 @@ def group_relations(
 
 
 def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
-    """Return the relations of the seeds, best first, and how many of them join two seeds.
+    """Return the seeds' relations, best first, and how many of them join two seeds.
 
     Those come first, by the degrees of their ends together. Then come relations of one seed, by
     how many seeds the entity outside is joined to, then by the degrees; at most ten per seed.
@@ -85,12 +85,12 @@ def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDAr
     links[~inside] = sizes[groups.reshape(-1)]
     order = np.lexsort((rows, -rank, -links, ~inside))
     n_inside = int(inside.sum())
-    return rows[order[: n_inside + _OUTSIDE_PER_SEED * len(seeds)]], n_inside
+    return rows[order[: n_inside + _OUTER_PER_SEED * len(seeds)]], n_inside
 
 
 @dataclass(frozen=True, slots=True)
 class LocalText:
-    """A row of text, the seed that led to it, and how many of the seed's relations it supports."""
+    """A text, the seed that led to it, and how many of the seed's relations it supports."""
 
     row: int
     seed: int
@@ -104,7 +104,7 @@ def find_texts(
     parts: csr_array,
     cosines: NDArray[np.floating],
 ) -> Iterator[LocalText]:
-    """Yield the parts of the seeds' chunks, each once.
+    """Yield the distinct sub-chunks of the seeds' chunks.
 
     Seeds keep their order. A seed's parts come by how many of its relations were found in their
     chunk, then by the (n_parts,) `cosines` to the query. The second key is ours: all parts of a

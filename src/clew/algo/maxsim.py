@@ -1,4 +1,4 @@
-"""Late interaction: how well each query token is met by some token of a text.
+"""Late interaction: the best match of each query token among a text's tokens.
 
 Khattab and Zaharia (2020), "ColBERT", arXiv:2004.12832: score = Σ_i max_j q_i · d_j, here as a
 weighted mean over the query's tokens.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 def best_matches(
     query: NDArray[np.float32], texts: Sequence[NDArray[np.float32]]
 ) -> NDArray[np.float32]:
-    """Return (n, m): for each of n texts, the best match of each of the (m, d) `query` tokens.
+    """Return (n, m): the best match in each of n texts for each of the (m, d) `query` tokens.
 
     A text is (t, d) token vectors of length one; one without tokens matches nothing (zeros).
     """

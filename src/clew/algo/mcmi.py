@@ -1,4 +1,4 @@
-"""Grow a tree by the nodes that are cheap to reach and matter most.
+"""Grow a tree by nodes with a high ratio of influence to cost (AGRAG's MCMI).
 
 The second half of Algorithm 3 of AGRAG (arXiv:2511.05549), which gives a minimum cost maximum
 influence subgraph ("MCMI"). The node that joins is always the one with the least cost per
@@ -29,7 +29,7 @@ _Candidate = tuple[float, float, float, int, int]
 
 @dataclass(frozen=True, slots=True)
 class JoinedNode:
-    """A node that joined the tree, and why."""
+    """A node that was added to the tree, with its influence and cost."""
 
     node: int
     to: int  # the node that it was joined to
@@ -47,7 +47,7 @@ def grow_tree(
     rule: Rule = "released",
     cap: int = 20,
 ) -> list[JoinedNode]:
-    """Return the nodes that join a tree, in their order, at most `cap`.
+    """Return at most `cap` nodes to add to a tree, in order.
 
     `scores` are the (n,) influences of nodes, >= 0; a node without any never joins. The next one is
     that with the least c / s, where s is its score and c the cost of the cheapest edge to it. It
@@ -113,7 +113,7 @@ def induced_edges(neighbours: Neighbours, nodes: Collection[int]) -> list[tuple[
 def components(
     nodes: Collection[int], edges: Iterable[tuple[int, int, float]]
 ) -> list[tuple[int, ...]]:
-    """Return the nodes of each connected part of a graph, ascending; the parts by first node."""
+    """Return the nodes of each connected component, ascending; components by first node."""
     part_of = {node: [node] for node in nodes}
     for a, b, _ in edges:
         one, two = part_of[a], part_of[b]
@@ -130,7 +130,7 @@ def _candidates(
     joined: NDArray[np.bool_],
     n: int,
 ) -> list[_Candidate]:
-    """Return the `n` best neighbours of a node that may join, each with its cheapest edge.
+    """Return the `n` best neighbours of a node, each with its cheapest edge.
 
     No more can be wanted where `n` are to join.
     """
@@ -150,7 +150,7 @@ def _candidates(
 def _lowest_ratios(
     nodes: NDArray[np.intp], ratios: NDArray[np.float64], n: int
 ) -> NDArray[np.intp]:
-    """Return the places of the lowest ratios, of at least `n` nodes if there are as many."""
+    """Return the positions of the lowest ratios, covering at least `n` nodes if possible."""
     size = 2 * n
     while size < len(nodes):
         places = np.flatnonzero(ratios <= np.partition(ratios, size)[size])
@@ -161,13 +161,13 @@ def _lowest_ratios(
 
 
 def _limit_term(rule: Rule, cost: float, score: float) -> float:
-    """Return the term that an edge adds to the limit; `score` is the sum over its ends."""
+    """Return an edge's term of the limit; `score` is the sum over its ends."""
     if rule == "released":
         return cost * score / 2
     return cost / score if score else math.inf
 
 
 def _round_binary(values: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Return values rounded to their first binary digits; rounding twice changes nothing."""
+    """Round values to their leading binary digits, idempotently."""
     mantissas, exponents = np.frexp(values)
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS))

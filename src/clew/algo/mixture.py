@@ -1,4 +1,4 @@
-"""Soft clusters: mixtures of Gaussians over a few coordinates of vectors."""
+"""Soft clustering by Gaussian mixtures on the principal components of vectors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +14,16 @@ Rows = NDArray[np.integer]
 
 _NUMBERS = (1, 2, 3, 5, 8, 13, 21, 34, 50)  # of Gaussians, of which one is chosen
 _SAMPLE = 5_000  # points that mixtures and coordinates are fitted to
-_AT_ONCE = 8_192  # vectors that are read
-_ROUNDS, _TOLERANCE = 100, 1e-3  # of fitting; the least gain of the mean log-likelihood
-_LEAST = 0.1  # of all points' variance: the least one of a Gaussian, else one point is a cluster
+_BATCH = 8_192  # vectors that are read
+_N_ROUNDS, _TOLERANCE = 100, 1e-3  # of fitting; the least gain of the mean log-likelihood
+_MIN_SHARE = (
+    0.1  # of all points' variance: the least one of a Gaussian, else one point is a cluster
+)
 _NONE, _ALONE = 1e-12, 1.0
 
 
 class ReadsRows(Protocol):
-    """Vectors, (n, d), of which rows are read."""
+    """(n, d) vectors that can be read by rows."""
 
     def __len__(self) -> int: ...
 
@@ -30,14 +32,14 @@ class ReadsRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """k Gaussians with variances by coordinate, and how much of the points each has."""
+    """k Gaussians with diagonal covariance, and their weights."""
 
     weights: NDArray[np.float64]  # (k,)
     means: Points  # (k, d)
     variances: Points  # (k, d)
 
     def assign(self, points: Points) -> tuple[Points, NDArray[np.float64]]:
-        """Return how probably each of n points is of each Gaussian, (n, k), and log-likelihoods."""
+        """Return the (n, k) responsibilities of the Gaussians for points, and log-likelihoods."""
         inverse = 1 / self.variances
         squares = points**2 @ inverse.T - 2 * points @ (self.means * inverse).T
         constant = (np.log(2 * np.pi * self.variances) + self.means**2 * inverse).sum(axis=1)
@@ -48,7 +50,7 @@ class Mixture:
 
     @classmethod
     def from_shares(cls, points: Points, shares: Points, least: NDArray[np.float64]) -> "Mixture":
-        """Return the likeliest mixture where each point is of each Gaussian by its share, (n, k).
+        """Return the maximum-likelihood mixture for (n, k) responsibilities (the M step).
 
         No variance is below the (d,) `least`.
         """
@@ -64,12 +66,12 @@ def fit_mixture(points: Points, k: int) -> tuple[Mixture, float]:
     Expectation maximisation (Dempster, Laird and Rubin 1977) from k points that lie apart, which
     are drawn as in k-means++ (Arthur and Vassilvitskii 2007), the same ones each time.
     """
-    least = np.maximum(_LEAST * points.var(axis=0), _NONE)
+    least = np.maximum(_MIN_SHARE * points.var(axis=0), _NONE)
     centres = points[_draw_apart(points, k)]
     nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     shares = np.eye(k)[nearest]
     mixture, before = Mixture.from_shares(points, shares, least), -np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_N_ROUNDS):
         shares, likelihoods = mixture.assign(points)
         mean = float(likelihoods.mean())
         if mean - before < _TOLERANCE:
@@ -97,7 +99,7 @@ def choose_mixture(points: Points, fewest: int = 1) -> Mixture:
 def soft_clusters(
     vectors: ReadsRows, n_coordinates: int, most: int, threshold: float = 0.1
 ) -> list[Rows]:
-    """Return clusters of vectors' rows, ascending; a row may be in several, and is in one at least.
+    """Cluster vectors; return ascending rows, which may be in several clusters.
 
     As in RAPTOR (Sarthi et al. 2024, arXiv:2401.18059): all are parted in two steps, each by a
     mixture over the coordinates of most variance; a row is of those that it belongs to by more than
@@ -114,7 +116,7 @@ def soft_clusters(
 
 
 def _part_large(vectors: ReadsRows, rows: Rows, n_coordinates: int, most: int) -> Iterator[Rows]:
-    """Yield clusters of some rows with at most `most` each, as far as they can be parted."""
+    """Split clusters until they have at most `most` rows, as far as possible."""
     if len(rows) <= max(most, n_coordinates + 1):
         yield rows
         return
@@ -128,7 +130,7 @@ def _part_large(vectors: ReadsRows, rows: Rows, n_coordinates: int, most: int) -
 def _part(
     vectors: ReadsRows, rows: Rows, n_coordinates: int, threshold: float, fewest: int
 ) -> Iterator[Rows]:
-    """Yield the rows of each cluster, a Gaussian of a mixture of at least `fewest`.
+    """Yield the rows of each cluster, one per Gaussian of a mixture of at least `fewest`.
 
     A cluster without rows is left out, and so few rows that nothing can be fitted are one cluster.
     """
@@ -144,25 +146,25 @@ def _part(
 
 
 def reduce_vectors(vectors: ReadsRows, rows: Rows, n_coordinates: int) -> Points:
-    """Return (len(rows), n_coordinates): the principal components of some vectors."""
+    """Return the (len(rows), n_coordinates) principal components of some vectors."""
     sample = np.asarray(vectors[rows[_sample(len(rows))]], dtype=np.float64)
     mean = sample.mean(axis=0)
     _, axes = np.linalg.eigh((sample - mean).T @ (sample - mean))
     axes = axes[:, ::-1][:, :n_coordinates]
     parts = [
-        (vectors[rows[start : start + _AT_ONCE]] - mean) @ axes
-        for start in range(0, len(rows), _AT_ONCE)
+        (vectors[rows[start : start + _BATCH]] - mean) @ axes
+        for start in range(0, len(rows), _BATCH)
     ]
     return np.round(np.concatenate(parts), DECIMALS)
 
 
 def _sample(n: int) -> Rows:
-    """Return places that lie evenly among n, at most `_SAMPLE` of them."""
+    """Return at most `_SAMPLE` evenly spaced positions among n."""
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
 
 
 def _draw_apart(points: Points, k: int) -> list[int]:
-    """Return the places of `k` points, each drawn by its squared distance to those before it."""
+    """Draw `k` points by their squared distance to those drawn before (k-means++)."""
     random = np.random.default_rng(0)
     drawn = [int(random.integers(len(points)))]
     distances = np.full(len(points), np.inf)

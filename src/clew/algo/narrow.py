@@ -1,4 +1,4 @@
-"""Columns of int32 in one or two bytes a number, where their numbers allow it.
+"""Store int32 columns in one or two bytes per number if their range allows it.
 
 Nothing else says which are kept so: no column is of these types by itself.
 """
@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_WIDE = np.dtype(np.int32)
-_NARROW = (np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
+_WIDE_TYPE = np.dtype(np.int32)
+_NARROW_TYPES = (np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
 
 def narrow_type(low: int, high: int) -> np.dtype[Any]:
-    """Return the narrowest type of a column of int32 with numbers from `low` to `high`."""
-    for kind in _NARROW:
+    """Return the narrowest integer type for numbers from `low` to `high`."""
+    for kind in _NARROW_TYPES:
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
             return kind
-    return _WIDE
+    return _WIDE_TYPE
 
 
 def narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column as it is kept; only one of int32 may have another type there."""
-    if column.dtype != _WIDE or column.ndim > 1:
+    """Return an int32 column in the narrowest type; any other is unchanged."""
+    if column.dtype != _WIDE_TYPE or column.ndim > 1:
         return column
     return column.astype(narrow_type(int(column.min(initial=0)), int(column.max(initial=0))))
 
 
 def widen(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column, or some of it, as it was before `narrow`."""
-    return column.astype(_WIDE) if column.dtype in _NARROW else column
+    """Undo `narrow` for a column or a part of it."""
+    return column.astype(_WIDE_TYPE) if column.dtype in _NARROW_TYPES else column

@@ -1,4 +1,4 @@
-"""Find the nearest vectors of each vector, among all or in the cells around it.
+"""Find the nearest neighbours of each vector, among all rows or in the cells around it.
 
 The cells are an inverted file (Jégou et al. 2011, "Product Quantization for Nearest Neighbor
 Search"): vectors by the nearest of k means, of which each vector visits a few.
@@ -24,15 +24,15 @@ Visits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 _VISITED = 32  # cells
 _ROUNDS = 6  # of Lloyd's algorithm; more move few vectors
 _SAMPLE = 32  # vectors for each cell to learn from
-_LARGEST = 1_024  # a cell with more is cut, so that equal vectors are not all compared
-_AT_ONCE = 8_192  # vectors that are compared with the means, or with a cell
+_MAX_CELL = 1_024  # a cell with more is cut, so that equal vectors are not all compared
+_BATCH_SIZE = 8_192  # vectors that are compared with the means, or with a cell
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
-_FEW = 16  # vectors that are compared with all as these are stored; for more, all are read
+_FEW_QUERIES = 16  # vectors that are compared with all as these are stored; for more, all are read
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The rows that each of n rows chose among the others, best first, lower rows first on ties."""
+    """The neighbours that each of n rows chose, best first, ties by row."""
 
     rows: NDArray[np.int32]  # (n, h), -1 where there is none
     scores: NDArray[np.int32]  # (n, h), 0 where there is none
@@ -42,7 +42,7 @@ class Choices:
         return cls(np.full((n, h), -1, dtype=np.int32), np.zeros((n, h), dtype=np.int32))
 
     def renumber(self, earlier: Rows) -> "tuple[Choices, NDArray[np.bool_]]":
-        """Return the choices of the rows of now, and which rows lost one; they ascend as before.
+        """Renumber the choices to the present rows; also mark the rows that lost one.
 
         (n_now,) `earlier` is which row each was, -1 for a new one, which has none. What a row lost
         is left out, and its other choices stand in its place.
@@ -60,12 +60,12 @@ class Choices:
         return choices, lost
 
     def lowest_scores(self) -> NDArray[np.int32]:
-        """Return the (n,) scores of the last ones, far below all others where a row has fewer."""
+        """Return the (n,) scores of the last choices, very low for a row with fewer choices."""
         last = np.where(self.rows[:, -1] >= 0, self.scores[:, -1], np.iinfo(np.int32).min)
         return np.asarray(last)
 
     def add_pairs(self, rows: Rows, columns: Rows, scores: Rows) -> "Choices":
-        """Return the choices among these and more pairs, (m,) each; no pair is there already."""
+        """Merge (m,) new pairs into the choices."""
         h = self.rows.shape[1]
         some, place = np.unique(rows, return_inverse=True)
         own, at = np.nonzero(self.rows[some] >= 0)
@@ -85,7 +85,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class ChoosingRows:
-    """The rows that choose anew among all, and the pairs that may not be chosen."""
+    """The rows that must choose again, and the pairs that may not be chosen."""
 
     rows: Rows  # that choose anew, ascending
     new: NDArray[np.bool_]  # (n,), those of these which all other rows may choose as well
@@ -98,13 +98,13 @@ class ChoosingRows:
         return cls(np.arange(len(every)), every, every, taken)
 
     def mark_others(self) -> NDArray[np.bool_]:
-        """Say which rows keep their choices, unless a new row is better."""
+        """Mark the rows that keep their choices unless a new row is better."""
         is_other = self.able.copy()
         is_other[self.rows] = False
         return is_other
 
     def blocks(self) -> Iterator[Rows]:
-        """Yield the rows that choose anew, some at a time."""
+        """Yield the rows that must choose again, in blocks."""
         size = max(1, _BLOCK // max(1, len(self.able)))
         for start in range(0, len(self.rows), size):
             yield self.rows[start : start + size]
@@ -140,14 +140,14 @@ def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> 
 
 
 def update_nearest(earlier: Choices, choosing: ChoosingRows, vectors: Vectors) -> Choices:
-    """Return the updated choices: rows that choose compare with all, others with new rows.
+    """Update the choices: some rows compare with all others, the rest with new rows only.
 
     These others keep their `earlier` choices unless a new row is nearer. O(rows n d).
     """
     h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
     choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), [_no_pairs()]
     choices.rows[choosing.rows], choices.scores[choosing.rows] = -1, 0
-    compared = vectors if len(choosing.rows) <= _FEW else np.asarray(vectors)
+    compared = vectors if len(choosing.rows) <= _FEW_QUERIES else np.asarray(vectors)
     error = rounding_margin(vectors.shape[1])
     least = choices.lowest_scores()[others] / MILLION - error
     for rows in choosing.blocks():
@@ -173,14 +173,14 @@ def _inner_products(vectors: Vectors, queries: NDArray[np.floating]) -> NDArray[
 def _candidates(
     vectors: Vectors, rows: Rows, scores: NDArray[np.floating], h: int, error: float
 ) -> Pairs:
-    """Return places among `rows` and columns that may be the `h` nearest, with their cosines."""
+    """Return row and column positions that may be among the `h` nearest, with cosines."""
     highest = highest_columns(scores.copy(), h)[1][:, -1:]
     places, columns = np.nonzero((scores >= highest - error) & (scores > -np.inf))
     return places, columns, indexed_pair_cosines(vectors, rows, places, columns)
 
 
 def _score_free_pairs(vectors: Vectors, taken: csr_array, rows: Rows, columns: Rows) -> Pairs:
-    """Return pairs that are not taken, with their cosines."""
+    """Return the allowed pairs with their cosines."""
     free = np.ravel(taken[rows, columns] == 0) if len(rows) else np.zeros(0, dtype=bool)
     rows, columns = rows[free], columns[free]
     return rows, columns, pair_cosines(vectors, rows, columns)
@@ -194,7 +194,7 @@ def _no_pairs() -> Pairs:
 def highest_columns(
     scores: NDArray[np.floating], h: int
 ) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
-    """Return (n, h) columns and scores: the `h` highest of each row, the first of equal ones.
+    """Return the (n, h) columns and scores of each row's `h` highest, ties by column.
 
     Spoils `scores`, (n, m) with m > 0. Where a row has fewer, the score is -inf.
     """
@@ -209,7 +209,7 @@ def highest_columns(
 
 
 def iterate_cells(vectors: Vectors) -> Visits:
-    """Yield the rows of each cell, and the ascending columns near it to compare them with.
+    """Yield the rows of each cell, with the ascending columns to compare them with.
 
     Each row comes with each of its cells once.
     """
@@ -218,14 +218,14 @@ def iterate_cells(vectors: Vectors) -> Visits:
     centres, cell = _cluster(vectors, 2 * math.isqrt(len(vectors)))
     order = np.argsort(cell, kind="stable")
     begins = np.searchsorted(cell[order], np.arange(len(centres) + 1)).tolist()
-    starts = [i for a, b in pairwise(begins) for i in range(a, b, _LARGEST)]
+    starts = [i for a, b in pairwise(begins) for i in range(a, b, _MAX_CELL)]
     cells = np.split(order, starts[1:])
     visited = _nearest_centres(vectors, centres[cell[order[starts]]], _VISITED)
     by_cell = np.argsort(visited, axis=None, kind="stable") // visited.shape[1]
     ends = np.cumsum(np.bincount(visited.ravel(), minlength=len(cells)))
     for visitors, columns in zip(np.split(by_cell, ends[:-1]), cells, strict=True):
-        for start in range(0, len(visitors), _AT_ONCE):
-            yield visitors[start : start + _AT_ONCE], columns
+        for start in range(0, len(visitors), _BATCH_SIZE):
+            yield visitors[start : start + _BATCH_SIZE], columns
 
 
 def _cluster(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
@@ -249,11 +249,11 @@ def _cluster(vectors: Vectors, n_cells: int) -> tuple[NDArray[np.floating], NDAr
 def _nearest_centres(
     vectors: Vectors, centres: NDArray[np.floating], size: int
 ) -> NDArray[np.int64]:
-    """Return (n, size): the centres nearest to each vector, unordered; of equal ones the first."""
+    """Return (n, size): the nearest centres of each vector, unordered, ties by centre."""
     size = min(size, len(centres))
     parts = []
-    for start in range(0, len(vectors), _AT_ONCE):
-        cosines = vectors[start : start + _AT_ONCE] @ centres.T
+    for start in range(0, len(vectors), _BATCH_SIZE):
+        cosines = vectors[start : start + _BATCH_SIZE] @ centres.T
         steps = np.rint(cosines * -(10.0**DECIMALS)).astype(np.int64)
         keys = steps * len(centres) + np.arange(len(centres))  # no two are equal
         parts.append(np.partition(keys, size - 1, axis=1)[:, :size] % len(centres))

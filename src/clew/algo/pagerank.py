@@ -1,4 +1,4 @@
-"""Spread weight from seeds over a graph, over all of it or over what lies near them."""
+"""Personalized PageRank, over a whole graph or only near the seeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocalScores:
-    """Scores of the restart nodes and of the nodes they reached; all others have 0.
+    """The scores of the nodes reached; all others are 0.
 
     No score is above the exact one, and together they are `error` less: the L1 distance to the
     exact scores.
@@ -39,7 +39,7 @@ class LocalScores:
         return scores
 
     def mix(self, other: LocalScores, share: float) -> LocalScores:
-        """Return the sum of `share` of these scores and the rest of another restart's."""
+        """Return a mixture: `share` of these scores and the rest of another restart's."""
         nodes, scores = merge_sums(
             (self.nodes, share * self.scores), (other.nodes, (1 - share) * other.scores)
         )
@@ -99,7 +99,7 @@ def personalized_pagerank(
 
 @dataclass(frozen=True, slots=True)
 class BipartiteGraph:
-    """A graph whose edges all join one of n rows to one of m columns.
+    """A graph whose edges join n rows to m columns.
 
     Kept are its (n, m) weights over the roots of both ends' degrees, from both sides.
     """
@@ -124,7 +124,7 @@ class BipartiteGraph:
 def bipartite_pagerank(
     graph: BipartiteGraph, restart: NDArray[np.float64], *, damping: float = 0.85
 ) -> NDArray[np.float64]:
-    """Return the (n + m,) scores that `personalized_pagerank` comes near, rows before columns.
+    """Return (n + m,) scores that approximate `personalized_pagerank`, rows before columns.
 
     What the columns hold follows from the rows. For the rows conjugate gradients (Hestenes and
     Stiefel 1952) solve a symmetric system whose eigenvalues are from 1 - `damping`² to 1. A step
@@ -208,7 +208,7 @@ def local_pagerank(
     residual: float = 3e-7,
     beyond: Degrees | None = None,
 ) -> LocalScores:
-    """Return scores near the restart, as `personalized_pagerank` has them but for a known error.
+    """Approximate `personalized_pagerank` near the restart nodes within a known error.
 
     `edges` are the symmetric (n, n) matrix of weights > 0, or give the (m, n) rows of m nodes,
     ascending, of it; `degrees`, n of them, are the sums of its rows, or less for nodes with other
@@ -254,7 +254,7 @@ def local_pagerank(
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """All edges of a graph in memory, which can be gone along at once."""
+    """A graph in memory, whose edges can be followed all at once."""
 
     edges: Entries  # (n, n)
     _products: Iterator[int] = field(default_factory=count, repr=False, compare=False)
@@ -268,7 +268,7 @@ class WholeGraph:
 
         SciPy does it in half to a quarter of the time, to the same bits, but takes long to load.
         """
-        if len(self.edges.data) > _FEW_EDGES or next(self._products) > _FEW_PRODUCTS:
+        if len(self.edges.data) > _SMALL_GRAPH or next(self._products) > _FEW_PRODUCTS:
             return np.asarray(self._matrix @ vector)
         parts = self.edges.data * vector[self.edges.indices]
         products = np.bincount(self._owners, weights=parts, minlength=self.edges.shape[0])
@@ -276,7 +276,7 @@ class WholeGraph:
 
     @property
     def most(self) -> float:
-        """How many edges are gone along one by one: of more, all at once are faster.
+        """The number of edges above which following all at once is faster.
 
         Of many edges all are gone along so, which has the last digits of edges that are read.
         """
@@ -285,12 +285,12 @@ class WholeGraph:
 
     @cached_property
     def counts(self) -> NDArray[np.float64]:
-        """The (n,) numbers of edges of the nodes."""
+        """The (n,) degrees of the nodes."""
         return self.edges.counts.astype(float)
 
     @cached_property
     def sums(self) -> NDArray[np.float64]:
-        """The (n,) sums of the weights of each node's edges."""
+        """The (n,) sums of each node's edge weights."""
         return self.edges.sum_rows()
 
     @cached_property
@@ -303,7 +303,7 @@ class WholeGraph:
 
 
 class _Push:
-    """The weights of n nodes, which they keep and pass on along their edges."""
+    """Forward push: the estimates and residuals of n nodes."""
 
     def __init__(
         self,
@@ -319,16 +319,16 @@ class _Push:
         self.scores, self.waiting, self.reached = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool)
 
     def run(self, nodes: NDArray[np.intp]) -> None:
-        """Let nodes pass on what waits at them, and go on until none has enough."""
+        """Push residuals along edges until none is large enough."""
         graph = self._edges
         while len(nodes):
             if isinstance(graph, WholeGraph) and graph.counts[nodes].sum() > graph.most:
-                nodes = self._along_all(graph)
+                nodes = self._push_all(graph)
             else:
-                nodes = self._along(nodes)
+                nodes = self._push_nodes(nodes)
 
-    def _along(self, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Pass on what waits at some nodes, and return which have enough next."""
+    def _push_nodes(self, nodes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Push the residuals of some nodes; return the nodes to push next."""
         edges = self._edges
         if isinstance(edges, WholeGraph):
             entries, sums = take_rows(edges.edges, nodes), edges.sums[nodes]
@@ -346,14 +346,14 @@ class _Push:
         self.waiting[nodes] = 0
         passed, ends = self._damping * weights / sums, entries.indices.astype(np.intp, copy=False)
         np.add.at(self.waiting, ends, np.repeat(passed, entries.counts) * entries.data)
-        is_many = len(ends) * _DENSE > self._n
+        is_many = len(ends) * _DENSITY > self._n
         ends = _unique(ends, self._n) if is_many else ends
         self.reached[ends] = True
         enough = ends[self.waiting[ends] > self._residual * self._degrees[ends]]
         return enough if is_many else _unique(enough, self._n)
 
-    def _along_all(self, graph: WholeGraph) -> NDArray[np.intp]:
-        """Let all nodes do it that have enough, until few edges are theirs; return which have."""
+    def _push_all(self, graph: WholeGraph) -> NDArray[np.intp]:
+        """Push all nodes at once until few edges are left; return the nodes to push next."""
         every, waiting = np.arange(self._n), self.waiting
         least = self._residual * self._degrees[every]
         sums = graph.sums if self._beyond is None else graph.sums + self._beyond[every]
@@ -373,7 +373,7 @@ class _Push:
 
 def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
     """Return the distinct nodes, ascending."""
-    if len(nodes) * _DENSE > n:
+    if len(nodes) * _DENSITY > n:
         is_there = np.zeros(n, dtype=bool)
         is_there[nodes] = True
         return np.flatnonzero(is_there)
@@ -381,15 +381,15 @@ def _unique(nodes: NDArray[np.integer], n: int) -> NDArray[np.intp]:
 
 
 _LEFT = 1e-6
-_DENSE = 8  # nodes to one that is given: of fewer, flags are faster than sorting
-_FEW_EDGES = 500_000  # of which NumPy adds up the products
+_DENSITY = 8  # nodes to one that is given: of fewer, flags are faster than sorting
+_SMALL_GRAPH = 500_000  # of which NumPy adds up the products
 _FEW_PRODUCTS = 1_000  # those of some 25 questions, which take as long as SciPy to load
 MANY_EDGES = 1_000_000
 _MOST_EDGES = 4  # edges to one that is gone along: of fewer, all at once are faster
 
 
 def _normalize_restart(restart: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
-    """Return the weights of a restart divided by their sum, after a check of both arguments."""
+    """Check the arguments, and scale the restart weights to sum to 1."""
     total = restart.sum()
     if not total > 0 or restart.min() < 0:
         raise InputError("PageRank needs a restart vector of weights >= 0 with at least one > 0")

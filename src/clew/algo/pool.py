@@ -1,4 +1,4 @@
-"""Choose rows within a number of tokens."""
+"""Choose rows within a token budget."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -15,7 +15,7 @@ def pool_rows(
     n_tokens: NDArray[np.integer],
     limit: int,
 ) -> dict[int, int]:
-    """Return the rows that the keywords' postings give, and the first keyword that gave each.
+    """Return the rows in the keywords' postings, and the first keyword of each.
 
     Keywords are taken in order and each one's postings in theirs, until a new row does not fit
     into `limit` tokens any more; the first is taken whatever its size. A row is looked for among

@@ -1,4 +1,4 @@
-"""Say which terms of a chunk are salient: often there, and in few other chunks.
+"""Rate the salient terms of chunks: frequent there and rare elsewhere.
 
 Equation 2 of AGRAG (Wang et al. 2025, arXiv:2511.05549), for a term v of a chunk t among N:
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 Score = Literal["eq2", "normalised", "tfidf"]
 
-_AT_ONCE = 4_096  # texts whose n-grams are counted together
+_BATCH_SIZE = 4_096  # texts whose n-grams are counted together
 
 
 @dataclass(frozen=True, slots=True)
 class Ngrams:
-    """N-grams of texts. The m entries of `counts` are in the order of the texts."""
+    """The n-grams of texts, as m entries of `counts` in text order."""
 
     counts: csr_array  # (n_texts, n_grams), how often each stands in each text
     places: NDArray[np.int64]  # (m,), the word with which each begins there first
@@ -60,8 +60,8 @@ def count_ngrams(
     grams, n_grams = _number_ngrams(words, added, joins, longest)
     n_texts = len(begins) - 1
     parts = [
-        _count_by_text(grams, begins[start : start + _AT_ONCE + 1], n_grams)
-        for start in range(0, max(1, n_texts), _AT_ONCE)
+        _count_by_text(grams, begins[start : start + _BATCH_SIZE + 1], n_grams)
+        for start in range(0, max(1, n_texts), _BATCH_SIZE)
     ]
     n, columns, first, inside = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     place = first // longest
@@ -73,7 +73,7 @@ def count_ngrams(
 def _number_ngrams(
     words: NDArray[np.integer], added: NDArray[np.integer], joins: NDArray[np.bool_], longest: int
 ) -> tuple[NDArray[np.int32], int]:
-    """Return (n, longest) numbers of the n-grams that begin with each word, and their count.
+    """Return (n, longest) ids of the n-grams that begin at each word, and their number.
 
     Column i is for those of i + 1 words; -1 stands where the run ends before.
     """
@@ -94,7 +94,7 @@ def _number_ngrams(
 def _count_by_text(
     grams: NDArray[np.int32], begins: NDArray[np.integer], n_grams: int
 ) -> tuple[NDArray[np.integer], ...]:
-    """Return how often each n-gram stands in each of some texts, and its number.
+    """Count each n-gram in each text; also return its id.
 
     With it come where it stands first, a position in the flat (n, longest) `grams` by which all
     are ordered, and whether it is part of a longer one that stands in that text as often.
@@ -152,12 +152,12 @@ def entity_rates(
 
 
 def mark_salient(rates: csr_array, threshold: float) -> NDArray[np.bool_]:
-    """Say which entries of `rates` exceed `threshold` [τ], to six decimals."""
+    """Mark the entries of `rates` above `threshold` [τ], compared to six decimals."""
     return np.asarray(np.round(rates.data, DECIMALS) > threshold)
 
 
 def keep_entries(matrix: csr_array, is_kept: NDArray[np.bool_]) -> csr_array:
-    """Return `matrix` with only the entries where `is_kept`, in their order."""
+    """Return `matrix` with only the entries where `is_kept`."""
     from scipy.sparse import csr_array  # which takes longer to load than numpy
 
     ends = np.append(0, np.cumsum(is_kept))[matrix.indptr]

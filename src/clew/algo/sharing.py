@@ -1,4 +1,4 @@
-"""Find the rows that share most terms with each row, among all or by its rarest terms.
+"""Find the rows that share most terms with each row, exactly or by its rarest terms.
 
 The number of shared terms of all pairs is a sparse product, which takes the sum of the squares of
 the terms' frequencies; most of that is for frequent terms.
@@ -17,11 +17,11 @@ Counted = Iterator[tuple[NDArray[np.intp], NDArray[np.floating]]]
 
 _POSTINGS = 8_000  # rows that a row's rarest terms may stand in together
 _CANDIDATES = 64  # of these rows, for which all terms are counted
-_AT_ONCE = 256  # rows
+_BATCH_SIZE = 256  # rows
 
 
 def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> Choices:
-    """Return the `h` rows of (n, n_terms) `terms` that share most with each, and how many terms.
+    """Return each row's `h` rows of (n, n_terms) `terms` with most shared terms, and counts.
 
     A term counts once in a row. A row gets none of the columns that the (n, n) `taken` has in it,
     and none that shares no term. `exact` counts for all
@@ -72,7 +72,7 @@ def update_sharing(earlier: Choices, choosing: ChoosingRows, terms: Link, by_ter
 
 
 def _count_shared(terms: Link, by_term: Link, rows: NDArray[np.integer]) -> NDArray[np.float32]:
-    """Return (len(rows), n): how many terms some rows share with each."""
+    """Return (len(rows), n): the number of terms that some rows share with each row."""
     own = _binarize(terms.rows(rows))
     some, places = np.unique(own.indices, return_inverse=True)
     own = csr_array((own.data, places, own.indptr), shape=(len(rows), len(some)))
@@ -84,14 +84,14 @@ def _binarize(matrix: csr_array) -> csr_array:
 
 
 def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
-    """Yield, some rows at a time, (m, 64) columns and the terms that each row shares with them.
+    """Yield blocks of (m, 64) candidate columns with the number of shared terms.
 
     Columns ascend; behind them stand zeros that share nothing.
     """
     n = binary.shape[0]
     rarest, by_term = _keep_rarest(binary), csr_array(binary.T)
-    for start in range(0, n, _AT_ONCE):
-        block = slice(start, min(start + _AT_ONCE, n))
+    for start in range(0, n, _BATCH_SIZE):
+        block = slice(start, min(start + _BATCH_SIZE, n))
         rows, columns = _highest_per_row(csr_array(rarest[block] @ by_term), _CANDIDATES)
         shared = binary[start + rows].multiply(binary[columns]).sum(axis=1)
         taken_rows, taken_columns = taken[block].nonzero()
@@ -104,7 +104,7 @@ def _iterate_candidates(binary: csr_array, taken: csr_array) -> Counted:
 
 
 def _keep_rarest(binary: csr_array) -> csr_array:
-    """Return of each row its rarest terms, as many as stand in `_POSTINGS` rows together."""
+    """Keep each row's rarest terms, up to `_POSTINGS` postings together."""
     n, n_terms = binary.shape
     rows = entry_rows(binary)
     df = np.bincount(binary.indices, minlength=n_terms)[binary.indices]
@@ -116,7 +116,7 @@ def _keep_rarest(binary: csr_array) -> csr_array:
 
 
 def _highest_per_row(counts: csr_array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows and columns, sorted: the `size` highest of each row, of equal ones the first.
+    """Return sorted rows and columns: each row's `size` highest, ties by column.
 
     `counts` are small whole numbers, and a row's columns are in no order: to sort them all would
     take longer than the product did.

@@ -1,4 +1,4 @@
-"""Find the rows of a matrix that are nearest to a few vectors, by short sketches of all rows.
+"""Approximate nearest-neighbour search by binary sketches of all rows.
 
 A sketch has one bit for each number of a row: whether it is above zero. So it is of the row alone,
 and no row changes another one's. Bits choose rows in two steps, by how many differ from those of
@@ -21,8 +21,8 @@ Codes = NDArray[np.uint64]
 
 EXACT_UP_TO = 30_000  # rows; of more, sketches take less time
 CANDIDATES = 1_000  # rows that are compared with a query
-_FIRST = 8  # times as many are chosen by bits alone
-_FARTHEST = 64
+_OVERSAMPLING = 8  # times as many are chosen by bits alone
+_N_FARTHEST = 64
 _WORD = 64  # bits
 _PLANES = 4  # bits of a number of the query
 _BLOCK = 16_384  # rows that are compared at once
@@ -30,7 +30,7 @@ _BLOCK = 16_384  # rows that are compared at once
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """The sketches of n rows, or those of an earlier generation with edits."""
+    """The sketches of n rows, possibly those of an earlier generation with edits."""
 
     codes: Codes  # (d / 64, n)
     came: Codes | None = None  # (d / 64, m), of the rows that came
@@ -38,16 +38,16 @@ class Sketches:
 
     @property
     def parts(self) -> list[Codes]:
-        """Those of the earlier generation, then those of the rows that came."""
+        """The earlier generation's sketches, then those of the added rows."""
         return [self.codes] if self.came is None else [self.codes, self.came]
 
     @property
     def size(self) -> int:
-        """How many there are, those of rows that are gone among them."""
+        """The number of sketches, removed rows included."""
         return sum(part.shape[1] for part in self.parts)
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the rows of the sketches in some places, or -1 for rows that are gone."""
+        """Return the rows of sketches at some positions, -1 for removed rows."""
         if self.edits is None:
             return places
         former = self.codes.shape[1]
@@ -68,7 +68,7 @@ def sketch(vectors: Vectors) -> Codes:
 
 
 def _pack_bits(bits: NDArray[np.bool_]) -> Codes:
-    """Return (n, d) truths as (n, d / 64) numbers."""
+    """Pack (n, d) booleans into (n, d / 64) integers."""
     padded = np.zeros((len(bits), -(-bits.shape[1] // _WORD) * _WORD), dtype=bool)
     padded[:, : bits.shape[1]] = bits
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
@@ -83,7 +83,7 @@ def search_sketches(
     only: NDArray[np.bool_] | None = None,
     candidates: int = CANDIDATES,
 ) -> list[Found]:
-    """Return `search_exactly` among the `candidates` of each query, at least `k`.
+    """Run `search_exactly` on at least `k` of each query's `candidates`.
 
     `sketches` are those of `vectors`, of which no more than the candidates are read.
     """
@@ -94,9 +94,9 @@ def search_sketches(
     for query in queries:
         distances = _distances(sketches, query)
         if some is None:
-            first = _lowest_places(distances, n * _FIRST)
+            first = _lowest_places(distances, n * _OVERSAMPLING)
         else:
-            first = some[_lowest_places(distances[some], n * _FIRST)]
+            first = some[_lowest_places(distances[some], n * _OVERSAMPLING)]
         rows = np.sort(sketches.rows(_rank_by_products(sketches, query, first, n)))
         rows = rows[rows >= 0]
         cosines = np.asarray(multiply_rows(vectors, rows, query), dtype=np.float64)
@@ -108,17 +108,17 @@ def search_sketches(
 def sample_near_and_far(
     sketches: Sketches, query: NDArray[np.float32], candidates: int = CANDIDATES
 ) -> NDArray[np.intp]:
-    """Return the `candidates` of a query and some that are farthest from it, ascending."""
+    """Return the `candidates` nearest to a query and some of the farthest, ascending."""
     distances = _distances(sketches, query)
-    first = _lowest_places(distances, candidates * _FIRST)
+    first = _lowest_places(distances, candidates * _OVERSAMPLING)
     near = _rank_by_products(sketches, query, first, candidates)
-    far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _FARTHEST)
+    far = _lowest_places(np.uint16(len(sketches.codes) * _WORD) - distances, _N_FARTHEST)
     rows = np.unique(sketches.rows(np.concatenate([near, far])))
     return rows[rows >= 0]
 
 
 def _distances(sketches: Sketches, query: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Return the number of bits in which each sketch differs from the query's."""
+    """Return the Hamming distance of each sketch to the query's."""
     [own] = _pack_bits(query[None] > 0)
     return np.concatenate([_count_differing_bits(part, own) for part in sketches.parts])
 
@@ -137,7 +137,7 @@ def _count_differing_bits(codes: Codes, own: NDArray[np.uint64]) -> NDArray[np.u
 
 
 def _lowest_places(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
-    """Return the places of the `n` least distances, ascending; of equal ones the first."""
+    """Return the positions of the `n` smallest distances, ascending, ties by position."""
     if n >= len(distances):
         return np.arange(len(distances))
     upto = np.cumsum(np.bincount(distances))
@@ -151,7 +151,7 @@ def _lowest_places(distances: NDArray[np.uint16], n: int) -> NDArray[np.intp]:
 def _rank_by_products(
     sketches: Sketches, query: NDArray[np.float32], places: NDArray[np.intp], n: int
 ) -> NDArray[np.intp]:
-    """Return the `n` places whose signs have the highest products with the query."""
+    """Return the `n` positions whose sign vectors have the highest products with the query."""
     if len(places) <= n:
         return places
     former = sketches.codes.shape[1]
@@ -165,7 +165,7 @@ def _rank_by_products(
 def _sign_products(
     codes: Codes, places: NDArray[np.intp], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return the inner products of signs with a query in 16 levels, times a number, less one."""
+    """Return products of sign vectors with a query in 16 levels, up to an affine map."""
     low = float(query.min())
     step = (float(query.max()) - low) / (2**_PLANES - 1) or 1.0
     levels = np.rint((query - low) / step).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Connect terminals by a cheap tree, and look only at the part of the graph that this takes.
+"""Approximate a Steiner tree, exploring only the part of the graph that it needs.
 
 Mehlhorn's algorithm ("A faster approximation algorithm for the Steiner problem in graphs",
 Information Processing Letters 27, 1988), as AGRAG (arXiv:2511.05549, Algorithm 3) uses it. Around
@@ -27,12 +27,12 @@ The graph is symmetric and has no loops. Of several edges to one neighbour the c
 """
 
 _BLOCK = 128  # edges that are put into the heap at once
-_JOINT = sys.maxsize  # stands for a node of a bridge, after all others
+_BRIDGE = sys.maxsize  # stands for a node of a bridge, after all others
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A tree that connects the terminals, or several if not all could be connected."""
+    """A tree that connects the terminals, or a forest if some cannot be reached."""
 
     nodes: tuple[int, ...]  # ascending
     edges: tuple[tuple[int, int], ...]  # the lower node first, ascending
@@ -73,7 +73,7 @@ def steiner_tree(
 
 
 class _Regions:
-    """The search under way. Regions are numbered in the order of their terminals."""
+    """The state of the search; regions are numbered in the order of their terminals."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class _Regions:
         self.group = list(range(len(terminals)))  # of each region; connected ones share it
 
     def grow(self, limit: int | None) -> bool:
-        """Settle nodes until the tree is certain; return whether `limit` came before."""
+        """Settle nodes until the tree is certain; return whether `limit` was hit first."""
         while self.heap:
             self._connect(self._lower_bound(self.heap[0][0]))
             all_connected = len(self.chosen) + 1 == len(self.terminals)
@@ -106,7 +106,7 @@ class _Regions:
                 break
             cost, region, node, source = heappop(self.heap)
             if node < 0:
-                self._open_more(source)
+                self._open_edges(source)
             elif node not in self.region:
                 if len(self.region) == limit:
                     self._connect(None)
@@ -122,7 +122,7 @@ class _Regions:
         joined = False
         for bridge in self.chosen:
             length, one, two = bridge
-            if one == _JOINT:
+            if one == _BRIDGE:
                 joined = True
             else:
                 price[one, two] = length - self.cost[one] - self.cost[two]
@@ -138,13 +138,13 @@ class _Regions:
         return Tree(tuple(sorted(nodes)), edges, cost, len(self.region), joined, stopped)
 
     def _lower_bound(self, cost: int) -> int:
-        """Return the least length of a bridge not seen yet, if `cost` is that of the next node."""
+        """Return a lower bound of unseen bridges; `cost` is that of the next node."""
         if not self.passages:
             return 2 * cost
         return min(2 * cost, self.cost[self.passages[0]] + 2 * self.joint_cost + cost)
 
     def _connect(self, bound: int | None) -> None:
-        """Choose bridges shorter than `bound` between groups of regions, the shortest first."""
+        """Choose bridges shorter than `bound` between groups of regions, shortest first."""
         while self.bridges and (bound is None or self.bridges[0][0] < bound):
             bridge = heappop(self.bridges)
             one, two = (self.group[self.region[end]] for end in self._ends(bridge))
@@ -155,10 +155,10 @@ class _Regions:
     def _ends(self, bridge: tuple[int, int, int]) -> tuple[int, int]:
         """Return the nodes of a bridge; over the joint, they are the passages on both sides."""
         _, one, two = bridge
-        return (self.passages[0], self.passages[two]) if one == _JOINT else (one, two)
+        return (self.passages[0], self.passages[two]) if one == _BRIDGE else (one, two)
 
     def _is_certain(self) -> bool:
-        """Tell whether no bridge that may still be found can connect two groups."""
+        """Check that no bridge still to be found can connect two groups."""
         growing = {group for group, n in zip(self.group, self.open, strict=True) if n}
         if len(growing) > 1:
             return False
@@ -170,7 +170,7 @@ class _Regions:
         if node >= self.passages_from and all(self.region[p] != region for p in self.passages):
             self.passages.append(node)
             length = self.cost[self.passages[0]] + 2 * self.joint_cost + cost
-            heappush(self.bridges, (length, _JOINT, len(self.passages) - 1))
+            heappush(self.bridges, (length, _BRIDGE, len(self.passages) - 1))
         nodes, costs = self.neighbours(node)
         prices = np.rint(costs * 10**DECIMALS).astype(np.int64)
         if len(nodes) > _BLOCK:
@@ -178,12 +178,12 @@ class _Regions:
             is_settled = np.isin(nodes, settled, kind="table")
             self._push_edges(node, nodes[is_settled], prices[is_settled])
             self.rests[node] = nodes[~is_settled], prices[~is_settled], _BLOCK
-            self._open_more(node)
+            self._open_edges(node)
         else:
             self._push_edges(node, nodes, prices)
 
-    def _open_more(self, node: int) -> None:
-        """Take the cheapest of the edges that are left, each time twice as many."""
+    def _open_edges(self, node: int) -> None:
+        """Open the cheapest remaining edges, twice as many each time."""
         nodes, prices, size = self.rests.pop(node)
         if len(nodes) > size:
             last = int(np.partition(prices, size - 1)[size - 1])
@@ -196,7 +196,7 @@ class _Regions:
         self._push_edges(node, nodes, prices)
 
     def _push_edges(self, node: int, nodes: NDArray[np.intp], prices: NDArray[np.int64]) -> None:
-        """Put edges of a settled node into a heap: bridges, and ways to nodes not settled."""
+        """Push a settled node's edges onto a heap: bridges, and edges to unsettled nodes."""
         region, cost, group = self.region[node], self.cost[node], self.group
         for other, price in zip(nodes.tolist(), prices.tolist(), strict=True):
             target = self.region.get(other)

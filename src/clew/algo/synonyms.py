@@ -1,4 +1,4 @@
-"""Find the pairs of vectors that are nearer than a threshold: names that may mean the same.
+"""Find pairs of vectors with a cosine above a threshold, such as names that mean the same.
 
 AGRAG (Wang et al. 2025, arXiv:2511.05549) joins entities whose names have a cosine above φ.
 """
@@ -22,10 +22,10 @@ Found = tuple[Rows, Rows, NDArray[np.float32]]
 # From here on the other way is the faster one, on two cores.
 EXACT_UP_TO = 20_000
 _BLOCK = 2**23  # cosines that are held at once where all pairs are compared
-_AT_ONCE = 2**22  # pairs that are held before those behind the nearest are dropped
+_BATCH_SIZE = 2**22  # pairs that are held before those behind the nearest are dropped
 MOST = 100  # others that a row chooses
 # √n vectors that are compared with all: 32 of 2 √n cells for each are no fewer comparisons.
-_MOST_ASKED = 16
+_MAX_CANDIDATES = 16
 
 
 def find_near_pairs(
@@ -52,7 +52,7 @@ def update_pairs(
     *,
     most: int = MOST,
 ) -> csr_array | None:
-    """Return the pairs of `vectors`, updated from `then`, or None if all must be compared.
+    """Update the pairs `then` to the present `vectors`, or return None to compare all.
 
     (n,) `earlier` is which row each was then, with the same vector, -1 for a new one; those whose
     order changed are taken for new. Only new ones, and those of more than `most` neighbours that
@@ -69,7 +69,7 @@ def update_pairs(
     row, column, is_full = now[row], now[column], is_full[row]
     is_new = earlier < 0
     is_new[row[(row >= 0) & (column < 0) & is_full]] = True
-    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MOST_ASKED * math.isqrt(n):
+    if n > EXACT_UP_TO and np.count_nonzero(is_new) > _MAX_CANDIDATES * math.isqrt(n):
         return None
     if n <= EXACT_UP_TO < then.shape[0]:  # of which some may have been missed
         return None
@@ -89,13 +89,13 @@ def _merge_nearest(ways: Iterable[Found], most: int) -> Found:
     nearest: list[Found] = []
     for pairs in ways:
         nearest.append(pairs)
-        if sum(len(part[0]) for part in nearest) > _AT_ONCE:
+        if sum(len(part[0]) for part in nearest) > _BATCH_SIZE:
             nearest = [_nearest_per_row(nearest, most)]
     return _nearest_per_row(nearest, most)
 
 
 def _symmetrize(pairs: Found, n: int) -> csr_array:
-    """Return (n, n): a pair stays where either chose the other."""
+    """Return (n, n) pairs that either end chose."""
     row, column, cosine = pairs
     choices = csr_array((cosine, (row, column)), shape=(n, n))
     return csr_array(choices.maximum(choices.T))
@@ -104,7 +104,7 @@ def _symmetrize(pairs: Found, n: int) -> csr_array:
 def _compare_with_all(
     vectors: NDArray[np.float32], threshold: float, is_compared: NDArray[np.bool_], new: Rows
 ) -> Iterator[Found]:
-    """Yield the pairs of rows that are asked with all, and of all others with the new ones."""
+    """Yield pairs of the chosen rows with all rows, and of all others with new rows."""
     n, is_new = len(vectors), np.zeros(len(vectors), dtype=bool)
     is_new[new] = True
     rows, columns = np.flatnonzero(is_compared), np.arange(n)
@@ -119,7 +119,7 @@ def _compare_with_all(
 
 
 def _compare_all(vectors: NDArray[np.float32], threshold: float) -> Iterator[Found]:
-    """Yield all pairs above a cosine, both ways round; each two are compared once."""
+    """Yield all pairs above a cosine in both directions, each compared once."""
     n = len(vectors)
     size = max(1, _BLOCK // max(1, n))
     for start in range(0, n, size):
@@ -132,7 +132,7 @@ def _compare_all(vectors: NDArray[np.float32], threshold: float) -> Iterator[Fou
 
 
 def _compare_in_cells(vectors: NDArray[np.float32], threshold: float) -> Iterator[Found]:
-    """Yield pairs above a cosine; each row is compared within the cells around it."""
+    """Yield pairs above a cosine, comparing each row within nearby cells only."""
     for rows, columns in iterate_cells(vectors):
         row, column, cosine = _filter_pairs(vectors, rows, columns, threshold)
         others = row != column
@@ -153,7 +153,7 @@ def _filter_pairs(
 
 
 def _nearest_per_row(parts: list[Found], most: int) -> Found:
-    """Return the `most` nearest columns of each row, row after row."""
+    """Return the `most` nearest columns of each row, in row order."""
     none: Found = np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32)
     row, column, cosine = map(np.concatenate, zip(none, *parts, strict=True))
     order = np.lexsort((column, -cosine, row))

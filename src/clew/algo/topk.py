@@ -1,4 +1,4 @@
-"""Order rows by score, the same way everywhere.
+"""Order rows by score, with ties by row.
 
 Scores are rounded to six decimals before they are compared, and equal ones keep row order, so a
 result depends neither on the linear-algebra library nor on the order of a set.

@@ -1,4 +1,4 @@
-"""The two clients: one waits, one is awaited. Both run `clew.client.operations`.
+"""The synchronous and the asynchronous client; both run `clew.client.operations`.
 
 This is the one module that opens a connection to a server of Clew.
 """
@@ -48,7 +48,7 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout)
 
 
 class _Method(Generic[P, T]):
-    """An operation, which is a method of what waits for it, and an awaited one of what does not."""
+    """A descriptor that turns an operation into a method, synchronous or asynchronous."""
 
     def __init__(self, operation: Callable[..., Operation[T]], *, of_index: bool) -> None:
         self._operation = operation
@@ -65,7 +65,7 @@ class _Method(Generic[P, T]):
         def __get__(self, of: object, kind: type) -> Any: ...
 
     def make(self, kind: type, name: str, *, is_awaited: bool) -> Any:  # noqa: ANN401 -- a method
-        """Return the method of a class, with its own signature, without the operation's path."""
+        """Return a method with its own signature, without the operation's path."""
         operation = self._operation
 
         def method(self: Any, *given: Any, **options: Any) -> Any:  # noqa: ANN401 -- a client or an index
@@ -95,7 +95,7 @@ def _of_index(operation: Callable[Concatenate[str, P], Operation[T]]) -> _Method
 
 
 class _Operated:
-    """A class whose subclasses have its operations as methods."""
+    """Base class that adds operations to subclasses as methods."""
 
     def __init_subclass__(cls, *, is_awaited: bool | None = None) -> None:
         super().__init_subclass__()
@@ -139,7 +139,7 @@ class _BaseClient(_Operated):
 
     @abstractmethod
     def _connect(self, settings: dict[str, Any]) -> None:
-        """Make the connection that requests go over."""
+        """Open the connection for requests."""
 
     @abstractmethod
     def run(self, operation: Operation[Any]) -> Any:  # noqa: ANN401 -- as the operation returns
@@ -162,14 +162,14 @@ class _BaseClient(_Operated):
         return {**given, "params": dict(request.query), "json": request.body}
 
     def _keep_generation(self, request: ClientRequest, headers: Mapping[str, str]) -> None:
-        """Remember the generation of a reply, for later requests."""
+        """Remember the generation in a reply for later requests."""
         generation = headers.get(GENERATION_HEADER, "")
         if self._generations is not None and generation.isdigit():
             name = requests.find_index(request.path)
             self._generations[name] = max(int(generation), self._generations.get(name, 0))
 
     def _repeat(self, operation: Operation[T]) -> Operation[T]:
-        """Yield the requests of an operation, each as often as it takes, with pauses between."""
+        """Yield the requests of an operation, with retries and pauses."""
         try:
             step = next(operation)
             while True:
@@ -182,7 +182,7 @@ class _BaseClient(_Operated):
             return end.value  # type: ignore[no-any-return]  # what the operation returns
 
     def _try(self, request: ClientRequest) -> Operation[Any]:
-        """Yield a request until there is a reply, and return its value.
+        """Yield a request until there is a reply; return its value.
 
         What comes back for a request is a response, or the fault for which there is none.
         """
@@ -271,7 +271,7 @@ class Client(_BaseClient, Closing, is_awaited=False):
 
 
 class _BaseServedIndex(_Operated, Generic[C]):
-    """The part of an index of a server that both clients share."""
+    """The part of a served index that both clients share."""
 
     describe = _of_index(operations.describe_index)
     costs = _of_index(operations.list_costs)
@@ -316,7 +316,7 @@ class _BaseServedIndex(_Operated, Generic[C]):
 
 
 class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
-    """An index of a server: what `Index` has, as far as it is not of this machine."""
+    """An index on a server, with the methods of `Index` that make sense remotely."""
 
     def jobs(self, *, kind: str = "", state: str = "") -> list[JobView]:
         """Return the jobs of the index, the newest first."""
@@ -354,7 +354,7 @@ class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
 
 
 class AsyncClient(_BaseClient, is_awaited=True):
-    """As `Client`, for an event loop: all that asks the server is awaited."""
+    """As `Client`, for an event loop: every request is awaited."""
 
     def _connect(self, settings: dict[str, Any]) -> None:
         self._http = httpx2.AsyncClient(**settings)

@@ -1,4 +1,4 @@
-"""The operations of a server: generators that yield requests and receive their replies.
+"""The operations of a server, as generators that yield requests and receive replies.
 
 An operation knows nothing of sockets, threads and event loops, so both clients share it.
 """
@@ -84,7 +84,7 @@ def list_methods() -> Operation[list[MethodView]]:
 
 
 def list_spending() -> Operation[list[SpentLine]]:
-    """Return what models billed, by key and day."""
+    """Return the models' costs by key and day."""
     return _list_all("/spend", SpentLine)
 
 
@@ -101,7 +101,7 @@ def make_index(
     embedder: str | None = None,
     title: str | None = None,
 ) -> Operation[IndexView]:
-    """Make an empty index in the server's home; `title` is what people call it."""
+    """Create an empty index in the server's home; `title` is its display name."""
     options = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap, "embedder": embedder}
     options["title"] = title
     body = {"name": name, **_leave_out_none(options)}
@@ -109,7 +109,7 @@ def make_index(
 
 
 def drop_index(name: str) -> Operation[None]:
-    """Delete an index that was made by `make`, with its files."""
+    """Delete an index that was created by `make`, with its files."""
     yield ClientRequest(verb="DELETE", path=f"/indexes/{_quote_name(name)}")
 
 
@@ -119,17 +119,17 @@ def list_jobs(*, index: str = "", kind: str = "", state: str = "") -> Operation[
 
 
 def read_job(job_id: str) -> Operation[JobView]:
-    """Return a job, with how far it is."""
+    """Return a job with its progress."""
     return _get(f"/jobs/{_quote_name(job_id)}", JobView)
 
 
 def cancel_job(job_id: str) -> Operation[JobView]:
-    """End a job: one that waits at once, one that runs behind what it has at hand."""
+    """Cancel a job: a waiting one at once, a running one after its current step."""
     return _send("DELETE", f"/jobs/{_quote_name(job_id)}", JobView, is_repeatable=True)
 
 
 def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobView]:
-    """Return a job once it is done, or as it is when the seconds are over.
+    """Wait for a job; return it when it is done or the timeout is over.
 
     Raises the error with which it failed, and Refusal where it was cancelled.
     """
@@ -161,12 +161,12 @@ def _check_done(job: JobView) -> JobView:
 
 
 def describe_index(at: str, /) -> Operation[IndexView]:
-    """Return what the index holds, and how it was built."""
+    """Return the contents and settings of the index."""
     return _get(at, IndexView)
 
 
 def list_costs(at: str, /) -> Operation[list[CostLine]]:
-    """Return what each write cost, the newest first."""
+    """Return the cost of each write, newest first."""
     return _list_all(f"{at}/spend", CostLine)
 
 
@@ -193,7 +193,7 @@ def prove(at: str, /, question: str | Question, **options: Any) -> Operation[Pro
 
 
 def verify(at: str, /, proof: Proof) -> Operation[Verified]:
-    """Return whether the quotes of a proof still stand, as `Index.verify` does."""
+    """Check whether the quotes of a proof still hold, as `Index.verify` does."""
     return _send("POST", f"{at}/verify", Verified, body=proof.to_dict(), is_repeatable=True)
 
 
@@ -213,7 +213,7 @@ def hop(
 
 
 def request_answer_stream(at: str, /, question: str | Question, **options: Any) -> ClientRequest:  # noqa: ANN401 -- as `_make_body`
-    """Return the request for an answer as it comes, whose events the clients read."""
+    """Return the request for a streamed answer, whose events the clients read."""
     body = {**_make_body(question, **options), "stream": True}
     return ClientRequest(verb="POST", path=f"{at}/ask", body=body)
 
@@ -226,7 +226,7 @@ def _make_body(
     budget_usd: float | None = None,
     **options: Any,  # noqa: ANN401 -- fields of `Question`, and parameters of the method
 ) -> dict[str, Any]:
-    """Return the body of a question: what differs from the defaults, which are the server's."""
+    """Return the body of a question, leaving defaults to the server."""
     values = {name: options.pop(name) for name in OPTIONS if name in options}
     if not isinstance(text, Question):
         values["parameters"] = options
@@ -258,7 +258,7 @@ def classify(
     budget_usd: float | None = None,
     **parameters: Scalar,
 ) -> Operation[Classified]:
-    """Return the label of a text, and what spoke for it, as `Index.classify` does."""
+    """Return the label of a text with its reasons, as `Index.classify` does."""
     body = {
         "text": text,
         "label": label,
@@ -271,7 +271,7 @@ def classify(
 def plan(
     at: str, /, documents: Iterable[Document] | None = None, *, core: float | None = None
 ) -> Operation[Plan]:
-    """Return what an extraction by the server's LLM would cost; nothing is spent."""
+    """Estimate the cost of an extraction by the server's LLM; nothing is spent."""
     body: dict[str, Any] = _leave_out_none({"core": core})
     if documents is not None:
         body["documents"] = [{"id": d.id, "text": d.text, "title": d.title} for d in documents]
@@ -306,7 +306,7 @@ def _leave_out_none(options: Mapping[str, Any]) -> dict[str, Any]:
 def list_documents(
     at: str, /, pattern: str = "", *, where: str | Filter | None = None, sort: str = ""
 ) -> Operation[list[DocumentLine]]:
-    """Return the documents whose ids a pattern names and that fulfil a filter, all of them.
+    """Return all documents whose ids match a pattern and that fulfil a filter.
 
     They come in the order of "id", "title" or a field of the metadata, backwards behind a "-".
     """
@@ -320,7 +320,7 @@ def read_document(at: str, /, document_id: str) -> Operation[DocumentView]:
 
 
 def download_document(at: str, /, document_id: str) -> Operation[bytes]:
-    """Return the file that was uploaded for a document, else its text in UTF-8."""
+    """Return a document's uploaded file, or else its text in UTF-8."""
     path = f"{at}/files/{_quote_name(document_id)}"
     return _send("GET", path, bytes, is_raw=True, is_repeatable=True)
 
@@ -375,7 +375,7 @@ def start_job(
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
 ) -> Operation[JobView]:
-    """Return a job that was started: "index", "extract", "remove" or "compact"."""
+    """Start a job: "index", "extract", "remove" or "compact"."""
     return _submit(f"{at}/jobs", wait, body={"kind": kind, "options": options})
 
 
@@ -387,7 +387,7 @@ def start_evaluation(
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
 ) -> Operation[JobView]:
-    """Return the job that measures methods on questions; `evaluation` has its report."""
+    """Start a job that measures methods on questions; `evaluation` has its report."""
     body = {"questions": list(map(dict, questions)), **options}
     return _submit(f"{at}/evaluations", wait, body=body)
 
@@ -398,7 +398,7 @@ def list_evaluations(at: str, /) -> Operation[list[JobView]]:
 
 
 def read_evaluation(at: str, /, job_id: str, *, rows: bool = False) -> Operation[EvaluationView]:
-    """Return an evaluation with its report; with `rows` also what each question gave."""
+    """Return an evaluation with its report; with `rows`, also the result of each question."""
     query = {"rows": "true"} if rows else {}
     return _get(f"{at}/evaluations/{_quote_name(job_id)}", EvaluationView, **query)
 
@@ -425,7 +425,7 @@ def find_entities(
     *,
     type: str = "",  # noqa: A002 -- as the server calls it
 ) -> Operation[list[EntityLine]]:
-    """Return the entities of a type whose names hold `find`, those of most texts first."""
+    """Return the entities of a type whose names contain `find`, most mentioned first."""
     return _list_all(f"{at}/entities", EntityLine, find=find, type=type)
 
 
@@ -440,7 +440,7 @@ def read_entity(
 def read_themes(
     at: str, /, level: int = 0, *, parent: str = "", where: str = ""
 ) -> Operation[list[Theme]]:
-    """Return the themes of a level, or those into which `parent` is parted, the largest first.
+    """Return the themes of a level or the parts of `parent`, largest first.
 
     Level 0 has the widest.
     """
@@ -457,13 +457,13 @@ def read_changes(
     where: str = "",
     limit: int = 1_000,
 ) -> Operation[Changes]:
-    """Return what came, went and says something else between two states, as `Index.changes`."""
+    """Return the diff between two states of the index, as `Index.changes`."""
     query = {"since": since, "until": until, "dated": str(dated).lower()}
     return _get(f"{at}/changes", Changes, **query, where=where, limit=limit)
 
 
 def read_graph(at: str, /, *, limit: int = 1_000) -> Operation[DrawnIndex]:
-    """Return the entities of most texts and their links, with places to draw them at."""
+    """Return the most mentioned entities and their links, with positions to draw them at."""
     return _get(f"{at}/graph", DrawnIndex, limit=limit)
 
 
@@ -473,28 +473,28 @@ def draw_question(
     query: str | Question,
     **options: Any,  # noqa: ANN401 -- as `_make_body`
 ) -> Operation[DrawnThread]:
-    """Return what a method finds for a question as a graph, with reasons and places."""
+    """Return a method's results for a question as a graph, with reasons and positions."""
     body = _make_body(query, called="query", **options)
     return _send("POST", f"{at}/graph", DrawnThread, body=body, is_repeatable=True)
 
 
 def read_aliases(at: str, /) -> Operation[AliasView]:
-    """Return which names stand for others, and which may."""
+    """Return the aliases, and pairs of names that may be aliases."""
     return _get(f"{at}/aliases", AliasView)
 
 
 def merge_names(at: str, /, name: str, into: str) -> Operation[AliasView]:
-    """Let a name stand for another one."""
+    """Make a name an alias of another one."""
     return _send("POST", f"{at}/aliases", AliasView, body={"name": name, "into": into})
 
 
 def unmerge_name(at: str, /, name: str) -> Operation[AliasView]:
-    """Let a name stand for itself again."""
+    """Stop a name from being an alias."""
     return _send("DELETE", f"{at}/aliases", AliasView, query={"name": name})
 
 
 def read_vocabulary(at: str, /) -> Operation[VocabularyView]:
-    """Return what was said of entities by hand or by a list."""
+    """Return the types, names and notes of entities that were set by hand or by a list."""
     return _get(f"{at}/vocabulary", VocabularyView)
 
 
@@ -507,19 +507,19 @@ def edit_entity(
     type: str | None = None,  # noqa: A002 -- as `Index.edit` calls it
     apart: bool | None = None,
 ) -> Operation[VocabularyView]:
-    """Say of an entity what no text says, as `Index.edit` does."""
+    """Set an entity's type, name or note by hand, as `Index.edit` does."""
     body = {"entity": name, "name": rename, "type": type, "apart": apart}
     return _send("POST", f"{at}/vocabulary", VocabularyView, body=body)
 
 
 def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:
-    """Return the request for the events of a job, behind a number."""
+    """Return the request for a job's events after a number."""
     path = f"/jobs/{_quote_name(job_id)}/events"
     return ClientRequest(verb="GET", path=path, query={"after": after})
 
 
 def make_index_path(name: str) -> str:
-    """Return the path of an index. Raises InputError for what is no name."""
+    """Return the path of an index. Raises InputError for an invalid name."""
     if not name or not isinstance(name, str):
         raise InputError(f"an index of a server has a name, not {name!r:.60}")
     return f"/indexes/{_quote_name(name)}"

@@ -1,4 +1,4 @@
-"""Requests of both clients as values, the server's address, its replies, events and errors."""
+"""Requests of both clients as values: address, replies, events and errors."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _SHOWN = 200  # characters of what a server says
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRequest:
-    """One request of a server, and how its reply is read."""
+    """A request to a server, and how to read its reply."""
 
     verb: str
     path: str  # behind /api/v1; what comes from names is quoted
@@ -37,7 +37,7 @@ class ClientRequest:
 
 
 def find_index(path: str) -> str:
-    """Return the part of a path that names an index, "" where none does.
+    """Return the part of a path that names an index, or "".
 
     >>> find_index("/indexes/polar/search")
     'polar'
@@ -55,14 +55,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server is, and the key that is sent there."""
+    """The URL of a server, and the API key for it."""
 
     base: str
     key: str = field(default="", repr=False)
 
     @classmethod
     def find(cls, url: str | None, key: str | None) -> Self:
-        """Return the address and the key that are given, else those of the environment."""
+        """Return the given address and key, by default those of the environment."""
         base = url or os.environ.get(URL_VARIABLE, "") or URL
         parts = urlsplit(base)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -89,7 +89,7 @@ class Address:
         )
 
     def make_broken(self, reason: str) -> EndpointError:
-        """Return the error for a reply that broke off."""
+        """Return the error for an incomplete reply."""
         return EndpointError(f"{self.base} gave no whole reply ({reason}): ask again")
 
     def read_reply(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
@@ -104,7 +104,7 @@ class Address:
             raise self.make_unreadable(str(error)) from None
 
     def make_unreadable(self, reason: str) -> EndpointError:
-        """Return the error for a reply that cannot be read."""
+        """Return the error for an invalid reply."""
         return EndpointError(
             f"{self.base} replied what this version of Clew cannot read ({reason:.{_SHOWN}}): check"
             f" the address, and that both have one version"
@@ -123,20 +123,20 @@ class Address:
 
 
 def make_error(code: str, message: str, status: int = 0) -> ClewError:
-    """Return the error of a code, of the class that it had on the server."""
+    """Return an error of the class that its code has on the server."""
     kind = KINDS.get(code)
     return Refusal(status, str(code), str(message)) if kind is None else kind(str(message))
 
 
 def pause_s(attempt: int, delay: str, share: float) -> float:
-    """Return the seconds before another attempt; `share`, 0 to 1, keeps clients out of step."""
+    """Return the seconds before a retry; `share`, 0 to 1, adds jitter."""
     if delay.isascii() and delay.isdigit():
         return min(float(delay[:6]) + share, _LONGEST_WAIT_S)
     return min(0.25 * 2.0**attempt * (1 + share), _LONGEST_WAIT_S)
 
 
 def from_plain(kind: type[T], value: object) -> T:
-    """Return the value of a type, such as `Evidence`, of which `value` is what `plain` gives.
+    """Build a value of a type, such as `Evidence`, from its plain form.
 
     What a newer server adds is passed over, and what has a default may be missing. Raises
     ValueError where it is none, with the place of what does not fit.
@@ -184,7 +184,7 @@ def read_answer_event(address: Address, kind: str, text: str) -> AnswerEvent | N
 
 
 def read_job_event(address: Address, kind: str, text: str, number: str) -> JobEvent:
-    """Return an event of a job. Raises EndpointError where it cannot be read."""
+    """Return an event of a job. Raises EndpointError if it is invalid."""
     data = _read_data(address, text)
     try:
         return JobEvent(number=int(number), kind=kind, at=data.pop("at"), data=data)

@@ -25,7 +25,7 @@ _OF_HIT = ("chunk_id", "title", "source", "section", "page", "last_page", "start
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FoundChunk(Shown):
-    """A chunk with all that a framework may want to know of it, as plain values."""
+    """A chunk with its metadata as plain values, for other frameworks."""
 
     text: str
     chunk_id: str
@@ -37,7 +37,7 @@ class FoundChunk(Shown):
 def opened(
     index: str | Path | Searched, *, url: str | None = None, key: str | None = None
 ) -> Searched:
-    """Return the index in a folder; with a `url`, the one of that name on a server.
+    """Open the index in a folder, or with a `url` the index of that name on a server.
 
     An index that is open already is returned as it is.
     """
@@ -63,7 +63,7 @@ def find(
     where: str | Filter | None = None,
     parameters: Mapping[str, Scalar] | None = None,
 ) -> list[FoundChunk]:
-    """Return the chunks that a method finds, at most `k`, best first.
+    """Return at most `k` chunks found by a method, best first.
 
     A method chooses that many, where it takes their number (`chunks`); of others the first are
     taken. The metadata of each have `id`, `chunk_id`, `title`, `source`, `section`, `page`,
@@ -87,7 +87,7 @@ def find(
 
 
 def _find_limit(method: str | None) -> str:
-    """Return the parameter of a method that says how many chunks; "" where none is known."""
+    """Return a method's parameter for the number of chunks; "" if unknown."""
     from clew import methods
 
     try:

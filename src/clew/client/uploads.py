@@ -1,4 +1,4 @@
-"""Uploads: the files to send, their names, and their form."""
+"""Uploads: the files to send, their names, and the multipart form."""
 
 import json
 import secrets
@@ -22,11 +22,11 @@ class Upload:
 
     @property
     def kind(self) -> str:
-        """The type of the content."""
+        """The content type."""
         return f"multipart/form-data; boundary={self.boundary}"
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the form. A file is opened when its turn comes, so there may be many."""
+        """Yield the form in pieces; each file is opened only when it is sent."""
         mark = f"--{self.boundary}\r\n".encode()
         if self.options:
             yield mark + b'Content-Disposition: form-data; name="options"\r\n\r\n'
@@ -45,7 +45,7 @@ class Upload:
 def collect_upload(
     paths: Iterable[str | Path], exclude: Sequence[str], options: Mapping[str, Any]
 ) -> Upload:
-    """Collect the files that are named or lie below a named folder, as `Index.add` does.
+    """Collect the named files and those below named folders, as `Index.add` does.
 
     A file is called by its path below the folder, behind the folder's own name. Raises InputError
     where there is none, where one cannot be read, and where two have one name.
@@ -64,7 +64,7 @@ def collect_upload(
 
 
 def _quote_name(name: str) -> str:
-    r"""Return a name as the server reads it, where a quote or a line break would end it.
+    r"""Escape quotes and line breaks in a file name of the form.
 
     >>> print(_quote_name('a "b".md'))
     a \"b\".md

@@ -1,1 +1,1 @@
-"""How values are shown: as plain values, in one line, as HTML, without characters nobody sees."""
+"""Display values: as plain values, in one line, or as HTML, with invisible characters escaped."""

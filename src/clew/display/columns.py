@@ -1,4 +1,4 @@
-"""Texts in the columns of a terminal, of which a Chinese character or an emoji takes two.
+"""Align texts in terminal columns; a Chinese character or an emoji takes two.
 
 rich knows the widths; it is loaded for the first text that needs them.
 """
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def width_of(text: str) -> int:
-    """Return how many columns a line takes.
+    """Return the width of a line in columns.
 
     >>> width_of("Fram"), width_of("南极洲")
     (4, 6)
@@ -20,7 +20,7 @@ def width_of(text: str) -> int:
 
 
 def fit(text: str, width: int) -> str:
-    """Return a line cut, or filled up with spaces, to `width` columns."""
+    """Truncate or pad a line to `width` columns."""
     if text.isascii():
         return text.ljust(width)[:width]
     from rich.cells import set_cell_size
@@ -29,7 +29,7 @@ def fit(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the words of `text` in lines of at most `width` columns.
+    """Wrap `text` to lines of at most `width` columns.
 
     A word that is wider than a line begins where there is room, and goes on in the next lines.
 
@@ -49,7 +49,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def shorten(line: str, width: int, mark: str) -> str:
-    """Return as many words of a line as stand before `mark` in `width` columns, and the mark.
+    """Truncate a line to `width` columns at a word, and append `mark`.
 
     >>> shorten("The Fram sailed", 12, " …"), shorten("弗拉姆号探险船", 8, " …")
     ('The Fram …', '弗拉姆 …')
@@ -61,7 +61,7 @@ def shorten(line: str, width: int, mark: str) -> str:
 
 
 def align(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Return rows as lines: columns to the left first, then those to the right."""
+    """Return rows as lines with left-aligned columns, then right-aligned ones."""
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""How what users get is shown: as plain values, in one line, and as HTML in a notebook."""
+"""Display results: as plain values, in one line, or as HTML in a notebook."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -9,12 +9,12 @@ from clew.display.visible import visible
 
 T = TypeVar("T")
 
-_LONGEST = 60  # characters of a text in one line
-_MOST = 3  # values of a tuple in one line
+_MAX_TEXT = 60  # characters of a text in one line
+_MAX_VALUES = 3  # values of a tuple in one line
 
 
 class Shown:
-    """A dataclass that a user gets: plain as a dict, and short in one line."""
+    """A result dataclass: converts to a dict, and prints in one line."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class Shown:
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 -- JSON's types
-    """Return a value made of dicts, lists, texts, numbers, truth values and None."""
+    """Convert a value to dicts, lists, strings, numbers, booleans and None."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in _fields(value)}
     if isinstance(value, Mapping):
@@ -43,7 +43,7 @@ def plain(value: object) -> Any:  # noqa: ANN401 -- JSON's types
 
 
 def make_view(kind: type[T], source: object, **others: Any) -> T:  # noqa: ANN401 -- its fields
-    """Return a dataclass of some values; the others are those of `source` by their names."""
+    """Build a dataclass from some values and the equally named attributes of `source`."""
     names = {each.name for each in _fields(kind)} - others.keys()
     return kind(**{name: getattr(source, name) for name in names}, **others)
 
@@ -56,16 +56,16 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, str):
-        return visible(repr(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…"))
+        return visible(repr(value if len(value) <= _MAX_TEXT else value[: _MAX_TEXT - 1] + "…"))
     if isinstance(value, Shown):
         whole = repr(value)
-        return whole if len(whole) <= _LONGEST else f"{type(value).__name__}(...)"
+        return whole if len(whole) <= _MAX_TEXT else f"{type(value).__name__}(...)"
     if not isinstance(value, list | tuple | Mapping) or not value:
         return repr(value)
     kind = "values" if isinstance(value, Mapping) else type(value[0]).__name__
     if not isinstance(value, Mapping) and not is_dataclass(value[0]):
         kind = "values"
-        if len(value) <= _MOST and all(isinstance(each, str | int | float) for each in value):
+        if len(value) <= _MAX_VALUES and all(isinstance(each, str | int | float) for each in value):
             return f"[{', '.join(map(_short, value))}]"
     return f"<{len(value)} {kind}>"
 
@@ -74,12 +74,12 @@ def _short(value: object) -> str:
 
 
 def paragraph(text: str, *, strong: bool = False) -> str:
-    """Return a paragraph of a text."""
+    """Return an HTML paragraph of a text."""
     return f"<p><b>{_escape_markup(text)}</b></p>" if strong else f"<p>{_escape_markup(text)}</p>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; numbers are shown with three digits, and None as nothing."""
+    """Return an HTML table; numbers have three digits, None is empty."""
     lines = ["<tr>" + "".join(f"<th>{_escape_markup(cell)}</th>" for cell in head) + "</tr>"]
     lines += ["<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return "<table>" + "".join(lines) + "</table>"

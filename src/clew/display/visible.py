@@ -1,4 +1,4 @@
-"""Characters that nobody sees, as something that everybody sees: <U+200B>.
+"""Escape invisible characters so that they can be seen: <U+200B>.
 
 A terminal obeys control characters, and shows nothing of zero-width ones, of marks that turn the
 direction of a line, or of tags, in which a whole sentence can hide. Whatever leaves for a person's
@@ -42,7 +42,7 @@ _KEYCAP = "\u20e3"
 
 
 def visible(text: str) -> str:
-    r"""Return `text` with an escape for each character that is not seen, line breaks among them.
+    r"""Escape every invisible character in `text`, including line breaks.
 
     >>> visible("Fr\u200bam")
     'Fr<U+200B>am'
@@ -51,7 +51,7 @@ def visible(text: str) -> str:
 
 
 def escape_unseen(text: str) -> str:
-    """Return `text` so that `restored` gives it back; tabs and line breaks stay as they are.
+    """Escape invisible characters reversibly, except tabs and line breaks.
 
     What looks like an escape has its first character escaped.
     """
@@ -62,12 +62,12 @@ def escape_unseen(text: str) -> str:
 
 
 def restore_unseen(text: str) -> str:
-    """Return the text that `escaped` made this of."""
+    """Undo `escape_unseen`."""
     return _ESCAPE.sub(_character, text)
 
 
 def drop_hidden(text: str) -> str:
-    r"""Return `text` without the characters that are not seen, layout aside.
+    r"""Drop the invisible characters of `text`, except white space.
 
     >>> drop_hidden("Fr\u200bam")
     'Fram'
@@ -78,14 +78,14 @@ def drop_hidden(text: str) -> str:
 
 
 def has_hidden(text: str) -> bool:
-    """Say whether a text has a character that is not seen, layout aside."""
+    """Check for invisible characters other than white space."""
     return any(
         match[0] not in _LAYOUT and not _is_needed(match) for match in _UNSEEN.finditer(text)
     )
 
 
 def may_hide_a_message(text: str) -> bool:
-    """Say whether a text has a tag, or several characters in a row that are not seen.
+    """Check for a tag character or several invisible characters in a row.
 
     One of them, such as a soft hyphen, can say nothing.
     """
@@ -97,7 +97,7 @@ def _escape_character(match: re.Match[str]) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    """Return what an escape stands for; the escape itself where there is no such."""
+    """Return the character of an escape, or the escape itself if invalid."""
     code = int(match[0][3:-1], 16)
     character = chr(code) if code <= 0x10FFFF else ""
     is_ours = character == "<" or (character and _ANY_HIDDEN.match(character))
@@ -105,7 +105,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _is_needed(match: re.Match[str]) -> bool:
-    """Say whether a script or an emoji is written with a character that is not seen."""
+    """Check whether a script or an emoji needs an invisible character."""
     if len(match[0]) > 1:  # the tags of a flag
         return True
     character, text = match[0], match.string
@@ -120,7 +120,7 @@ def _is_needed(match: re.Match[str]) -> bool:
 
 
 def _joins_letters(before: str, after: str) -> bool:
-    """Say whether a joiner stands beside a letter that changes its form by it."""
+    """Check whether a joiner is beside a letter whose form it changes."""
     if not before or _ANY_HIDDEN.match(before) or (after and _ANY_HIDDEN.match(after)):
         return False
     if _VIRAMA in map(unicodedata.combining, (before, after or " ")):
@@ -130,7 +130,7 @@ def _joins_letters(before: str, after: str) -> bool:
 
 
 def _is_selected(before: str, after: str) -> bool:
-    """Say whether a selector of a form stands behind something that has several."""
+    """Check whether a variation selector follows a character with variants."""
     if not before or _ANY_HIDDEN.match(before):
         return False
     if before in "0123456789#*":

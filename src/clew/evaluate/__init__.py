@@ -1,4 +1,4 @@
-"""Measure methods on a dataset: retrieval, answers, cost, and how sure the differences are.
+"""Measure methods on a dataset: retrieval, answers, cost, and statistical significance.
 
 A report of two settings:
 

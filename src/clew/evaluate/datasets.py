@@ -1,4 +1,4 @@
-"""Questions with known answers over a corpus, from files in one of several formats.
+"""Datasets: questions with known answers over a corpus, read from several formats.
 
 `formats` has the formats and says what each makes of its files.
 """
@@ -23,7 +23,7 @@ __all__ = ["About", "Dataset", "DatasetQuestion", "load", "load_questions"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Questions over a corpus, which stays in its file or folder, or is pooled from the questions.
+    """Questions over a corpus, which is a file, a folder, or pooled from the questions.
 
     `corpus` is what `Index.add` takes.
     """
@@ -43,7 +43,7 @@ class Dataset:
 
     @property
     def about(self) -> About:
-        """What a report says of this dataset."""
+        """The description of this dataset for a report."""
         lines = (json.dumps(asdict(question), ensure_ascii=False) for question in self.questions)
         return About(
             name=self.name,
@@ -61,7 +61,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What is said of a dataset once its questions are asked."""
+    """The description of a dataset in a report."""
 
     name: str
     n_questions: int
@@ -84,7 +84,7 @@ def load(
     seed: int = 0,
     corpus: str | Path | None = None,
 ) -> Dataset:
-    """Read a dataset from its file or folder: of the questions of `split`, those that are wanted.
+    """Read a dataset from a file or folder: the questions of `split`, or a sample of them.
 
     These are the first `limit`, or a random `sample` of so many in the order of the file, which is
     part of every larger sample with the same `seed`. A pooled corpus has the paragraphs of all
@@ -114,7 +114,7 @@ def load_questions(
     sample: int | None = None,
     seed: int = 0,
 ) -> Dataset:
-    """Read the questions of a file, to be asked of documents that are in an index already.
+    """Read questions from a file, for documents that are already indexed.
 
     They are in one of the formats that have their questions in one file, and are chosen as by
     `load`, which says what is raised.
@@ -158,7 +158,7 @@ def _choose(
     sample: int | None,
     seed: int,
 ) -> Sequence[DatasetQuestion]:
-    """Return the questions of a split that are wanted: of a sample, those with the least hashes."""
+    """Return the questions of a split; a sample takes those with the lowest hashes."""
     if not questions:
         raise InputError(f"{file}: no questions")
     candidates = [question for question in questions if split in (None, question.split)]

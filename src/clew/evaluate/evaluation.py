@@ -1,4 +1,4 @@
-"""Ask every question of every setting and measure what comes back.
+"""Ask every question with every setting, and score the results.
 
 How searching, answering and judging are done is the caller's affair: they are functions. Questions
 are the outer loop, so a slow moment of the machine meets all settings alike.
@@ -31,7 +31,7 @@ OnFound = Callable[[Row, Found], None]
 A = TypeVar("A")
 T = TypeVar("T")
 
-_NOTHING = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
+_EMPTY_CONTEXT = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
 
 
 def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
@@ -48,7 +48,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
     on_found: OnFound | None = None,
     concurrency: int = 1,
 ) -> Report:
-    """Return the metrics of `settings`, the first of which the others are compared with.
+    """Return the metrics of `settings`; the first is the baseline of comparisons.
 
     `answer` is called right after `search` with the same question and setting, so the caller may
     keep the evidence between the two; its usage is reported beside the search's, never added.
@@ -97,7 +97,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
 
 
 def _map_at_once(function: Callable[[A], T], values: Sequence[A], at_once: int) -> Iterator[T]:
-    """Yield what a function gives for each value, in order; an error ends what waits behind it."""
+    """Map a function in parallel, in order; an error cancels the remaining calls."""
     if at_once == 1:
         yield from map(function, values)
         return
@@ -112,7 +112,7 @@ def _map_at_once(function: Callable[[A], T], values: Sequence[A], at_once: int) 
 def measurable(
     dataset: Dataset, scoring: Scoring, *, answers: bool, judged: Sequence[str] = ()
 ) -> frozenset[str]:
-    """Return the metrics that apply to some question, with those of `answers` if there are any.
+    """Return the metrics that apply to some question, including those of `answers`.
 
     `judged` are those that a judge of these answers gives.
     """
@@ -120,7 +120,7 @@ def measurable(
         metric
         for question in dataset.questions
         for metric in (
-            *score_retrieval(question, (), _NOTHING, scoring.ks),
+            *score_retrieval(question, (), _EMPTY_CONTEXT, scoring.ks),
             *(score_answer(question, "") if answers else ()),
             *(score_quotes(question, ()) if answers else ()),
             *(m for m in judged if answers and (question.answers or m == "faithfulness")),
@@ -131,7 +131,7 @@ def measurable(
 def score_retrieval(
     question: DatasetQuestion, ranked: Sequence[str], context: Context | None, ks: Sequence[int]
 ) -> dict[str, float]:
-    """Score ranked documents where there is gold, and the context where it is known what it needs.
+    """Score ranked documents against gold documents, and the context against gold evidence.
 
     Without a context, as of a peer, nothing is said of coverage.
     """
@@ -151,12 +151,12 @@ def score_retrieval(
 
 
 def score_answer(question: DatasetQuestion, text: str) -> dict[str, float]:
-    """Score an answer where the right ones are known."""
+    """Score an answer against the gold answers, if there are any."""
     return metrics.answer_scores(text, question.answers) if question.answers else {}
 
 
 def score_quotes(question: DatasetQuestion, citations: Sequence[Citation]) -> dict[str, float]:
-    """Score what an answer cites, where a right answer can stand in a text: it is no yes or no."""
+    """Score quotes against gold answers that can occur in a text, so not yes or no."""
     if not question.answers or metrics.is_yes_no(question.answers):
         return {}
     cited = " ".join(citation.quote for citation in citations)
@@ -187,7 +187,7 @@ def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> N
 
 
 def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> tuple[Row, Found]:
-    """Ask one question of one setting; what fails is noted and scored as if nothing came."""
+    """Ask one question with one setting; a failure is noted and scored as an empty result."""
     scoring = functions.scoring
     evidence, error = _try_to_ask(lambda: functions.search(question.text, setting))
     response, answer_error = None, ""
@@ -199,7 +199,7 @@ def _row(question: DatasetQuestion, setting: Setting, functions: _Functions) -> 
     text = response.text if response else ""
     shown = (evidence, response.evidence if response else None)
     notes = metrics.distinct(note for each in shown if each for note in each.notes)
-    scores = score_retrieval(question, ranked, context or _NOTHING, scoring.ks)
+    scores = score_retrieval(question, ranked, context or _EMPTY_CONTEXT, scoring.ks)
     if functions.answer is not None:
         scores |= score_answer(question, text)
         scores |= score_quotes(question, response.citations if response else ())
@@ -234,13 +234,13 @@ def _no_answer(question: DatasetQuestion) -> Answer:
         text="",
         kind="none",
         citations=(),
-        context=_NOTHING,
+        context=_EMPTY_CONTEXT,
         evidence=Evidence(query=question.text, method=""),
     )
 
 
 def _try_to_ask(ask: Callable[[], T]) -> tuple[T | None, str]:
-    """Return what `ask` gives, or why it failed; a budget that ended ends everything."""
+    """Return the result of `ask` or its error; an exhausted budget ends the run."""
     try:
         return ask(), ""
     except BudgetSpent:

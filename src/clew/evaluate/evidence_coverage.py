@@ -1,4 +1,4 @@
-"""Evidence coverage: how much of what a full answer rests on does a context say?
+"""Evidence coverage: the share of a full answer's evidence that a context covers.
 
 Some datasets, such as GraphRAG-Bench (Xiang et al. 2025, arXiv:2506.05690), give evidence as
 statements in other words than the source's, not as ids of documents. Whether a passage says one is
@@ -30,7 +30,7 @@ _STEM = 6  # characters
 
 
 def evidence_coverage(evidence: Sequence[str], passages: Sequence[str]) -> float:
-    """Return the share of the statements of `evidence` that some single passage covers.
+    """Return the share of the `evidence` statements that a single passage covers.
 
     Passages are not put together: a context that is long enough has the words of any statement
     somewhere. Neither order nor repeats matter. A statement without a term, such as "It was so.",
@@ -50,7 +50,7 @@ def evidence_coverage(evidence: Sequence[str], passages: Sequence[str]) -> float
 
 
 def passages_of(context: Context) -> tuple[str, ...]:
-    """Return what may cover a statement: each passage with its title, and each row of a table."""
+    """Return the texts that may cover a statement: titled passages, and table rows."""
     rows = (" ".join(row) for table in context.tables for row in table.rows)
     return *rows, *(f"{passage.title}\n{passage.text}" for passage in context.passages)
 

@@ -1,4 +1,4 @@
-"""Whether files can be written, known before anything is measured."""
+"""Check that files can be written, before anything is measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clew.errors import InputError
 
 
 def check_file(file: str | Path, suffixes: Sequence[str], what: str) -> None:
-    """Raise InputError for a file of another suffix, or in a folder that takes no files."""
+    """Raise InputError for a file with another suffix, or in a folder that is not writable."""
     path = Path(file)
     if path.suffix not in suffixes:
         raise InputError(f"{what} is a file {' or '.join(suffixes)}, not {str(file)!r}")
@@ -22,7 +22,7 @@ def check_file(file: str | Path, suffixes: Sequence[str], what: str) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for files, if it is not there. Raises InputError for one that takes none."""
+    """Create a folder for files. Raises InputError if it cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Questions about a knowledge graph, and how well a method ranks their answers.
+"""Evaluate the ranking of answers to questions about a knowledge graph.
 
 | a file is | a line has |
 |---|---|
@@ -27,15 +27,15 @@ from clew.text.normalize import collapse
 from clew.types import Answer, Evidence
 
 GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples", "answered")
-_OF_GRAPHS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples
+_METRICS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples
 
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
-_ALL = "all"
+_ALL_GROUP = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphQuestion:
-    """A question with the names that answer it."""
+    """A question with the names of its answers."""
 
     id: str
     text: str
@@ -47,7 +47,7 @@ class GraphQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRow:
-    """What a method has for some questions: means, and what it took."""
+    """The results of a method on some questions: mean scores and cost."""
 
     method: str
     group: str  # "all" for all questions
@@ -62,7 +62,7 @@ class GraphRow:
 
 @dataclass(frozen=True, slots=True)
 class _GraphQuestionResult:
-    """What came of one question."""
+    """The result of one question."""
 
     scores: Mapping[str, float]
     milliseconds: float
@@ -74,7 +74,7 @@ class _GraphQuestionResult:
 
 
 def load_graph_questions(path: Path) -> list[GraphQuestion]:
-    """Return the questions of a file. Raises InputError for one that cannot be read, with why."""
+    """Read the questions of a file. Raises InputError with the reason if one is invalid."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -104,24 +104,24 @@ def measure_graph(
     *,
     respond: Callable[[Evidence], Answer] | None = None,
 ) -> list[GraphRow]:
-    """Return how a method does on each group of questions, and on all.
+    """Measure a method on each group of questions, and on all.
 
     `search` gives the evidence of a text by a method, `respond` an answer from that. A method that
     gives a graph for no question has no metrics of graphs.
     """
     with measuring():
         results = [_ask(search, question, method, respond) for question in questions]
-    left_out = () if any(each.has_graph for each in results) else _OF_GRAPHS
+    left_out = () if any(each.has_graph for each in results) else _METRICS
     groups: dict[str, list[_GraphQuestionResult]] = {}
     for question, each in zip(questions, results, strict=True):
-        for group in dict.fromkeys((question.group or _ALL, _ALL)):
+        for group in dict.fromkeys((question.group or _ALL_GROUP, _ALL_GROUP)):
             groups.setdefault(group, []).append(each)
-    order = sorted(groups, key=lambda group: (group == _ALL, group))
+    order = sorted(groups, key=lambda group: (group == _ALL_GROUP, group))
     return [_sum_up(method, group, groups[group], left_out) for group in order]
 
 
 def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]:
-    """Return the metrics of one question; nothing found scores 0 in all that apply.
+    """Return the metrics of one question; an empty result scores 0.
 
     Answers are ranked as the evidence does it, else as its facts stand. Recall is the share of the
     answers among its entities; where it has no graph, of those named in its tables and chunks.

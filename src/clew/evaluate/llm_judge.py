@@ -1,4 +1,4 @@
-"""An LLM as the judge of answers: five metrics, by the prompts `judge_*`.
+"""An LLM as judge of answers: five metrics from the prompts `judge_*`.
 
 judge            1 if the answer says what a right one says and nothing against it
 graded           1, 0.5 or 0: the answer says all of a right one, a part, or nothing (AGRAG's ACC
@@ -37,22 +37,22 @@ MAX_CONTEXT_CHARACTERS = 10_000
 
 _STATEMENTS_SHARE = 0.75  # of correctness; the rest is the cosine's
 _STATEMENTS_TOKENS = 1_536
-_FEW_TOKENS = 32  # of a verdict, or of a reply without its statements
-_OF_EACH = 16  # tokens more for each statement
+_BASE_TOKENS = 32  # of a verdict, or of a reply without its statements
+_STATEMENT_TOKENS = 16  # tokens more for each statement
 
 _YES_NO = {"type": "string", "enum": ["yes", "no"]}
 _VERDICT = closed_schema({"verdict": {"type": "string", "enum": ["correct", "incorrect"]}})
 _GRADES = {"full": 1.0, "partial": 0.5, "none": 0.0}
-_GRADED = closed_schema({"grade": {"type": "string", "enum": [*_GRADES]}})
+_GRADE_SCHEMA = closed_schema({"grade": {"type": "string", "enum": [*_GRADES]}})
 _STATEMENTS = closed_schema({"statements": {"type": "array", "items": {"type": "string"}}})
 
 
-_VERDICTS = {"judge": ("judge_verdict", _VERDICT), "graded": ("judge_grade", _GRADED)}
+_VERDICTS = {"judge": ("judge_verdict", _VERDICT), "graded": ("judge_grade", _GRADE_SCHEMA)}
 
 
 @dataclass(frozen=True, slots=True)
 class LLMJudge:
-    """A `Judge` that asks an LLM, in at most two rounds for an answer.
+    """A `Judge` that asks an LLM, in at most two rounds per answer.
 
     An answer without text scores 0 and is not shown to the LLM. Metrics that compare with a right
     answer do not apply where none is known; those that need a single one take the first. Raises
@@ -112,7 +112,7 @@ class LLMJudge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """What is judged, as the LLM reads it."""
+    """A case to judge, as the LLM sees it."""
 
     question: str
     right: tuple[str, ...]
@@ -122,7 +122,7 @@ class _Case:
 
 @dataclass(frozen=True, slots=True)
 class _AnswerStatements:
-    """The statements of the answer and of the right one; None where they were not read."""
+    """The statements of the answer and of the gold answer; None if unreadable."""
 
     given: list[str] | None
     right: list[str] | None
@@ -142,7 +142,7 @@ def _read(text: str) -> str:
 
 
 def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
-    """Return the request for a verdict, and those for statements, as far as they are needed."""
+    """Return the requests for a verdict and for statements, as needed."""
     prompts: dict[str, Prompt] = {}
     for metric, (name, schema) in _VERDICTS.items():
         if metric not in wanted:
@@ -150,7 +150,7 @@ def _first_round(case: _Case, wanted: Collection[str]) -> dict[str, Prompt]:
         prompts[metric] = fill_prompt(
             name,
             schema=schema,
-            max_tokens=_FEW_TOKENS,
+            max_tokens=_BASE_TOKENS,
             question=case.question,
             right=quote_lines([Excerpt("- ", text) for text in case.right], none=""),
             answer=case.given,
@@ -175,7 +175,7 @@ def _statements_prompt(question: str, answer: str) -> Prompt:
 def _second_round(
     case: _Case, stated: _AnswerStatements, wanted: Collection[str]
 ) -> dict[str, Prompt]:
-    """Return the requests that compare statements, where there are some to compare."""
+    """Return the requests that compare statements, if there are any to compare."""
     prompts: dict[str, Prompt] = {}
     if "correctness" in wanted and stated.given and stated.right:
         given, right = len(stated.given), len(stated.right)
@@ -209,7 +209,7 @@ def _second_round(
 
 
 def _reply_tokens(n_statements: int) -> int:
-    return _FEW_TOKENS + _OF_EACH * n_statements
+    return _BASE_TOKENS + _STATEMENT_TOKENS * n_statements
 
 
 def _list_statements(statements: Sequence[str]) -> QuotedBlock:
@@ -220,7 +220,7 @@ def _list_statements(statements: Sequence[str]) -> QuotedBlock:
 
 
 def _statements(reply: Reply | None) -> list[str] | None:
-    """Return the statements of a reply, each once; None where there is none that can be read."""
+    """Return the distinct statements of a reply; None if it cannot be parsed."""
     if reply is None or reply.error:
         return None
     return list(dict.fromkeys(filter(None, map(collapse, reply.data["statements"]))))
@@ -246,22 +246,22 @@ def _mark(
 
 
 def _overlap(stated: _AnswerStatements, reply: Reply | None) -> _Mark:
-    """Return the F1 of two lists of statements: 1 where both are empty, 0 where it is unknown."""
+    """Return the F1 of two lists of statements: 1 if both are empty, 0 if unknown."""
     if stated.given is None or stated.right is None or (reply is not None and reply.error):
         return _Mark(0.0, is_unparsable=True)
     if reply is None:
         return _Mark(float(not stated.given and not stated.right))
-    n_right, n_said = _n_yes(reply.data["answer"]), _n_yes(reply.data["right"])
+    n_right, n_said = _count_yes(reply.data["answer"]), _count_yes(reply.data["right"])
     n_missing = len(stated.right) - n_said
     return _Mark(2 * n_right / (n_right + len(stated.given) + n_missing))
 
 
 def _share(reply: Reply | None) -> _Mark:
-    """Return the share of the statements with a yes; nothing where it is unknown."""
+    """Return the share of statements judged yes; nothing if unknown."""
     if reply is None or reply.error:
         return _Mark(None, is_unparsable=True)
-    return _Mark(_n_yes(reply.data) / len(reply.data))
+    return _Mark(_count_yes(reply.data) / len(reply.data))
 
 
-def _n_yes(data: Mapping[str, str]) -> int:
+def _count_yes(data: Mapping[str, str]) -> int:
     return sum(verdict == "yes" for verdict in data.values())

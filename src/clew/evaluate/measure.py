@@ -1,4 +1,4 @@
-"""Measure methods on an index by one protocol: search, answer and judge, written down as runs."""
+"""Measure methods on an index by one protocol: search, answer, judge, and record the runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LAYERS = ("document", "chunk", "triple")  # whose rows a run counts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """What is measured and how, the same for every setting."""
+    """What is measured and how, for every setting alike."""
 
     settings: tuple[Setting, ...]
     scoring: Scoring = field(default_factory=Scoring)
@@ -60,7 +60,7 @@ class Protocol:
     exact: bool = False  # nothing of what is nearest is missed, in a large index either
 
     def parameters(self, setting: Setting) -> dict[str, Scalar]:
-        """Return the parameters that the method of a setting is given.
+        """Return the parameters of a setting's method.
 
         A method that counts in chunks is asked for as many as the largest cut-off, or nDCG, needs,
         if it returns fewer by itself; a paper's variant returns as many as the paper says.
@@ -77,7 +77,7 @@ class Protocol:
 
 
 def check_protocol(protocol: Protocol) -> None:
-    """Raise InputError, or UnknownMethod, for what cannot be measured."""
+    """Raise InputError or UnknownMethod for settings that cannot be measured."""
     if protocol.judge is not None:
         unknown = [metric for metric in protocol.judged if metric not in METRICS]
         if unknown or not protocol.judged:
@@ -108,7 +108,7 @@ def measure(
     budget: Budget | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
-    """Return what the settings of `protocol` find in the index, which holds the dataset's corpus.
+    """Run the settings of `protocol` on an index of the dataset's corpus; return the report.
 
     In `folder` each setting has the file of its run; questions that stand there are not asked
     again. With `contexts` what each question was given is kept there too, and `concurrency`
@@ -152,7 +152,7 @@ def check_before(
     folder: Path | None = None,
     budget: Budget | None = None,
 ) -> tuple[LLM | None, LLM | None]:
-    """Raise what can be known before anything is paid for, the corpus's vectors among it.
+    """Raise errors that can be known before anything is paid for, even corpus vectors.
 
     Returns the LLMs that answer and judge, None where the protocol names none. Raises as
     `check_protocol`; InputError for a spec that names nothing, a budget in dollars for an LLM
@@ -174,13 +174,13 @@ def check_before(
 
 
 def _name_files(folder: Path | None, protocol: Protocol) -> dict[str, Path]:
-    """Return the file of each setting's run by its label, none without a folder."""
+    """Return the run file of each setting by label; none without a folder."""
     labels = [] if folder is None else [setting.label for setting in protocol.settings]
     return {label: Path(folder or "") / run_files.file_name(label) for label in labels}
 
 
 def _describe(dataset: Dataset, protocol: Protocol, setting: Setting) -> run_files.Head:
-    """Return what the head of a run says whatever the index and its models are.
+    """Return the head fields of a run that do not depend on the index or its models.
 
     It has every parameter of the method, those left as they are among them.
     """
@@ -197,7 +197,7 @@ def _describe(dataset: Dataset, protocol: Protocol, setting: Setting) -> run_fil
 
 
 def index_cost(index: Index) -> dict[str, Scalar]:
-    """Return the size of an index and what making it cost, by name."""
+    """Return the size of an index and the cost of building it, by name."""
     layers, spent = index.snapshot().layers, index.spent()
     sizes: dict[str, Scalar] = {f"{name}s": len(layers[name]) for name in _LAYERS}
     if spent is None:
@@ -216,7 +216,7 @@ def index_cost(index: Index) -> dict[str, Scalar]:
 def _read_recorded_rows(
     files: Mapping[str, Path], heads: Mapping[str, run_files.Head]
 ) -> dict[tuple[str, str], Row]:
-    """Return the rows that stand in the files, by label and question id."""
+    """Return the rows already recorded in run files, by label and question id."""
     return {
         (label, row.question_id): row
         for label, file in files.items()
@@ -231,7 +231,7 @@ def _keep_found(files: Mapping[str, Path], row: Row, found: Found) -> None:
 def _asking(
     index: Index, protocol: Protocol, answering: LLM | None, budget: Budget | None
 ) -> tuple[Search, Respond]:
-    """Return what searches and what answers; evidence is kept from the one to the other."""
+    """Return the search and the answer function; the answer reuses the search's evidence."""
     scoring = protocol.scoring
     local = threading.local()  # an answer is asked for in the thread that searched
 
@@ -266,7 +266,7 @@ def _asking(
 
 
 def _end_with_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, T]:
-    """Return `ask`, which ends the evaluation where the budget had no room for all of it.
+    """Wrap `ask` to end the evaluation when the budget is exhausted.
 
     A method takes another way then, which is not the one that is to be measured.
     """
@@ -283,7 +283,7 @@ def _end_with_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, 
 def _describe_index(
     index: Index, protocol: Protocol, answering: LLM | None, judge: LLMJudge | None
 ) -> dict[str, Any]:
-    """Return what the heads of all runs say of the index and the models, as fields of `Head`."""
+    """Return the head fields, see `Head`, that describe the index and the models."""
     snapshot, models = index.snapshot(), index.models
     llms = {
         "llm": models.llm,

@@ -1,4 +1,4 @@
-"""Metrics on one ranked list, one answer, or labels, each from 0 to 1. Means: `summary`.
+"""Metrics of one ranked list, answer or labels, from 0 to 1. `summary` takes the means.
 
 Ranking metrics are defined as by trec_eval, over documents: of repeated ids, as a list of chunks
 gives, the first counts. Answer metrics are SQuAD's (Rajpurkar et al. 2016,
@@ -64,7 +64,7 @@ def _sum_gains(ranks: Iterable[int]) -> float:
 
 
 def answer_scores(prediction: str, answers: Sequence[str]) -> dict[str, float]:
-    """Return EM, F1 by each rule for yes and no, Acc and ROUGE-L of an answer, in this order.
+    """Return EM, F1 by both rules for yes and no, Acc and ROUGE-L of an answer, in this order.
 
     Raises InputError where a right answer is empty, MissingExtra as `rouge_l` does.
     """
@@ -84,12 +84,12 @@ def normalize_answer(text: str) -> str:
 
 
 def is_yes_no(answers: Sequence[str]) -> bool:
-    """Say whether a right answer is yes or no, which a text may hold without answering."""
+    """Check whether a gold answer is yes or no, which a text may contain by chance."""
     return not {"yes", "no"}.isdisjoint(normalize_answer(a) for a in answers)
 
 
 def covered(answers: Sequence[str], context_text: str) -> float:
-    """Return 1 if a right answer occurs in the context, both normalised, else 0 (KET coverage).
+    """Return 1 if the normalized context contains a gold answer, else 0 (KET coverage).
 
     Raises InputError where an answer is empty, which every text would cover.
     """
@@ -97,7 +97,7 @@ def covered(answers: Sequence[str], context_text: str) -> float:
 
 
 def contains(prediction: str, answers: Sequence[str]) -> float:
-    """Return 1 if a right answer is a substring of the prediction, both normalised, else 0.
+    """Return 1 if the normalized prediction contains a gold answer, else 0.
 
     Clue-RAG's Acc. A substring, not a word: "no" is contained in "I do not know".
     Raises InputError where an answer is empty.
@@ -107,7 +107,7 @@ def contains(prediction: str, answers: Sequence[str]) -> float:
 
 
 def exact_match(prediction: str, answers: Sequence[str]) -> float:
-    """Return 1 if the prediction equals a right answer, both normalised, else 0.
+    """Return 1 if the normalized prediction equals a gold answer, else 0.
 
     Raises InputError where an answer is empty.
     """
@@ -115,7 +115,7 @@ def exact_match(prediction: str, answers: Sequence[str]) -> float:
 
 
 def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> float:
-    """Return the F1 of the prediction's tokens, as a multiset, with the nearest right answer's.
+    """Return the best F1 of the prediction's tokens with a gold answer's, as multisets.
 
     `yes_no` says which pairs score 0 although they share tokens: 'plain' none; 'hotpot' (the
     official script of HotpotQA and 2Wiki) those that differ where either is yes, no or noanswer;
@@ -135,7 +135,7 @@ def f1(prediction: str, answers: Sequence[str], yes_no: YesNo = "plain") -> floa
 
 
 def rouge_l(prediction: str, answers: Sequence[str], *, precision: bool = False) -> float:
-    """Return the F-measure of ROUGE-L with the nearest right answer, as GraphRAG-Bench has it.
+    """Return the best ROUGE-L F-measure with a gold answer, as in GraphRAG-Bench.
 
     ROUGE-L (Lin 2004, aclanthology.org/W04-1013) as the package rouge-score computes it, 0 where
     there are no words. These are runs of a to z and of digits in lower case, those of more than
@@ -154,7 +154,7 @@ def rouge_l(prediction: str, answers: Sequence[str], *, precision: bool = False)
 
 
 def accuracy(right: Sequence[str], given: Sequence[str]) -> float:
-    """Return the share of texts whose label is the right one, compared by `label_key`.
+    """Return the share of texts with the right label, compared by `label_key`.
 
     Raises InputError without texts.
     """
@@ -162,7 +162,7 @@ def accuracy(right: Sequence[str], given: Sequence[str]) -> float:
 
 
 def macro_recall(right: Sequence[str], given: Sequence[str]) -> float:
-    """Return the mean over the right labels of the share of their texts that were given them.
+    """Return the mean recall over the right labels.
 
     Labels are compared by `label_key`. Raises InputError without texts.
     """
@@ -209,7 +209,7 @@ _BARRED: Mapping[YesNo, Callable[[str, str], bool]] = {
 
 
 _WORD = re.compile("[a-z0-9]+")
-_SHORT = 3  # letters of a word that is not stemmed
+_MIN_STEM_LENGTH = 3  # letters of a word that is not stemmed
 
 
 def common_length(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
@@ -232,7 +232,7 @@ def common_length(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 def _stems(text: str) -> list[str]:
     words = _WORD.findall(text.lower())
-    return [_stem(word) if len(word) > _SHORT else word for word in words]
+    return [_stem(word) if len(word) > _MIN_STEM_LENGTH else word for word in words]
 
 
 @lru_cache(maxsize=50_000)

@@ -1,4 +1,4 @@
-"""The tables of four papers: what each prints, and the same rows measured by Clew.
+"""The tables of four papers: published numbers, and the same rows measured by Clew.
 
 `papers.json` has them: the columns, with the data set and the index that each is of, and the rows,
 each with a method of Clew and what an LLM extracts for it, or the reason why it is `missing`. Rows
@@ -39,7 +39,7 @@ _PAID_FILES = ("calls.sqlite", "embeddings.sqlite")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperColumn:
-    """A column of a paper's table: the data set that it is measured on, and its metrics."""
+    """A column of a paper's table: its dataset and metrics."""
 
     name: str
     format: str  # of the data set
@@ -50,7 +50,7 @@ class PaperColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRow:
-    """A system of a table: how Clew measures it, or why it does not."""
+    """A system in a table: the method that measures it, or why none does."""
 
     name: str
     printed: tuple[tuple[float, ...], ...] = ()  # for each column a number for each metric
@@ -64,13 +64,13 @@ class PaperRow:
 
     @property
     def setting(self) -> Setting:
-        """The method with its parameters, by the name of the row."""
+        """The method with its parameters, labelled by the row's name."""
         return Setting(self.method, self.parameters, name=self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTable:
-    """A table as its paper prints it."""
+    """A table as published."""
 
     title: str
     address: str
@@ -83,11 +83,11 @@ class PaperTable:
     context_tokens: int = 4_000
 
     def metrics_of(self, column: PaperColumn) -> tuple[str, ...]:
-        """Return what a cell of a column has a number for."""
+        """Return the metrics that a column has numbers for."""
         return column.metrics or self.metrics
 
     def choose_rows(self, names: Sequence[str]) -> PaperTable:
-        """Return the table with the rows of some names alone, of none with all.
+        """Return the table restricted to rows by name, or unchanged without names.
 
         Raises InputError for a name that no row has.
         """
@@ -101,20 +101,20 @@ class PaperTable:
 
 @dataclass(frozen=True, slots=True)
 class IndexRecipe:
-    """How one index of a table is made: its chunks, and what an LLM extracts."""
+    """How to build an index for a table: its chunks, and what an LLM extracts."""
 
     chunking: tuple[tuple[str, int], ...]
     extraction: tuple[tuple[str, Scalar], ...]
 
     @property
     def share(self) -> float:
-        """How much an LLM reads: nothing, a share of the chunks for units, or for triples."""
+        """What an LLM reads: nothing, or a share of the chunks for units or triples."""
         wanted: dict[str, Any] = dict(self.extraction)
         return float(wanted.get("units", 0) + 2 * wanted.get("core", 0))
 
     @property
     def paid(self) -> tuple[object, ...] | None:
-        """What an LLM is asked for, of which a larger share has all of a smaller one; or None."""
+        """The kind of extraction to pay an LLM for, or None; larger shares include smaller ones."""
         wanted = dict(self.extraction)
         if wanted.get("triples") == RECORDED or not wanted:
             return None
@@ -122,7 +122,7 @@ class IndexRecipe:
 
     @property
     def folder(self) -> str:
-        """The name of its folder, such as "size=150-units=0.5"."""
+        """The folder name, such as "size=150-units=0.5"."""
         parts = [f"{name}={value}" for name, value in (*self.chunking, *self.extraction)]
         return "-".join(parts) or "plain"
 
@@ -134,7 +134,7 @@ def load_tables() -> dict[str, PaperTable]:
 
 
 def describe_rows(table: PaperTable) -> Iterator[dict[str, str]]:
-    """Yield what each row is measured by, whether the paper's numbers are known, and its needs."""
+    """Yield each row's method, whether its published numbers are known, and its needs."""
     for row in table.rows:
         parameters = " ".join(f"{name}={value}" for name, value in row.parameters.items())
         extracted = " ".join(f"{name}={value}" for name, value in row.extraction.items())
@@ -150,7 +150,7 @@ def describe_rows(table: PaperTable) -> Iterator[dict[str, str]]:
 def find_columns(
     table: PaperTable, dataset: Dataset, names: Sequence[str] = ()
 ) -> tuple[PaperColumn, ...]:
-    """Return the columns that are of a data set by its format, or those that are named.
+    """Return the columns of a dataset, found by its format or by name.
 
     Raises InputError where there is none, and for a name that no column has.
     """
@@ -178,7 +178,7 @@ def find_columns(
 
 
 def explain_missing(row: PaperRow, llm: str | None, triples: Path | None = None) -> str:
-    """Return why a row cannot be measured, or nothing where it can.
+    """Return why a row cannot be measured, or nothing if it can.
 
     An LLM's `triples` in a file do where no LLM is named.
     """
@@ -195,7 +195,7 @@ def explain_missing(row: PaperRow, llm: str | None, triples: Path | None = None)
 def group_by_index(
     table: PaperTable, columns: Sequence[PaperColumn], llm: str | None, triples: Path | None = None
 ) -> dict[IndexRecipe, list[PaperRow]]:
-    """Return the rows that can be measured by the index that they need, the cheapest first."""
+    """Group the measurable rows by the index that they need, cheapest first."""
     groups: dict[IndexRecipe, list[PaperRow]] = {}
     for column in columns:
         for row in table.rows:
@@ -206,7 +206,7 @@ def group_by_index(
 
 
 def recipe_of(column: PaperColumn, row: PaperRow, triples: Path | None = None) -> IndexRecipe:
-    """Return how the index is made that a cell is measured on; `triples` stand for an LLM's."""
+    """Return the recipe of a cell's index; `triples` replace an LLM's extraction."""
     extraction: Mapping[str, Scalar] = row.extraction
     if triples is not None and "triples" in extraction:
         extraction = {"triples": RECORDED}
@@ -219,7 +219,7 @@ def recipe_of(column: PaperColumn, row: PaperRow, triples: Path | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTable:
-    """What was measured of a table: cells by (row, column), in the scale of the paper."""
+    """Measured cells of a table by (row, column), in the paper's scale."""
 
     cells: Mapping[tuple[str, str], tuple[float | None, ...]]  # for each metric, and `OWN`
     models: Mapping[str, str]  # names by role, such as "embedder"
@@ -242,7 +242,7 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
     budget: Budget | None = None,
     on_progress: Progress | None = None,
 ) -> MeasuredTable:
-    """Return what is measured of each cell that can be measured.
+    """Measure the cells that can be measured.
 
     Each index has a folder below `folder`, and each row the file of its run below `runs`, so that a
     second call goes on where the first one ended. An index takes over what others paid for.
@@ -255,7 +255,7 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
     made: dict[IndexRecipe, Path] = {}
     for recipe, rows in group_by_index(table, columns, llm, triples).items():
         place = folder / recipe.folder
-        _take_over(made, recipe, place)
+        _copy_base_index(made, recipe, place)
         made[recipe] = place
         mine = [c for c in columns if any(recipe_of(c, row, triples) == recipe for row in rows)]
         with open_index(place, dict(recipe.chunking)) as index:
@@ -282,8 +282,8 @@ def measure_table(  # noqa: PLR0913 -- one argument for each option
     return MeasuredTable(cells, models)
 
 
-def _take_over(made: Mapping[IndexRecipe, Path], recipe: IndexRecipe, place: Path) -> None:
-    """Let a new index begin as the one of the same chunks from which nothing was extracted.
+def _copy_base_index(made: Mapping[IndexRecipe, Path], recipe: IndexRecipe, place: Path) -> None:
+    """Start a new index from one with the same chunks and no extraction.
 
     It has the replies and vectors that others of the table paid for.
     """
@@ -320,7 +320,7 @@ def _make_protocol(
 def _read_cell(
     table: PaperTable, report: Report, row: PaperRow, column: PaperColumn
 ) -> Iterator[float | None]:
-    """Yield the mean of each metric of a cell, and of `OWN`, None where it was not measured."""
+    """Yield the mean of each metric of a cell, and of `OWN`; None if not measured."""
     summary = next(each for each in report.summaries if each.label == row.name)
     means: Mapping[str, float] = {name: each.mean for name, each in summary.estimates.items()}
     if column.type:

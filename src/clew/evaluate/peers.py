@@ -1,4 +1,4 @@
-"""Ranked lists that another system made of the same questions, scored as our own are.
+"""Score ranked lists that another system made for the same questions.
 
 {"method", "question_id", "retrieved_ids"[, "answer"]}, a line for each question of each method;
 other keys are ignored. What it cost is not known, and there is no context to look into.
@@ -20,7 +20,7 @@ from clew.evaluate.summary import Row
 
 
 def load_peers(file: str | Path, dataset: Dataset, scoring: Scoring) -> dict[str, list[Row]]:
-    """Return the rows of each method of a file, by label, in the order of the questions.
+    """Return the rows of each method in a file, by label, in question order.
 
     The label is "peer: NAME", since a peer may have the name of a method of ours. Lines about
     questions that the dataset lacks are ignored and counted in the notes of the rows, where one
@@ -70,7 +70,7 @@ def _line(record: Record) -> _Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Peer:
-    """A method with a line for each question."""
+    """A method with a ranked list for each question."""
 
     label: str
     questions: Sequence[DatasetQuestion]

@@ -1,4 +1,4 @@
-"""What an evaluation found, as plain data for programs; `tables` and `pages` have it for people."""
+"""The results of an evaluation as plain data; `tables` and `pages` format them for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTED_ANSWER = "F1 plain"  # the metric by which answers are compared with the 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The rows of an evaluation, and how they were made.
+    """The rows of an evaluation, and how they were measured.
 
     What stands below `rows` is the caller's to give: `dataclasses.replace(report, index_cost=...)`.
     """
@@ -35,13 +35,13 @@ class Report:
 
     @cached_property
     def headline(self) -> str:
-        """The metric that settings are compared by, and "" where none applies."""
+        """The metric to compare settings by, and "" if none applies."""
         have = {metric for row in self.rows for metric in row.scores}
         return next(iter(main_metrics(have, self.scoring.ks)), "")
 
     @cached_property
     def summaries(self) -> list[Summary]:
-        """What is said of each setting, in the order they were given."""
+        """The summary of each setting, in their order."""
         tested = [metric for metric in (self.headline, TESTED_ANSWER) if metric]
         searched = {row.label for row in self.rows if row.usage is not None or row.error}
         costs = {label: self.index_costs.get(label, self.index_cost) for label in searched}
@@ -49,7 +49,7 @@ class Report:
         return summarize(self.rows, labels, tested, self.scoring.seed, costs)
 
     def with_peers(self, peers: Mapping[str, Sequence[Row]]) -> Report:
-        """Return the report with the rows of other systems, by label.
+        """Return the report with the rows of other systems added, by label.
 
         Raises InputError for rows of other questions, whose means could not be compared.
         """
@@ -64,7 +64,7 @@ class Report:
         return replace(self, settings=settings, rows=joined)
 
     def to_json(self, *, with_rows: bool = False) -> dict[str, Any]:
-        """Return plain data; keys keep one order, and equal reports give equal bytes."""
+        """Return plain data with a fixed key order; equal reports give equal bytes."""
         data: dict[str, Any] = {
             "dataset": {
                 "name": self.dataset.name,

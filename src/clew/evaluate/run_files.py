@@ -1,4 +1,4 @@
-"""A run is one setting over one dataset, and a file: a head, then a line for each question.
+"""Run files: one setting on one dataset, as a head and a line for each question.
 
 The head has everything that decides the lines below it. A line is written as soon as its question
 is measured, so a run that was killed goes on where it stood. Equal runs give equal bytes, but for
@@ -26,14 +26,14 @@ from clew.types import Scalar, Usage
 FORMAT = 1
 SUFFIX = ".jsonl"
 CONTEXTS = "contexts"  # the folder of what the questions of runs were given
-_BEGINNING = b'{"clew_run": '
+_FILE_START = b'{"clew_run": '
 _USAGES = ("usage", "answer_usage", "judge_usage")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
 _ABSENT = object()
-_LONGEST = 80  # characters of a file's name, but for its digest and suffix
+_MAX_NAME = 80  # characters of a file's name, but for its digest and suffix
 
 Types = type | tuple[type, ...]
-_NOTHING = type(None)
+_NONE_TYPE = type(None)
 _HEAD: Mapping[str, Types] = {
     **dict.fromkeys(("dataset", "setting", "parameters", "scoring"), dict),
     "answers": bool,
@@ -43,22 +43,22 @@ _HEAD: Mapping[str, Types] = {
 _ROW: Mapping[str, Types] = {
     **dict.fromkeys(("question_id", "type", "error", "answer", "answer_error"), str),
     "judge_error": str,
-    **dict.fromkeys(("hops", "context_tokens"), (int, _NOTHING)),
+    **dict.fromkeys(("hops", "context_tokens"), (int, _NONE_TYPE)),
     **dict.fromkeys(("document_ids", "notes", "unparsable"), list),
     "scores": dict,
-    **dict.fromkeys(_USAGES, (dict, _NOTHING)),
+    **dict.fromkeys(_USAGES, (dict, _NONE_TYPE)),
 }
 _USAGE: Mapping[str, Types] = {
     **dict.fromkeys(("llm_calls", "prompt_tokens", "completion_tokens", "recorded_calls"), int),
     "embedding_tokens": int,
-    "cost_usd": (int, float, _NOTHING),
+    "cost_usd": (int, float, _NONE_TYPE),
     "seconds": dict,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What decides the rows of a run; what its index cost stands beside it."""
+    """The settings that determine the rows of a run, and the cost of its index."""
 
     dataset: About
     setting: Setting
@@ -76,7 +76,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a file holds of a run."""
+    """The content of a run file."""
 
     file: Path
     head: Head
@@ -84,23 +84,23 @@ class Run:
 
 
 def file_name(label: str) -> str:
-    """Return the name of a setting's file: its label, made safe for any file system."""
+    """Return the file name of a setting: its label, safe for any file system."""
     name = label.replace(" ", "-")
-    if _UNSAFE.search(name) or len(name) > _LONGEST or name.startswith("."):
+    if _UNSAFE.search(name) or len(name) > _MAX_NAME or name.startswith("."):
         digest = sha256(label.encode()).hexdigest()[:8]
-        name = f"{_UNSAFE.sub('-', name).lstrip('.')[:_LONGEST]}-{digest}"
+        name = f"{_UNSAFE.sub('-', name).lstrip('.')[:_MAX_NAME]}-{digest}"
     return f"{name}{SUFFIX}"
 
 
 def resume(file: Path, head: Head) -> tuple[Row, ...]:
-    """Return the rows that stand in a file; write its head where it is new.
+    """Resume a run file: return its rows, after writing the head if the file is new.
 
     A last line that was not finished is dropped, and so are questions that failed: they are asked
     again. Raises InputError for a file that is no run, or one whose head differs in more than the
     cost of the index.
     """
     data = file.read_bytes() if file.exists() else b""
-    if b"\n" not in data and _BEGINNING.startswith(data[: len(_BEGINNING)]):  # no head, or torn
+    if b"\n" not in data and _FILE_START.startswith(data[: len(_FILE_START)]):  # no head, or torn
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_line(_head_record(head)))
         return ()
@@ -139,13 +139,13 @@ def _refuse_other(file: Path, other: Head, head: Head) -> None:
 
 
 def append(file: Path, row: Row) -> None:
-    """Write a row at the end of a run, where it stays whatever happens next."""
+    """Append a row to a run file, from which an interrupted run resumes."""
     with file.open("ab") as stream:
         stream.write(_line(_row_record(row)))
 
 
 def append_found(file: Path, row: Row, found: Found) -> None:
-    """Write what a question was given into the folder `contexts` beside a run, under its name.
+    """Append a question's context to the file of the run's name in the folder `contexts`.
 
     Of a question that was asked twice, as after a kill, the last line counts.
     """
@@ -176,7 +176,7 @@ def append_found(file: Path, row: Row, found: Found) -> None:
 
 
 def read_run(file: Path) -> Run:
-    """Return what a file holds, but for a last line that was not finished.
+    """Read a run file, ignoring an unfinished last line.
 
     Raises InputError where it is no run, naming the line.
     """
@@ -184,7 +184,7 @@ def read_run(file: Path) -> Run:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from error
-    if not lines or not lines[0].startswith(_BEGINNING):
+    if not lines or not lines[0].startswith(_FILE_START):
         raise InputError(f"{file} is no run: name a file or folder of 'clew eval --runs'")
     head = _head(_parse_line(lines[0], file, 1), file)
     rows = [
@@ -199,7 +199,7 @@ def read_run(file: Path) -> Run:
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
-    """Return the runs in files and folders, a folder's by name. Raises InputError without any."""
+    """Read the runs in files and folders, sorted by name. Raises InputError if none."""
     files = [
         file
         for path in paths
@@ -211,7 +211,7 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
 
 
 def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
-    """Return the report of finished runs over one dataset; the others are compared with `baseline`.
+    """Return the report of finished runs on one dataset, compared with `baseline`.
 
     That is by default the first. Where labels are equal, the names of the folders tell them apart.
     Raises InputError for runs that no report can hold together, naming two of them.
@@ -244,7 +244,7 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
 
 
 def difference(one: object, other: object, place: str = "") -> tuple[str, str, str] | None:
-    """Return the first place where two JSON values differ, with what stands there in each."""
+    """Return the first path where two JSON values differ, with both values."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in (*one, *(key for key in other if key not in one)):
             below = f"{place}.{key}" if place else str(key)
@@ -263,7 +263,7 @@ def _shorten(value: object) -> str:
 
 
 def _check(runs: Sequence[Run]) -> None:
-    """Raise InputError for runs that are not finished, or not of one dataset, scoring and judge."""
+    """Raise InputError for unfinished runs, or a mix of datasets, scorings or judges."""
     if not runs:
         raise InputError("there is no run to report")
     for run in runs:
@@ -300,7 +300,7 @@ def _check_judges(runs: Sequence[Run]) -> None:
 
 
 def _judging(head: Head) -> dict[str, str]:
-    """Return the versions of a judge's prompts, by name."""
+    """Return the versions of a judge's prompts by name."""
     return {name: v for name, v in head.prompts.items() if name.startswith("judge_")}
 
 
@@ -317,7 +317,7 @@ def _decisive(head: Head) -> dict[str, Any]:
 
 
 def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs with labels that differ."""
+    """Return the runs with distinct labels."""
     labels = [run.head.setting.label for run in runs]
     by_label: dict[str, Run] = {}
     for run, own in zip(runs, labels, strict=True):
@@ -334,7 +334,7 @@ def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
 
 
 def _distinct(by_label: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return each name's value; where there are several, with the labels that have them."""
+    """Return each field's value; if runs differ, all values with their labels."""
     users: dict[str, dict[str, list[str]]] = {}
     for label, values in by_label.items():
         for name, value in values.items():
@@ -355,7 +355,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record as it comes back from a file."""
+    """Return the record as it is read back from a file."""
     plain: dict[str, Any] = json.loads(_line(record))
     return plain
 
@@ -416,7 +416,7 @@ def _usage(record: dict[str, Any] | None, place: str) -> Usage | None:
 
 
 def _check_shape(record: Mapping[str, Any], shape: Mapping[str, Types], place: str) -> None:
-    """Raise InputError unless the record has these keys and no other, with values so typed."""
+    """Raise InputError unless the record has exactly these keys, with values of these types."""
     for key in (*shape, *record):
         if key not in shape or key not in record:
             raise InputError(f"{place}: {key!r} is {'unknown' if key in record else 'missing'}")

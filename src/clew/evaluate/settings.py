@@ -1,4 +1,4 @@
-"""What is measured: methods with the parameters that tell their rows apart, and how to score."""
+"""Settings to measure: methods with parameters, and how to score."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import product
 
 from clew.types import Scalar
 
-_USUAL_K = 5  # of recall, in the papers
+_DEFAULT_K = 5  # of recall, in the papers
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A row of a report: a method, and the parameters that tell it from the method's other rows."""
+    """A row of a report: a method, and the parameters that distinguish its rows."""
 
     method: str
     parameters: Mapping[str, Scalar] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """The name of the row, such as "clue depth=2"."""
+        """The row's name, such as "clue depth=2"."""
         varied = (f"{name}={value}" for name, value in self.parameters.items())
         return self.name or " ".join([self.method, *varied])
 
@@ -44,8 +44,8 @@ class Scoring:
 
 
 def main_metrics(have: Collection[str], ks: Sequence[int]) -> tuple[str, ...]:
-    """Return those of `have` to compare by: recall@5, or at the middle k, evidence, coverage."""
-    middle = _USUAL_K if _USUAL_K in ks else sorted(ks)[len(ks) // 2]
+    """Choose from `have` the metrics to compare by: recall at 5 or middle k, evidence, coverage."""
+    middle = _DEFAULT_K if _DEFAULT_K in ks else sorted(ks)[len(ks) // 2]
     return tuple(
         metric for metric in (f"recall@{middle}", "evidence", "coverage") if metric in have
     )

@@ -1,4 +1,4 @@
-"""How sure a mean or a difference is: bootstrap intervals and the paired randomisation test.
+"""Bootstrap confidence intervals, and the paired randomization test.
 
 Both draw counts per distinct value in place of one draw per question: the distribution is the
 same, the order of the questions cannot matter, and scores such as recall have few values.
@@ -17,7 +17,7 @@ _BLOCK = 4_000_000  # draws held at once
 
 
 class PairedTest(NamedTuple):
-    """The difference of two means over the same questions, and how sure it is."""
+    """The difference of two means on the same questions, with interval and p-value."""
 
     difference: float
     low: float
@@ -26,7 +26,7 @@ class PairedTest(NamedTuple):
 
 
 def quantiles(values: Sequence[float], levels: Sequence[float]) -> list[float]:
-    """Return the quantile at each level, interpolated; InputError without values."""
+    """Return the interpolated quantile at each level. Raises InputError without values."""
     return [float(q) for q in np.quantile(_finite(values), levels)]
 
 
@@ -87,7 +87,7 @@ def _finite(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _blocks(resamples: int, width: int) -> list[int]:
-    """Split `resamples` rows of `width` draws so that no block holds too many."""
+    """Split `resamples` rows of `width` draws into blocks of bounded size."""
     if resamples < 1:
         raise InputError(f"the number of resamples must be at least 1, but is {resamples}")
     step = max(1, _BLOCK // width)

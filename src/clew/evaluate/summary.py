@@ -1,4 +1,4 @@
-"""From a row per question and setting to what a report says of each setting.
+"""Summarize rows, one per question and setting, for a report.
 
 A metric that does not apply to a question is absent from its row and from the means: recall
 without supporting ids, coverage without answers, what a judge should have said and did not. A
@@ -24,7 +24,7 @@ K = TypeVar("K", str, int)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One question asked of one setting."""
+    """The result of one question with one setting."""
 
     question_id: str
     label: str  # of the setting
@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a question was given, and what LLMs were asked for it."""
+    """The context of a question, and the prompts sent to LLMs."""
 
     question: DatasetQuestion
     evidence: Evidence | None  # None where the search failed
@@ -72,7 +72,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The means over the questions of one type or number of hops."""
+    """The means over questions of one type or number of hops."""
 
     n: int
     means: Mapping[str, float]
@@ -81,7 +81,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What a question cost, over those that did not fail."""
+    """The cost of a question, over those that did not fail."""
 
     p50_s: float
     p95_s: float
@@ -95,7 +95,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One setting over all questions."""
+    """The results of one setting over all questions."""
 
     label: str
     n_failed: int
@@ -132,7 +132,7 @@ class Verdict:
 
 
 def model_seconds(usage: Usage) -> float:
-    """Return the seconds of `usage` that were spent in models."""
+    """Return the seconds that `usage` spent in models."""
     return math.fsum(s for stage, s in usage.seconds.items() if stage in MODEL_STAGES)
 
 
@@ -186,7 +186,7 @@ def _summary(
 def _tests(
     rows: Sequence[Row], first: Sequence[Row], tested: Sequence[str], seed: int
 ) -> dict[str, PairedTest]:
-    """Compare with the first setting on the questions for which both have the metric."""
+    """Compare with the first setting on the questions where both have the metric."""
     if rows[0].label == first[0].label:
         return {}
     theirs = {row.question_id: row.scores for row in first}
@@ -206,7 +206,7 @@ def _tests(
 
 
 def _metrics(rows: Sequence[Row]) -> list[str]:
-    """Return the metrics that some row has, in the order of the fullest row."""
+    """Return the metrics of any row, in the order of the longest row."""
     longest = max(rows, key=lambda row: len(row.scores))
     return list(dict.fromkeys(m for row in (longest, *rows) for m in row.scores))
 
@@ -225,7 +225,7 @@ def _estimate(values: Sequence[float], seed: int) -> Estimate:
 
 
 def _groups(rows: Sequence[Row], key: Callable[[Row], K | None]) -> dict[K, Group]:
-    """Group the rows that have a key, keys in ascending order."""
+    """Group the rows that have a key, by ascending key."""
     members: dict[K, list[Row]] = {}
     for row in rows:
         value = key(row)

@@ -1,4 +1,4 @@
-"""One generation of an index: its rows, links and cached arrays, from whatever store keeps it."""
+"""Open, assemble and compact one generation of an index: its rows, links and cached arrays."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ GENERATION_ARRAYS = frozenset({_ASSEMBLY, _EDITS})  # what is cached for no meth
 _SIZES = "lookup.sizes"  # how many documents and extractions were stored
 _LOOKUP = "lookup.entity.first"  # which one has that edits can be found of
 EDITED_FROM = 2_000  # documents; of fewer a generation is always put together
-_MOST_EDITED = 500  # documents that came or went
-_SMALL = 2_000  # chunks, the removed ones among them
+_MAX_EDITED = 500  # documents that came or went
+_SMALL_INDEX = 2_000  # chunks, the removed ones among them
 _EDITED_SHARE = 50  # or this part of all that there are
 
 
 def open_snapshot(store: Store) -> Snapshot:
-    """Return the newest generation of a store, unchanged by later commits until it is closed."""
+    """Return a snapshot of a store's newest generation; later commits do not change it."""
     view = store.view()
     try:
         base = _open_base(store, view)
@@ -62,7 +62,7 @@ def open_snapshot(store: Store) -> Snapshot:
 
 
 def open_former(store: Store, generation: int) -> Snapshot:
-    """Return the documents of an earlier generation as they were then, cut and tagged as then.
+    """Rebuild an earlier generation: its documents, chunked and tagged as they were then.
 
     Aliases are those of now, and extractions those that are kept. Raises InputError for one that
     is not there, or whose replaced texts are erased.
@@ -71,7 +71,7 @@ def open_former(store: Store, generation: int) -> Snapshot:
     try:
         _check_remembered(view, generation)
         rows = np.asarray([row for _, row in view.documents_at(generation)], dtype=np.int64)
-        return replace(_build_some(store, view, rows), generation=generation)
+        return replace(_build_selection(store, view, rows), generation=generation)
     except BaseException:
         view.close()
         raise
@@ -89,7 +89,7 @@ def _check_remembered(view: View, generation: int) -> None:
 
 
 def _open_assembly(store: Store, view: View) -> Assembly:
-    """Return the assembly of a generation, from the cache if it is there."""
+    """Return the assembly of a generation, computed unless it is cached."""
     cached = store.cache.load(_ASSEMBLY, view.generation)
     if cached is None:
         arrays = _cached_assembly(store, view)
@@ -107,7 +107,7 @@ def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
 
 
 def _open_base(store: Store, view: View) -> BaseGeneration | None:
-    """Return the base generation of this one, or None if it is assembled by itself."""
+    """Return the generation to apply edits to, or None to assemble from scratch."""
     cached = [g for g in store.cache.generations(_ASSEMBLY) if g <= view.generation]
     if not cached or cached[-1] == view.generation:
         return None
@@ -136,7 +136,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
 def _assemble_base_arrays(
     view: View, documents: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of the base; `sizes` are how many rows were stored then."""
+    """Assemble the base generation as arrays; `sizes` are the row counts stored at that time."""
     former = _assemble_documents(view, documents, editable=True, n_extractions=int(sizes[1]))
     return {**assemble.to_arrays(former), _SIZES: sizes}
 
@@ -148,7 +148,7 @@ def _cached_edits(
     edits = store.cache.load(_EDITS, view.generation)
     if edits is not None and int(edits[_OF][0]) == of:
         return VerifiedArrays(edits, partial(_find_and_cache_edits, store, view, base, of))
-    if view.count("document") - int(base.lookups["sizes"][0]) > _max_edited(base):
+    if view.count("document") - int(base.lookups["sizes"][0]) > _count_max_edited(base):
         return None
     return _find_and_cache_edits(store, view, base, of)
 
@@ -160,7 +160,7 @@ def _find_and_cache_edits(
     from clew.generation.edits import TooManyEdits, find_edits
 
     touched = view.touched(of, int(base.lookups["sizes"][0]))
-    if touched is None or len(touched) > _max_edited(base):
+    if touched is None or len(touched) > _count_max_edited(base):
         raise TooManyEdits
     edits = find_edits(base, base.lookups, StoredColumns(view.segments), touched)
     edits[_OF] = np.array([of])
@@ -168,21 +168,21 @@ def _find_and_cache_edits(
     return edits
 
 
-def _max_edited(base: Assembly) -> int:
-    """Return the most documents that may be edited before everything is assembled anew."""
-    return max(_MOST_EDITED, base.size("document") // _EDITED_SHARE)
+def _count_max_edited(base: Assembly) -> int:
+    """Return how many documents may change before a full assembly is cheaper."""
+    return max(_MAX_EDITED, base.size("document") // _EDITED_SHARE)
 
 
 def _restrict(store: Store, view: View, whole: Assembly, documents: NDArray[np.int64]) -> Snapshot:
-    """Return the snapshot of some documents alone, as if the index had no others.
+    """Return a snapshot of the given documents only, as if the index had no others.
 
     It is assembled anew, so nothing in it counts, names or leads to what is left out.
     """
-    return _build_some(store, view, whole.stored["document"][documents])
+    return _build_selection(store, view, whole.stored["document"][documents])
 
 
-def _build_some(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
-    """Return the snapshot of stored documents, in the order of their ids."""
+def _build_selection(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
+    """Return a snapshot of stored documents, in the order of their ids."""
     assembly = _assemble_documents(view, rows)
     recall = ArrayLoader(store.cache, view, assembly.stored, whole=False)
     some = build_snapshot(Parts(assembly, view, _restrict_aliases(view, rows)), recall=recall)
@@ -192,7 +192,7 @@ def _build_some(store: Store, view: View, rows: NDArray[np.int64]) -> Snapshot:
 
 
 def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, str]:
-    """Return the aliases both of whose names stand in the given documents."""
+    """Return the aliases whose two names both occur in the given documents."""
     aliases = resolve_aliases(view.aliases())
     if not aliases:
         return aliases
@@ -209,7 +209,7 @@ def _assemble_documents(
     editable: bool = False,
     n_extractions: int | None = None,
 ) -> Assembly:
-    """Return the rows and links of documents, stored rows in the order of their ids.
+    """Return the rows and links of documents, given as stored rows in id order.
 
     Where it is `editable` and has many documents, with what edits are found by. Of extractions
     the first `n_extractions` count, or all.
@@ -228,7 +228,7 @@ def _assemble_documents(
 
 
 def compact(store: Store) -> None:
-    """Rewrite everything that is live as one segment, its rows numbered anew, and erase the rest.
+    """Rewrite all live rows as one segment with new row numbers, and delete the rest.
 
     What is cached of earlier generations stays until the store is told to drop it.
     """
@@ -241,7 +241,7 @@ def compact(store: Store) -> None:
 
 
 def is_worth_compacting(store: Store, share: float) -> bool:
-    """Say whether more than a share of an index is dead or outside its largest segment.
+    """Check whether too much of an index is dead or outside its largest segment.
 
     A small index keeps what was removed and replaced: it costs little, and can be compared.
     """
@@ -250,7 +250,7 @@ def is_worth_compacting(store: Store, share: float) -> bool:
     with closing(store.view()) as view:
         n_chunks = StoredColumns(view.segments).size("chunk")
         is_whole = len(view.live_documents()) == view.count("document")
-    return is_whole or n_chunks > _SMALL
+    return is_whole or n_chunks > _SMALL_INDEX
 
 
 def wasted_share(store: Store) -> float:

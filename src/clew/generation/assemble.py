@@ -1,4 +1,4 @@
-"""Put segments together into the rows and links of one generation.
+"""Assemble the rows and links of one generation from its segments.
 
 Rows come in the order of their documents' ids, whatever the order in which they were added, and
 entities and terms in the order of first occurrence. So the arrays of an updated index are, byte
@@ -80,16 +80,16 @@ class Assembly:
     _readers: dict[tuple[str, str], Callable[[int], int]] = field(default_factory=dict)
 
     def size(self, layer: str) -> int:
-        """Return how many rows a layer has, or one of the two that a unit's are in."""
+        """Return the number of rows of a layer."""
         n_rows = self.sizes.get(layer)
         return len(self.stored[layer]) if n_rows is None else n_rows
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
-        """Return the stored rows of some rows of a layer; only these are read."""
+        """Return the stored rows of some rows of a layer, without reading the others."""
         return self._column("stored", self.stored, layer)[rows]
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
-        """Return some rows of a column; only these are read."""
+        """Return the values of some rows of a column, without reading the others."""
         return widen(self._column("column", self.columns, name)[rows])
 
     def value(self, name: str, row: int) -> int:
@@ -97,7 +97,7 @@ class Assembly:
         return self._open_reader("column", name)(row)
 
     def numbers(self, name: str, rows: Iterable[int]) -> list[int]:
-        """Return a few rows of a column: in less time than `values` for up to a hundred."""
+        """Return the values of a few rows; faster than `values` for up to a hundred rows."""
         return list(map(self._open_reader("column", name), rows))
 
     def stored_row(self, layer: str, row: int) -> int:
@@ -111,7 +111,7 @@ class Assembly:
         return self._readers[key]
 
     def make_reader(self, kind: str, name: str) -> Callable[[int], int]:
-        """Return a function that gives a row of a column, or the stored row of a row."""
+        """Return a function from a row to its value in a column, or to its stored row."""
         table = self.columns if kind == "column" else self.stored
         return self._column(kind, table, name).get
 
@@ -170,13 +170,13 @@ def from_arrays(arrays: Table) -> Assembly:
 
 
 def select_prefix(arrays: Table, prefix: str) -> Table:
-    """Return the arrays whose names have a prefix, by the rest of their names."""
+    """Return the arrays whose names start with a prefix, keyed without it."""
     selected = [name for name in arrays if name.startswith(prefix)]
     return Lazily({n.removeprefix(prefix): partial(_read_wide, arrays, n) for n in selected})
 
 
 def _read_wide(arrays: Table, name: str) -> NDArray[Any]:
-    """Return a column in its full type, read-only as a mapped one is."""
+    """Return a column widened to int32, read-only like a mapped one."""
     column = widen(arrays[name])
     column.flags.writeable = False
     return column
@@ -184,7 +184,7 @@ def _read_wide(arrays: Table, name: str) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
-    """The counts of a whole index, by stored rows, where an assembly holds a part of it."""
+    """Counts over a whole index by stored row, for an assembly that holds only a part of it."""
 
     n_chunks: int
     written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
@@ -201,7 +201,7 @@ def assemble(
     n_extractions: int | None = None,
     whole: IndexCounts | None = None,
 ) -> Assembly:
-    """Return the generation of live `documents`, stored rows in the order of their ids.
+    """Assemble the generation of live `documents`, given as stored rows in id order.
 
     `aliases` are stored entities that are another one; `halved` says that chunks have sub-chunks,
     `editable` that there are to be lookups, if edits can be found at all, and `n_extractions` how
@@ -214,7 +214,7 @@ def assemble(
     live = live_rows(table, documents, _LAYERS, n_extractions=n_extractions)
     units = _units(table, live)
     common = _common_terms(table, live, whole)
-    mentions, names = _keep_naming(
+    mentions, names = _keep_names(
         _mentions(table, units), units, common, len(live.rows["chunk"]), whole
     )
     written = table["description.entity"][live.rows["description"]]
@@ -300,7 +300,7 @@ def assemble(
 def _collect_occurrences(
     table: Table, live: Live, units: _Units, occurrences: Rows, chunks: NDArray[Any]
 ) -> Columns:
-    """Return lookups of all occurrences of units, sentences and triples: equal ones are one row."""
+    """Return lookups of all occurrences of units, sentences and triples, grouped by equality."""
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))
     lookups = {
         **occurrence_lookups("unit", units.keys, units.pairs[0], units.codes),
@@ -320,7 +320,7 @@ _LAYERS = (
 
 
 def _alias_targets(table: Table, documents: Rows, aliases: Mapping[int, int]) -> Rows:
-    """Return for each stored entity the one it stands for, which is mostly itself.
+    """Return the stored entity that each stored entity is an alias of, by default itself.
 
     An alias for an entity that no live text has stands for itself.
     """
@@ -335,7 +335,7 @@ def _alias_targets(table: Table, documents: Rows, aliases: Mapping[int, int]) ->
 
 
 def entities_of(table: Table, documents: Rows) -> set[int]:
-    """Return the stored entities that live `documents`, or what was extracted of them, have."""
+    """Return the stored entities in live `documents` and their extractions."""
     live = live_rows(table, documents)
     layers = ((name.partition(".")[0], name) for name in _ENTITY_COLUMNS)
     return {e for layer, name in layers for e in table[name][live.rows[layer]].tolist()}
@@ -346,7 +346,7 @@ def entities_of(table: Table, documents: Rows) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Distinct units, by first occurrence."""
+    """The distinct units, in order of first occurrence."""
 
     sentence: Rows  # the stored sentence that it was first written as, -1 for a statement
     statement: Rows  # the stored statement, -1 for a sentence
@@ -360,7 +360,7 @@ class _Units:
 
 
 def _units(table: Table, live: Live) -> _Units:
-    """Return the statements of chunks that have some, the sentences of all others."""
+    """Return the statements of chunks that have any, and the sentences of all other chunks."""
     made_by = _sources(table, live, UNITS)
     stays = made_by[live.above["sentence"]] != LLM_MADE
     sentences, statements = live.rows["sentence"][stays], live.rows["statement"]
@@ -397,7 +397,7 @@ def _sources(table: Table, live: Live, kind: str) -> NDArray[np.uint8]:
 
 
 def _places_in_group(groups: Rows) -> Rows:
-    """Return 0, 1, 2, ... inside each run of equal values."""
+    """Number the elements of each run of equal values from 0."""
     if not len(groups):
         return groups
     begins = np.flatnonzero(np.diff(groups, prepend=groups[0] - 1))
@@ -405,7 +405,7 @@ def _places_in_group(groups: Rows) -> Rows:
 
 
 def _mentions(table: Table, units: _Units) -> Columns:
-    """Return the units' mentions, unit after unit: who, how, and the row in the store.
+    """Return the units' mentions in unit order: entity, label and stored row.
 
     Rows of statements' mentions follow those of sentences'.
     """
@@ -429,22 +429,22 @@ def _mentions(table: Table, units: _Units) -> Columns:
 
 
 def _concatenate(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return arrays as one, without a copy where only one has anything."""
+    """Concatenate arrays, without a copy if only one is not empty."""
     some = [part for part in parts if len(part)]
     return some[0] if len(some) == 1 else np.concatenate(parts)
 
 
-def _keep_naming(
+def _keep_names(
     mentions: Columns,
     units: _Units,
     common: NDArray[np.bool_],
     n_chunks: int,
     whole: IndexCounts | None,
 ) -> tuple[Columns, dict[int, int]]:
-    """Return the mentions that name something, as the whole index sees it.
+    """Keep the mentions that are names by the counts of the whole index.
 
-    `common` are the stored terms that are mostly written in lower case. And in how many chunks the
-    entities are that are statistical terms.
+    `common` marks the stored terms that are mostly written in lower case. Also return the number
+    of chunks of each entity that is a statistical term.
     """
     terms = _statistical_terms(mentions, units)
     if whole is not None:
@@ -461,7 +461,7 @@ def _keep_naming(
 
 
 def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
-    """Return in how many chunks each entity is that some mention has as a statistical term."""
+    """Return the number of chunks of each entity that some mention has as a statistical term."""
     entities = mentions["entity"]
     term_entities = np.unique(entities[mentions["label"] == TERM]).astype(np.int64)
     if not len(term_entities):
@@ -474,7 +474,7 @@ def _statistical_terms(mentions: Columns, units: _Units) -> dict[int, int]:
 
 
 def _common_terms(table: Table, live: Live, whole: IndexCounts | None) -> NDArray[np.bool_]:
-    """Say which stored terms are mostly written in lower case."""
+    """Mark the stored terms that are mostly written in lower case."""
     if whole is not None:
         return is_common(*whole.written)
     size = max(int(table[name].max(initial=-1)) for name in _TERM_COLUMNS) + 1
@@ -491,7 +491,7 @@ _TERM_COLUMNS = ("count.term", "mention.term", "statement_mention.term")
 
 
 def _sentences(table: Table, live: Live, units: _Units, postings: Postings) -> Assembly:
-    """Return the distinct sentences with their terms; only these where sentences are the units."""
+    """Return the distinct sentences with their terms, or only those that are units."""
     rows, chunk = units.sentence, units.chunk
     if units.made:
         first, _ = first_occurrences(table["sentence.key"][live.rows["sentence"]])
@@ -530,7 +530,7 @@ def _chunk_columns(table: Table, live: Live) -> Columns:
 
 
 def _unit_columns(table: Table, live: Live, units: _Units) -> Columns:
-    """Return the units' columns. A statement has its chunk's range, and no tokens of it."""
+    """Return the units' columns. A statement takes its chunk's range and has no tokens."""
     is_sentence = units.sentence >= 0
     chunks = live.rows["chunk"][units.chunk]
     columns: Columns = {
@@ -560,7 +560,7 @@ def _mention_columns(table: Table, mentions: Columns) -> Columns:
 
 
 def _description_columns(table: Table, live: Live, entities: Rows) -> Columns:
-    """Return the columns of descriptions, and of profiles: descriptions with a text."""
+    """Return the columns of descriptions and of profiles (descriptions with a text)."""
     entity = entities.astype(np.int32)
     chunk = live.chunks_of("description").astype(np.int32)
     profiled = live.above["profile"]
@@ -600,7 +600,7 @@ def _entity_columns(columns: Columns, n_entities: int, titles: Rows) -> Columns:
 
 
 def _first_places(values: NDArray[Any], own: NDArray[np.bool_], size: int) -> NDArray[np.int32]:
-    """Return where each of `size` values first stands, under its own name if it does, else -1."""
+    """Return the first place of each number, preferring its own name over an alias; -1 if none."""
     first = np.full(size, -1, dtype=np.int32)
     for rows in (np.arange(len(values)), np.flatnonzero(own)):
         first[values[rows[::-1]]] = rows[::-1]

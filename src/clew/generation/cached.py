@@ -1,4 +1,4 @@
-"""Cached arrays of a generation: from disk, from an earlier generation's, or computed."""
+"""Load a generation's cached arrays from disk, renew them from an earlier one, or compute them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from clew.store import Cache, View
 
 _log = logging.getLogger(__name__)
-_INPUT = "input."  # before the name of a layer: the stored rows that the arrays are of
+_INPUT_PREFIX = "input."  # before the name of a layer: the stored rows that the arrays are of
 _NUMBERING = "input"  # which numbering these rows are of
 
 
 def _is_input(name: str) -> bool:
-    return name == _NUMBERING or name.startswith(_INPUT)
+    return name == _NUMBERING or name.startswith(_INPUT_PREFIX)
 
 
 def _verify(arrays: Arrays, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
@@ -42,7 +42,7 @@ def _verify(arrays: Arrays, name: str, starts: NDArray[Any], stops: NDArray[Any]
 
 
 class VerifiedArrays(Mapping[str, "NDArray[Any]"]):
-    """Cached arrays that are read and verified on access; their inputs are not among the names.
+    """Cached arrays whose checksums are verified on access; their input rows are not listed.
 
     Where one turns out to be damaged all are computed again, and cached in place of those.
     """
@@ -142,16 +142,16 @@ class ArrayLoader:
         return what.compute(snapshot, **given)
 
     def inputs(self, what: CachedArrays) -> Arrays:
-        """Return the input rows that are cached beside arrays."""
-        rows = {f"{_INPUT}{name}": self._rows(name) for name in what.inputs}
+        """Return the input rows that are cached with the arrays."""
+        rows = {f"{_INPUT_PREFIX}{name}": self._rows(name) for name in what.inputs}
         return {**rows, _NUMBERING: np.array([self.view.numbering])}
 
     def _open_earlier(self, what: CachedArrays, arrays: Arrays) -> EarlierArrays:
-        """Return the cached arrays, with the former row of each row of their inputs."""
+        """Return an earlier generation's cached arrays and the former row of each input row."""
         same_numbers = int(arrays[_NUMBERING][0]) == self.view.numbering
         rows, unchanged = {}, set()
         for name in what.inputs:
-            now, then = self._rows(name), arrays[f"{_INPUT}{name}"]
+            now, then = self._rows(name), arrays[f"{_INPUT_PREFIX}{name}"]
             if not same_numbers:
                 rows[name] = np.full(len(now), -1, dtype=np.int64)
                 continue
@@ -163,7 +163,7 @@ class ArrayLoader:
         return EarlierArrays(computed, rows, frozenset(unchanged))
 
     def _rows(self, layer: str) -> NDArray[np.int64]:
-        """Return the stored rows of a layer; sentences are the units where no LLM made any."""
+        """Return the stored rows of a layer; without LLM-made units, sentences are the units."""
         if layer == "sentence" and layer not in self.stored:
             return self.stored["unit.sentence"]
         return self.stored[layer]

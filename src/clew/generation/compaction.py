@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     Arrays = dict[str, NDArray[Any] | Blocks]
 
 _BLOCK_ROWS = 4096
-_LET_GO = 16 * _BLOCK_ROWS  # after so many rows those that were read take no memory any more
-_AT_ONCE = 2**20  # numbers
+_RELEASE_ROWS = 16 * _BLOCK_ROWS  # after so many rows those that were read take no memory any more
+_BATCH_SIZE = 2**20  # numbers
 
 
 def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
-    """Return one segment with the `documents`, which are not removed, and all that is theirs.
+    """Return one segment with the rows of the live `documents`.
 
     They are stored rows of `segments`, in the order of their ids.
     """
@@ -69,7 +69,7 @@ def _entities(table: Table, live: Live) -> tuple[Rows, Rows]:
 
 
 def _numbers(table: Table, layer: str, rows: Rows) -> Rows:
-    """Return the new number of each stored entity or term; the last place stands for -1."""
+    """Return the new number of each stored entity or term; the last element maps -1 to itself."""
     used = [int(table[name].max(initial=-1)) for name in table if REFERENCES.get(name) == layer]
     return place_by_row(rows, max(used) + 2)
 
@@ -77,7 +77,7 @@ def _numbers(table: Table, layer: str, rows: Rows) -> Rows:
 def _columns(
     segments: Sequence[Segment], table: Table, live: Live, layer: str, new: Mapping[str, Rows]
 ) -> Arrays:
-    """Return a layer's live columns of numbers, referring to rows by their new numbers."""
+    """Return a layer's live integer columns, with row references renumbered."""
     arrays: Arrays = {}
     for name in schema.number_columns(layer):
         if not any(name in segment for segment in segments):
@@ -92,7 +92,7 @@ def _columns(
 
 
 def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
-    """Return the type that holds all pieces of a column."""
+    """Return the smallest type that holds every piece of a column."""
     low, high, dtype = 0, 0, np.dtype(np.int32)
     for piece in pieces:
         dtype = piece.dtype
@@ -101,10 +101,10 @@ def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
-    """Yield some rows of a column in pieces, renumbered by `numbers` if given."""
+    """Yield some rows of a column in pieces, mapped through `numbers` if given."""
     column = table[name]
-    for start in range(0, max(len(rows), 1), _AT_ONCE):
-        values = column[rows[start : start + _AT_ONCE]]
+    for start in range(0, max(len(rows), 1), _BATCH_SIZE):
+        values = column[rows[start : start + _BATCH_SIZE]]
         yield values if numbers is None else numbers[values].astype(np.int32)
 
 
@@ -123,7 +123,7 @@ def _wide_arrays(segments: Sequence[Segment], layer: str, rows: Rows) -> Arrays:
 
 
 def _find_nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
-    """Return the new numbers of the entities that have a name vector: see `named` in `layers`."""
+    """Return the new numbers of the entities that need a name vector: see `named` in `layers`."""
     has_name = np.zeros(len(new), dtype=bool)
     for layer in ("mention", "statement_mention"):
         rows = live.rows[layer]
@@ -135,7 +135,7 @@ def _find_nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
 
 
 def _name_vectors(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> Arrays:
-    """Return the name vectors of those of `entities` (stored rows) that are `wanted`."""
+    """Return the name vectors of the `wanted` ones among `entities`, which are stored rows."""
     parts = [s for s in segments if "name.entity" in s]
     if not parts:
         return {}
@@ -151,7 +151,7 @@ def _name_vectors(segments: Sequence[Segment], entities: Rows, wanted: Rows) -> 
 
 
 def _gather(segments: Sequence[Segment], name: str, starts: Rows, stops: Rows) -> Blocks:
-    """Return row ranges of the segments' arrays put end to end; none crosses a segment's end."""
+    """Concatenate row ranges of the segments' arrays; no range crosses a segment."""
     ranges = np.stack([starts, stops], axis=1)
     parts = [segment for segment in segments if name in segment]
     empty, n = parts[0][name][:0], int((ranges[:, 1] - ranges[:, 0]).sum())
@@ -170,7 +170,7 @@ def _pieces(
         runs = _join_ranges(ranges[block], owners[block])
         pieces = [parts[owner][a - starts[owner] : b - starts[owner]] for owner, a, b in runs]
         yield np.concatenate(pieces or [parts[0][:0]])
-        for segment in segments if begin % _LET_GO == 0 else ():
+        for segment in segments if begin % _RELEASE_ROWS == 0 else ():
             let_go(segment, name)
 
 

@@ -1,4 +1,4 @@
-"""Some chunks of a generation, with all rows below them, as the batch that a commit would add."""
+"""Cut some chunks out of a generation, with all rows below them, as a batch to commit."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[Any]]
 
-_MOST_SENTENCES = 1_024  # chunks whose sentences stay in memory
+_CACHED_CHUNKS = 1_024  # chunks whose sentences stay in memory
 _MENTION = "start", "end", "label"
 _NO_BREAK = compile_re(r"[^\r\n]")
 
 
 @dataclass(frozen=True)
 class Cutter:
-    """Cuts chunks out of a generation; its lookups are made once."""
+    """Cuts chunks out of a generation; builds its lookup tables once."""
 
     view: View
     assembly: Assembly
     _ends_by_count: dict[str, Rows] = field(default_factory=dict, init=False, compare=False)
     _sentences: Once[int] = field(
-        default_factory=lambda: Once(_MOST_SENTENCES), init=False, compare=False
+        default_factory=lambda: Once(_CACHED_CHUNKS), init=False, compare=False
     )
 
     def sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:
-        """Return the sentences of each chunk, in order; those of the last ones are kept."""
+        """Return the sentences of each chunk, in order; recently read chunks are kept in memory."""
         found = self._sentences.get_all(chunks, self._read_sentences)
         return [found[chunk] for chunk in chunks]
 
@@ -68,7 +68,7 @@ class Cutter:
         return [tuple(sentences[a:b]) for a, b in pairwise(bounds)]
 
     def cut(self, chunks: Rows, documents: Rows | None = None) -> Cut:
-        """Return some chunks with all rows below them. O(these rows, log of all) after the first.
+        """Return some chunks with all rows below them; the first call takes longer.
 
         Their documents have no text but theirs: everything else in it is a space or a line break.
         There are others only where `documents` names more, by their rows.
@@ -108,7 +108,7 @@ class Cutter:
         return self._stored.take(name, rows)
 
     def _rows_below(self, live: Live, layer: str) -> tuple[Rows, Rows]:
-        """Return the rows of a layer below live rows, and the place of each one's parent."""
+        """Return the rows of a layer below live rows, and the index of each one's parent."""
         above = live.rows[schema.TABLES[layer].above]
         if layer != "extraction":
             return self._stored.rows_below(layer, above)
@@ -128,7 +128,7 @@ class Cutter:
         return order, chunks[order]
 
     def _columns(self, live: Live) -> Columns:
-        """Return all columns of live rows; entities and terms are stored rows still."""
+        """Return all columns of live rows; entities and terms are still stored rows."""
         titles = self._take("document.title_entity", live.rows["document"])
         columns: Columns = {"document.title_entity": titles}
         for layer, table in schema.TABLES.items():
@@ -156,14 +156,14 @@ class Cutter:
         return self._stored.take(name, expand_ranges(starts, stops)[1])
 
     def _ends(self, count: str) -> Rows:
-        """Return where the range of each stored row begins, and where the last one ends."""
+        """Return the range boundaries of the stored rows: (n + 1,) offsets."""
         if count not in self._ends_by_count:
             lengths = self._stored.tail(count, 0)
             self._ends_by_count[count] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         return self._ends_by_count[count]
 
     def _renumber(self, columns: Columns, layer: str) -> Rows:
-        """Replace stored rows of a layer of keys by places in columns; return the stored rows."""
+        """Replace stored entities or terms by indices in columns; return their stored rows."""
         names = [name for name in columns if REFERENCES.get(name) == layer]
         rows = np.unique(np.concatenate([columns[name] for name in names]))
         rows = rows[rows >= 0].astype(np.int64)
@@ -213,7 +213,7 @@ class Cutter:
 
 
 def mask_outside(text: str, ranges: list[list[int]]) -> str:
-    """Return a text up to the end of its last range, with spaces outside the ranges.
+    """Replace the characters outside the ranges by spaces, and drop what follows the last range.
 
     Line breaks stay: the line of a character is that of the whole text.
     """

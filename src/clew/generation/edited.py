@@ -1,4 +1,4 @@
-"""A generation as its base with edits; rows are put together on access."""
+"""A generation as a base with edits applied; rows are merged on access."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ROWS_OF = {
     "description.entity": "entity", "description.chunk": "chunk",
     "profile.description": "description", "profile.entity": "entity", "profile.chunk": "chunk",
 }  # fmt: skip
-_FEW = 1 << 20  # rows of a layer whose stored rows are kept in memory
+_MAX_IN_MEMORY = 1 << 20  # rows of a layer whose stored rows are kept in memory
 _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
@@ -49,12 +49,12 @@ def _chain(first: Callable[[int], int], then: Callable[[int], int]) -> Callable[
 
 @dataclass(frozen=True, kw_only=True)
 class EditedAssembly(Assembly):
-    """A generation that edits give."""
+    """The assembly of a generation that is a base with edits."""
 
     of: GenerationEdits
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
-        if self.size(layer) <= _FEW:
+        if self.size(layer) <= _MAX_IN_MEMORY:
             return self.stored[layer][rows]
         former = partial(self.of.base.stored_rows, layer)
         return self._gather_rows(layer, f"came.stored.{layer}", rows, former)
@@ -87,7 +87,7 @@ class EditedAssembly(Assembly):
     def _gather_rows(
         self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Return the values of some present rows, from the base and from the rows that came."""
+        """Return the values of some present rows, from the base and from the added rows."""
         if came not in self.of.arrays:
             return former(rows)
         edits = self.of.rows(layer)
@@ -111,7 +111,7 @@ class EditedAssembly(Assembly):
 
 @dataclass(frozen=True)
 class GenerationEdits:
-    """The edits of a generation, from the arrays of `find_edits`.
+    """The edits that turn one generation into another, from the arrays of `find_edits`.
 
     Nothing that it keeps refers to it, or to the assembly that they give: files of the base are
     open until both are gone, and Python seldom looks for what only refers to itself.
@@ -130,7 +130,7 @@ class GenerationEdits:
         return Lazily({n: partial(_read_row_edits, self.base, self.arrays, n) for n in layers})
 
     def assemble(self) -> EditedAssembly:
-        """Return the generation that the edits give."""
+        """Apply the edits to the base."""
         stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
@@ -177,7 +177,7 @@ class BaseGeneration:
         return self.assembly.of.base
 
     def arrays(self, what: CachedArrays) -> Arrays:
-        """Return the cached arrays of the base generation; missing ones are computed and cached."""
+        """Return the cached arrays of the base generation, computed on a miss."""
         arrays = self.cache.load(what.name, self.generation)
         return VerifiedArrays(
             self._compute_and_cache(what) if arrays is None else arrays,
@@ -199,7 +199,7 @@ class BaseGeneration:
 
     @property
     def touched_chunks(self) -> NDArray[np.int64]:
-        """The chunks that came or have a unit that came, by their present rows."""
+        """The present rows of the chunks that are new or have a new unit."""
         return self.assembly.of.arrays["touched.chunks"]
 
     def transpose(self, stored: Link, a: str, b: str) -> TransposedEdits:

@@ -1,4 +1,4 @@
-"""The layers of one generation, read from segments and rows on access."""
+"""The layers of one generation, read from segments and SQLite on access."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from clew.store import View
     from clew.store.schema import Segment
 
-_MOST_DOCUMENTS = 4_096  # whose texts stay in memory
-_MOST_FOUND = 1_024  # ids whose rows do
-_AT_ONCE = 256  # rows whose documents are read at once
+_CACHED_DOCUMENTS = 4_096  # whose texts stay in memory
+_CACHED_IDS = 1_024  # ids whose rows do
+_BATCH_SIZE = 256  # rows whose documents are read at once
 _NO_TOKENS = "this index was built without token vectors"
-_MOST_KEYS = 2**16  # of entities, or of terms, that stay in memory
+_CACHED_KEYS = 2**16  # of entities, or of terms, that stay in memory
 
 
 def _rows(rows: Sequence[int]) -> Rows:
@@ -52,24 +52,24 @@ def _rows(rows: Sequence[int]) -> Rows:
 
 @dataclass(frozen=True)
 class Parts:
-    """A generation's assembly with the open files behind it."""
+    """A generation's assembly, with its open files."""
 
     assembly: Assembly
     view: View
     some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
-    _documents: Once[int] = field(default_factory=lambda: Once(_MOST_DOCUMENTS))
+    _documents: Once[int] = field(default_factory=lambda: Once(_CACHED_DOCUMENTS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     _ragged: dict[str, Ragged] = field(default_factory=dict)
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
-        """Which entity key stands for which other one."""
+        """The entity key that each alias stands for."""
         some = self.some_aliases
         return resolve_aliases(self.view.aliases()) if some is None else some
 
     @cached_property
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
-        """What was said of entities by hand or by a list."""
+        """Entity types, names and notes that were set by hand or from a list."""
         return self.view.vocabulary()
 
     @property
@@ -77,7 +77,7 @@ class Parts:
         return schema.read_number(self.view.recipe, "dimension")
 
     def columns(self, layer: str) -> Mapping[str, NDArray[Any]]:
-        """Return the columns of one layer by their short names; each is read on access."""
+        """Return the columns of a layer by short name; each is read on access."""
         if layer not in self._columns:
             columns = select_prefix(self.assembly.columns, f"{layer}.")
             if layer == "chunk":
@@ -87,18 +87,18 @@ class Parts:
         return self._columns[layer]
 
     def value(self, name: str, row: int) -> int:
-        """Return a row of a column of numbers; no other one is read."""
+        """Return one number of a column, without reading the others."""
         return self.assembly.value(name, row)
 
     def stored_row(self, layer: str, row: int) -> int:
-        """Return the stored row of a row of a layer; no other one is read."""
+        """Return the stored row of a row, without reading the others."""
         return self.assembly.stored_row(layer, row)
 
     def document(self, row: int) -> Document:
         return self._documents.get(row, lambda: self._read_documents([row])[0])
 
     def documents(self, rows: Sequence[int]) -> list[Document]:
-        """Return the documents in some rows; those that are not in memory are read at once."""
+        """Return the documents in some rows; those not in memory are read together."""
         if len(rows) == 1:  # as mostly
             return [self.document(rows[0])]
         by_row = self._documents.get_all(rows, self._read_documents)
@@ -108,18 +108,18 @@ class Parts:
         return self.view.documents([self.stored_row("document", row) for row in rows])
 
     def find_rows(self, layer: str, keys: Sequence[str]) -> list[int]:
-        """Return the row of each key of documents, entities or terms, or -1."""
+        """Return the row of each document, entity or term key, -1 if unknown."""
         stored = self.view.rows(layer, list(dict.fromkeys(keys)))
         places = self.assembly.places(layer, np.fromiter(stored.values(), np.int64))
         rows = dict(zip(stored, places.tolist(), strict=True))
         return [rows.get(key, -1) for key in keys]
 
     def stored_arrays(self, name: str) -> list[StoredColumn]:
-        """Return the arrays of a name that the segments have."""
+        """Return the arrays of one name, one per segment that has it."""
         return [StoredColumn(each, name) for each in self.view.segments if name in each]
 
     def vectors(self, arrays: Sequence[StoredColumn], rows: Rows | SomeRows) -> StoredVectors:
-        """Return the vectors in `rows` of arrays end to end, zero for -1."""
+        """Return the vectors in `rows` of concatenated arrays, zero for -1."""
         bits = schema.vector_bits(arrays[0].name, self.view.recipe)
         return StoredVectors(arrays, rows, dimension=self.dimension, bits=bits)
 
@@ -134,7 +134,7 @@ class Parts:
     def tokens(
         self, layer: str, rows: Rows, within: tuple[Rows, Rows] | None = None
     ) -> list[NDArray[np.float32]]:
-        """Return the token vectors of stored chunks or statements, of each those `within` a range.
+        """Return the token vectors of stored chunks or statements, limited to the range `within`.
 
         All are decoded at once. Raises MissingLayer where the index has none.
         """
@@ -149,12 +149,12 @@ class Parts:
         return vectors
 
     def text(self, layer: str, count: str, row: int) -> str:
-        """Return a text that is kept with a stored row; `count` names the column of its length."""
+        """Return the text stored with a row; `count` is the column of its length."""
         array = self.open_ragged(layer, count).row(row)
         return "" if array is None else array.tobytes().decode()
 
     def open_ragged(self, layer: str, count: str) -> Ragged:
-        """Return the ragged array of a layer: each stored row has a range of it."""
+        """Return the ragged array of a layer, one range for each stored row."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
             wide = TABLES[layer].ragged[count]
@@ -164,7 +164,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """An array cut into ranges of its own length for each row, over several segments."""
+    """An array split into a range of rows per stored row, over several segments."""
 
     name: str
     parts: Sequence[tuple[Segment, Rows]]  # each segment that has it, and where its rows begin
@@ -172,7 +172,7 @@ class Ragged:
 
     @classmethod
     def from_segments(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
-        """Return the array `wide`, cut by the lengths in `count`."""
+        """Open the array `wide`, split by the lengths in `count`."""
         parts = [
             (segment, np.concatenate([[0], np.cumsum(segment[count], dtype=np.int64)]))
             for segment in segments
@@ -182,7 +182,7 @@ class Ragged:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every range is."""
+        """Whether every range is empty."""
         return not any(begins[-1] for _, begins in self.parts)
 
     def read_rows(
@@ -222,7 +222,7 @@ class Ragged:
 
 
 class _StoredLayer:
-    """The common part of layers: a size, columns, and vectors that are opened once."""
+    """Base of the stored layers: size, columns, and vectors that are opened once."""
 
     def __init__(self, parts: Parts, name: str, size: int) -> None:
         self._parts = parts
@@ -270,7 +270,7 @@ class _Documents(_StoredLayer):
 
 
 class _Ranges(_StoredLayer):
-    """Chunks, their parts and units: character ranges of documents, with ids that say which."""
+    """Chunks, sub-chunks and sentences: character ranges of documents, named by their ids."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         return [format_range(each.id, start, end) for each, start, end in self._places(rows)]
@@ -279,9 +279,9 @@ class _Ranges(_StoredLayer):
         return [document.text[start:end] for document, start, end in self._places(rows)]
 
     def _places(self, rows: Sequence[int]) -> Iterator[tuple[Document, int, int]]:
-        """Yield the document of each row, and where the row begins and ends in it."""
-        for first in range(0, len(rows), _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
+        """Yield the document, start and end of each row."""
+        for first in range(0, len(rows), _BATCH_SIZE):
+            some = rows[first : first + _BATCH_SIZE]
             chunks = self._numbers("chunk", some) if "chunk" in self._columns else some
             documents = self._parts.assembly.numbers("chunk.document", chunks)
             starts, ends = (self._numbers(name, some) for name in ("start", "end"))
@@ -296,8 +296,8 @@ class _Ranges(_StoredLayer):
 
     @cached_property
     def _rows_by_id(self) -> Once[str]:
-        """The rows of ids: those of what a question found are asked for several times."""
-        return Once(_MOST_FOUND)
+        """The rows of recently used ids, which a question looks up several times."""
+        return Once(_CACHED_IDS)
 
     def _find_rows(self, ids: Sequence[str]) -> list[int]:
         parts = [parse_range(each) or ("", 0, 0) for each in ids]
@@ -320,7 +320,7 @@ class _Ranges(_StoredLayer):
         return first + int(matches[0]) if len(matches) else -1
 
     def _are_ranges(self, rows: slice) -> NDArray[np.bool_] | bool:  # noqa: ARG002 -- of all kinds
-        """Say which of some rows are named by their range alone."""
+        """Mark the rows whose id is a range without a statement number."""
         return True
 
     def _vectors(self) -> Vectors:
@@ -329,7 +329,7 @@ class _Ranges(_StoredLayer):
 
 
 class _SameRanges(_Ranges):
-    """The rows of another layer under a name of their own, with its vectors."""
+    """The rows and vectors of another layer under a different name."""
 
     def __init__(self, same: _Ranges, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
         super().__init__(same._parts, name, len(same))  # noqa: SLF001 -- of one kind
@@ -346,7 +346,7 @@ class _SameRanges(_Ranges):
 
 class _Chunks(_Ranges):
     def ids(self, rows: Sequence[int]) -> list[str]:
-        """Return the ids, by which those of hits are looked up next."""
+        """Return the ids, and remember their rows for the look-up of hits."""
         ids = super().ids(rows)
         self._rows_by_id.keep(dict(zip(ids, map(int, rows), strict=True)))
         return ids
@@ -356,7 +356,7 @@ class _Chunks(_Ranges):
 
 
 class _Units(_Ranges):
-    """Sentences, and the statements that an LLM made of chunks: DOCUMENT:START-END#PLACE."""
+    """Sentences, and statements that an LLM extracted: DOCUMENT:START-END#PLACE."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         ids = super().ids(rows)
@@ -371,7 +371,7 @@ class _Units(_Ranges):
         return texts
 
     def _statements(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the place among some rows of each that is a statement, and the stored one."""
+        """Yield the index and stored row of the rows that are statements."""
         for i, row in enumerate(rows):
             stored = self._parts.stored_row("unit.statement", row)
             if stored >= 0:
@@ -440,8 +440,8 @@ class _Keyed(_StoredLayer):
 
     def __init__(self, parts: Parts, name: str) -> None:
         super().__init__(parts, name, parts.assembly.size(name))
-        self._keys: Once[int] = Once(_MOST_KEYS)  # by stored rows
-        self._rows_by_key: Once[str] = Once(_MOST_FOUND)
+        self._keys: Once[int] = Once(_CACHED_KEYS)  # by stored rows
+        self._rows_by_key: Once[str] = Once(_CACHED_IDS)
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         stored = self._parts.assembly.stored_rows(self._name, np.asarray(rows, dtype=np.int64))
@@ -453,14 +453,14 @@ class _Keyed(_StoredLayer):
         return self.ids(rows)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each key; the last are kept, as a question asks for its own again."""
+        """Return the row of each key; recent keys are cached, since a question repeats them."""
         rows = self._rows_by_key.get_all(ids, partial(self._parts.find_rows, self._name))
         return [rows[key] for key in ids]
 
 
 class _Entities(_Keyed):
     def rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each key; an alias has that of the key that it stands for."""
+        """Return the row of each key; an alias has the row of its target."""
         aliases = self._parts.aliases
         own = super().rows(ids)
         if not aliases:
@@ -469,14 +469,14 @@ class _Entities(_Keyed):
         return [other if row < 0 else row for row, other in zip(own, others, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        """Return entities by the names that were given to them, else as they were first written.
+        """Return the given names of entities, else their first spelling.
 
         That is in a unit, an extraction, or a title.
         """
         given = {key: entry.name for key, entry in self._parts.vocabulary.items() if entry.name}
         names: list[str] = []
-        for first in range(0, len(rows), _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
+        for first in range(0, len(rows), _BATCH_SIZE):
+            some = rows[first : first + _BATCH_SIZE]
             places = [self._find_mention(row) for row in some]
             documents = iter(self._parts.documents([place[0] for place in places if place]))
             names += [
@@ -489,7 +489,7 @@ class _Entities(_Keyed):
         return [given.get(key, name) for key, name in pairs]
 
     def _find_mention(self, row: int) -> tuple[int, slice] | None:
-        """Return the document of the sentence that has an entity first, and where; or None."""
+        """Return the document and range of an entity's first mention, or None."""
         value = self._parts.value
         mention = value("entity.mention", row)
         unit = value("mention.unit", mention) if mention >= 0 else -1
@@ -499,7 +499,7 @@ class _Entities(_Keyed):
         return value("chunk.document", value("unit.chunk", unit)), place
 
     def _find_name(self, row: int) -> str:
-        """Return an entity as a statement, an extraction or a title writes it."""
+        """Return an entity's spelling in a statement, an extraction or a title."""
         value = self._parts.value
         mention = value("entity.mention", row)
         if mention >= 0:
@@ -514,7 +514,7 @@ class _Entities(_Keyed):
         return strip_title(self._parts.document(int(titles[0])).title)
 
     def _vectors(self) -> Vectors:
-        """Return (n, d) name vectors; zero for a date that no extraction has."""
+        """Return (n, d) name vectors, zero for a date that no extraction names."""
         owners = [s["name.entity"] for s in self._parts.view.segments if "name.entity" in s]
         stored = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
         place = np.full(self._parts.view.count("entity"), -1, dtype=np.int64)
@@ -545,7 +545,7 @@ class _Triples(_StoredLayer):
         return [self._find(triple_id) for triple_id in ids]
 
     def _find(self, triple_id: str) -> int:
-        """Return the first row of an id; its keys may contain the mark that joins them."""
+        """Return the first row of an id, whose keys may contain the separator."""
         words = triple_id.split("|")
         order, begins = self._by_subject
         for i, j in combinations(range(1, len(words)), 2):
@@ -560,7 +560,7 @@ class _Triples(_StoredLayer):
 
     @cached_property
     def _by_subject(self) -> tuple[Rows, Rows]:
-        """The rows of all triples, subject after subject, and where each subject's begin."""
+        """The rows of all triples sorted by subject, and the offset of each subject."""
         return _group_rows(self._columns["subject"], self._parts.assembly.size("entity"))
 
     def relations(self, rows: Sequence[int]) -> list[str]:
@@ -580,7 +580,7 @@ class _Triples(_StoredLayer):
 
     @cached_property
     def _occurrences(self) -> tuple[Rows, Rows]:
-        """The rows of all occurrences, triple after triple, and where each triple's begin."""
+        """The rows of all occurrences sorted by triple, and the offset of each triple."""
         return _group_rows(self._parts.columns("occurrence")["triple"], len(self))
 
     def _vectors(self) -> Vectors:
@@ -592,7 +592,7 @@ class _Triples(_StoredLayer):
 
 
 class _Descriptions(_StoredLayer):
-    """Entities as an extraction of one chunk has them. An id is ENTITY@CHUNK."""
+    """Entities as described by one chunk's extraction. An id is ENTITY@CHUNK."""
 
     def ids(self, rows: Sequence[int]) -> list[str]:
         at = np.asarray(rows, dtype=np.intp)
@@ -611,7 +611,7 @@ class _Descriptions(_StoredLayer):
 
 
 class _Profiles(_Descriptions):
-    """Descriptions that have a text; a vector is of the entity's name and that text."""
+    """Descriptions with a text; a vector embeds the entity's name and that text."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts, "profile", parts.assembly.size("profile"))
@@ -660,7 +660,7 @@ def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
 
 
 def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
-    """Return the parts of chunks; these are the chunks themselves where none is halved."""
+    """Return the sub-chunks, which are the chunks themselves if none is halved."""
     if "subchunk" in parts.assembly.stored:
         return _Ranges(parts, "subchunk", parts.assembly.size("subchunk"))
     columns = reading(chunks.columns, chunks.columns)
@@ -669,14 +669,14 @@ def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
 
 
 def _sentences(parts: Parts, units: _Units) -> _Ranges:
-    """Return the distinct sentences; these are the units where an LLM made none."""
+    """Return the distinct sentences, which are the units if no LLM extracted any."""
     if "sentence" in parts.assembly.stored:
         return _Ranges(parts, "sentence", parts.assembly.size("sentence"))
     return _SameRanges(units, "sentence", Lazily(reading(units.columns, ("chunk", "start", "end"))))
 
 
 def resolve_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
-    """Return for each alias the last of the names that it leads to, once round a circle at most."""
+    """Follow chains of aliases to their ends; a cycle is followed once."""
     last = {}
     for key in aliases:
         seen = [key]
@@ -687,13 +687,13 @@ def resolve_aliases(aliases: Mapping[str, str]) -> dict[str, str]:
 
 
 def _group_range(owners: NDArray[Any], first: int, last: int) -> tuple[int, int]:
-    """Return where in ascending owners those from one to before another stand."""
+    """Return the range in ascending `owners` of the owners from `first` up to before `last`."""
     bounds = np.array([first, last], dtype=owners.dtype)  # of another type all were copied
     begin, end = np.searchsorted(owners, bounds).tolist()
     return begin, end
 
 
 def _group_rows(owners: NDArray[Any], n_owners: int) -> tuple[Rows, Rows]:
-    """Return the rows in the order of their owners, and where those of each owner begin."""
+    """Return the rows sorted by owner, and the offset of each owner's rows."""
     order = np.argsort(owners, kind="stable")
     return order, np.searchsorted(owners[order], np.arange(n_owners + 1))

@@ -1,4 +1,4 @@
-"""Lookups that find the rows of a generation by their sources, so that it can be edited."""
+"""Lookup tables from stored rows to rows of a generation, which edits are derived from."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
 
 
 def is_useful(df: NDArray[Any], n_chunks: int) -> NDArray[np.bool_]:
-    """Say which words of scripts without capitals are names, by how many chunks they are in."""
+    """Mark the words of scripts without capitals that are names, by their chunk counts."""
     most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
     return np.asarray((df >= _TERM_MIN_CHUNKS) & (df <= most))
 
 
 def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which terms are words that only begin a sentence, by how often they are written."""
+    """Mark the terms that are mostly lower case, so capitals at a sentence start mean nothing."""
     return np.asarray(n_lower > _COMMON_WORD_SHARE * n)
 
 
 def unit_codes(sentences: NDArray[Any], statements: NDArray[Any]) -> Rows:
-    """Return the codes of stored sentences and statements: of two one is -1 for each unit.
+    """Return one code for each unit from its stored sentence or statement; the other is -1.
 
     They ascend where units of one chunk do.
     """
@@ -60,7 +60,7 @@ def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArra
 
 
 def occurrence_lookups(name: str, keys: Keys, chunks: Rows, codes: Rows) -> Table:
-    """Return the occurrences of units, sentences or triples as lookups, grouped by key.
+    """Return lookup tables of the occurrences of units, sentences or triples, grouped by key.
 
     They are in the order of their chunks, in each of which the codes ascend.
     """
@@ -81,7 +81,7 @@ def build_lookups(
     terms: Rows,
     names: Mapping[int, int],
 ) -> dict[str, NDArray[Any]]:
-    """Return the lookups of a generation; docs/format.md describes each.
+    """Return the lookup tables of a generation; docs/format.md describes them.
 
     `terms` are the generation's rows of the terms that the live counts are of. `names` says in how
     many chunks the stored entities are that are words of scripts without capitals.
@@ -110,23 +110,23 @@ def _rows_of(stored: Rows) -> NDArray[np.int32]:
 
 
 def sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
-    """Return the sum of values in `rows` for each of `size` groups."""
+    """Sum the values of each of `size` groups, given by `rows`."""
     sums = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
+    for start in range(0, len(rows), _BATCH_SIZE):
+        some = slice(start, start + _BATCH_SIZE)
         np.add.at(sums, groups[some], values[rows[some]])
     return sums
 
 
-_AT_ONCE = 2**20  # values
+_BATCH_SIZE = 2**20  # values
 
 
 def _entity_firsts(
     columns: Mapping[str, NDArray[Any]], n: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return where each of `n` entities is first: three times the document, and how; the row.
+    """Return the first place of each of `n` entities (3 * document + kind), and its row.
 
-    0 for its title, 1 for a mention and 2 for a description, in the row of this.
+    The kind is 0 for a title, 1 for a mention and 2 for a description.
     """
     place, row = np.full(n, np.iinfo(np.int32).max), np.zeros(n, dtype=np.int32)
     for how, (owners, documents) in enumerate(_iterate_naming(columns)):

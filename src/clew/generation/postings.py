@@ -1,4 +1,4 @@
-"""From the places of terms to the ranges of text that have them: sentences and sub-chunks."""
+"""Link sentences and sub-chunks to the terms inside their ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Character ranges of chunks, in the order of the chunks."""
+    """Character ranges inside chunks, in chunk order."""
 
     chunk: Rows  # places among the live chunks
     start: NDArray[Any]
@@ -31,7 +31,7 @@ class Ranges:
     def from_table(
         cls, table: Mapping[str, NDArray[Any]], layer: str, rows: Rows, chunk: Rows
     ) -> Ranges:
-        """Return the ranges of stored `rows` of a layer, which lie in these chunks."""
+        """Read the ranges of stored `rows` of a layer inside these chunks."""
         return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
 
     def part(self, begin: int, end: int) -> Ranges:
@@ -44,7 +44,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where terms stand in the chunks' own texts, in the order of chunks and of their text."""
+    """The positions of terms in the chunks' own texts, in order."""
 
     chunk: NDArray[np.integer]  # places among the live chunks, ascending
     term: NDArray[np.integer]  # in the numbers of the generation
@@ -53,7 +53,7 @@ class Postings:
 
     @classmethod
     def from_table(cls, table: Mapping[str, NDArray[Any]], live: Live, terms: Rows) -> Postings:
-        """Return those of live chunks; `terms` are the stored rows of the generation's terms."""
+        """Read the postings of live chunks; `terms` are stored rows."""
         n_chunks = len(table["chunk.document"])
         rows, chunk = follow(table["posting.chunk"], live.rows["chunk"], n_chunks)
         numbers = place_by_row(terms, int(terms.max(initial=-1)) + 1).astype(small_type(len(terms)))
@@ -62,15 +62,15 @@ class Postings:
         return cls(chunk, term, take(table["posting.start"], rows), len(terms))
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
-        """Return the link from sentences to the terms that stand in them, of weight 1."""
+        """Return the link from sentences to the terms in them, of weight 1."""
         from scipy.sparse import csr_array
 
         n, size = len(sentences.chunk), 0
         most = max(n, len(self.term) + 1, self.n_terms)
         indptr = np.zeros(n + 1, dtype=index_type(most))
         indices = np.empty(len(self.term), dtype=indptr.dtype)
-        for begin in range(0, n, _AT_ONCE):
-            some = sentences.part(begin, begin + _AT_ONCE)
+        for begin in range(0, n, _BATCH_SIZE):
+            some = sentences.part(begin, begin + _BATCH_SIZE)
             block = build_link(*self._locate(some), len(some.chunk), self.n_terms)
             if size + block.nnz > len(indices):  # where sentences overlap, as chunks may
                 indices = np.resize(indices, 2 * (size + block.nnz))
@@ -81,7 +81,7 @@ class Postings:
         return csr_array((ones, indices[:size], indptr), shape=(n, self.n_terms))
 
     def subchunk_terms(self, subchunks: Ranges, chunks: Rows, terms: Rows) -> csr_array:
-        """Return the link from sub-chunks to terms, by how often these stand there.
+        """Return the link from sub-chunks to terms, weighted by frequency.
 
         `chunks` and `terms` are the pairs of the link from chunks to terms. What a chunk has of
         its title alone, each of its sub-chunks has once. A word of the title that stands in the
@@ -100,18 +100,18 @@ class Postings:
         return build_link(rows, term_rows, len(subchunks.chunk), self.n_terms, np.ones(len(rows)))
 
     def _locate(self, ranges: Ranges) -> tuple[Rows, NDArray[np.integer]]:
-        """Return the place of a range and the term, of each posting that starts in the range."""
+        """Return the range and the term of each posting that starts in some range."""
         if not len(ranges.chunk):
             return ranges.chunk, ranges.chunk
         bounds = np.array([ranges.chunk[0], ranges.chunk[-1] + 1], dtype=self.chunk.dtype)
         first, last = np.searchsorted(self.chunk, bounds).tolist()
-        ascending = self.chunk[first:last].astype(np.int64) * _FAR + self.start[first:last]
+        ascending = self.chunk[first:last].astype(np.int64) * _END_OF_TEXT + self.start[first:last]
         chunk = ranges.chunk.astype(np.int64)
-        firsts = np.searchsorted(ascending, chunk * _FAR + ranges.start)
-        lasts = np.searchsorted(ascending, chunk * _FAR + ranges.end)
+        firsts = np.searchsorted(ascending, chunk * _END_OF_TEXT + ranges.start)
+        lasts = np.searchsorted(ascending, chunk * _END_OF_TEXT + ranges.end)
         rows, postings = expand_ranges(firsts, lasts)
         return rows, self.term[first:last][postings]
 
 
-_FAR = 2**31  # beyond every character of a document
-_AT_ONCE = 2**15  # sentences
+_END_OF_TEXT = 2**31  # beyond every character of a document
+_BATCH_SIZE = 2**15  # sentences

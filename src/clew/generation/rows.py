@@ -1,4 +1,4 @@
-"""Follow stored rows from the live documents downwards; number and link them."""
+"""Find the live rows of each layer from the live documents down; number and link them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The live rows of stored layers, in the order of their documents' ids."""
+    """The live rows of the stored layers, in document-id order."""
 
     rows: dict[str, Rows] = field(default_factory=dict)  # stored rows by layer
     above: dict[str, Rows] = field(default_factory=dict)  # place of each row's parent in `rows`
 
     def chunks_of(self, layer: str) -> Rows:
-        """Return, for each live row of a layer below the chunks, the place of its chunk."""
+        """Return the chunk of each live row of a layer below the chunks."""
         places, at = self.above[layer], TABLES[layer].above
         while at != "chunk":
             places, at = self.above[at][places], TABLES[at].above
@@ -34,7 +34,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class SomeRows:
-    """An array of a layer's stored rows, of which only the rows in use are read."""
+    """A stored array of a layer that reads only the rows in use."""
 
     size: int
     read: Callable[[Rows], Rows]
@@ -59,7 +59,7 @@ def live_rows(
     *,
     n_extractions: int | None = None,
 ) -> Live:
-    """Return the live rows of `layers`, which stand behind the layers above them.
+    """Return the live rows of `layers`, parents before children.
 
     An older extraction of the same chunk and kind is not live, nor is what hangs on it. Where
     `n_extractions` is given those behind so many are not live either.
@@ -79,11 +79,11 @@ def live_rows(
     return live
 
 
-_DENSE = 8  # times as many numbers as rows: above that they are sorted
+_DENSITY = 8  # times as many numbers as rows: above that they are sorted
 
 
 def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Rows]:
-    """Return the stored rows whose parent is one of `parents`, in the parents' order.
+    """Return the stored rows below `parents`, in the parents' order.
 
     `parent` holds the stored parent of each row. The second array holds each returned row's
     parent as a position in `parents`.
@@ -101,32 +101,32 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
 
 
 def small_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the type that numbers up to `n`, and sums of two, are kept in: there are many."""
+    """Return the smallest type for numbers up to `n` and sums of two."""
     return np.int32 if n < 2**30 else np.int64
 
 
-_AT_ONCE = 2**18  # places: NumPy makes larger numbers of them
+_BATCH_SIZE = 2**18  # places: NumPy makes larger numbers of them
 
 
 def take(values: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
-    """Return values[places], without a copy of all places."""
+    """Return values[places] without copying all of `places` at once."""
     taken = np.empty(len(places), dtype=values.dtype)
-    for start in range(0, len(places), _AT_ONCE):
-        taken[start : start + _AT_ONCE] = values[places[start : start + _AT_ONCE]]
+    for start in range(0, len(places), _BATCH_SIZE):
+        taken[start : start + _BATCH_SIZE] = values[places[start : start + _BATCH_SIZE]]
     return taken
 
 
 def find_newest(chunks: Rows, kinds: NDArray[Any]) -> Rows:
-    """Return which extractions, oldest first, are the last of a chunk and a kind, ascending."""
+    """Return the newest extraction of each chunk and kind, ascending."""
     keys = chunks.astype(np.int64) * 256 + kinds
     _, first = np.unique(keys[::-1], return_index=True)
     return np.sort(len(keys) - 1 - first)
 
 
 def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
-    """Return where each distinct key first stands, in that order, and each row's group."""
+    """Return the first index of each distinct key, in order, and each row's group."""
     n, is_whole = len(keys), keys.dtype.kind == "i" and len(keys) > 0
-    if is_whole and keys.min() >= 0 and keys.max() <= _DENSE * n:  # without sorting them
+    if is_whole and keys.min() >= 0 and keys.max() <= _DENSITY * n:  # without sorting them
         places = first_places(keys, int(keys.max()) + 1)
         is_first = np.zeros(n, dtype=bool)
         is_first[places[places < n]] = True
@@ -141,17 +141,17 @@ def first_occurrences(keys: NDArray[Any]) -> tuple[Rows, Rows]:
 
 
 def first_places(rows: NDArray[Any], size: int) -> Rows:
-    """Return where each of `size` numbers first stands in `rows`, how many these are if nowhere."""
+    """Return the first index in `rows` of each of `size` numbers, len(rows) if absent."""
     n = len(rows)
     places = np.full(size, n, dtype=small_type(n))
-    for start in range(0, n, _AT_ONCE)[::-1]:  # of equal numbers the last one written stays
-        some = rows[start : start + _AT_ONCE][::-1]
+    for start in range(0, n, _BATCH_SIZE)[::-1]:  # of equal numbers the last one written stays
+        some = rows[start : start + _BATCH_SIZE][::-1]
         places[some] = np.arange(start + len(some) - 1, start - 1, -1)
     return places
 
 
 def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
-    """Return the distinct `values` by first occurrence, and each value's place among them."""
+    """Return the distinct `values` by first occurrence, and the index of each value."""
     first, groups = first_occurrences(values)
     return values[first].astype(np.int64), groups
 
@@ -159,7 +159,7 @@ def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
 def number_entities(
     entities: NDArray[Any], chunks: Rows, chunk_document: Rows, titles: NDArray[Any]
 ) -> tuple[Rows, Rows, Rows]:
-    """Number entities by first occurrence, a document's title before its text.
+    """Number entities by first occurrence; a document's title precedes its text.
 
     `chunks` holds the chunk of each occurrence. Occurrences in one document count in the order
     given. Returns the stored row of each entity, and both inputs in the new numbers.
@@ -181,21 +181,21 @@ def number_entities(
 
 
 def place_by_row(rows: Rows, size: int) -> Rows:
-    """Return the place of each of `size` stored rows in `rows`, -1 for one that is not there."""
+    """Return the index in `rows` of each of `size` stored rows, -1 if absent."""
     places = np.full(size, -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     return places
 
 
 def index_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the type of the arrays of a link, none of whose numbers is above `n`."""
+    """Return the index type of a sparse matrix with no index above `n`."""
     return np.int32 if n < 2**31 else np.int64
 
 
 def build_link(
     a: NDArray[Any], b: NDArray[Any], n_a: int, n_b: int, weights: NDArray[Any] | None = None
 ) -> csr_array:
-    """Return the (n_a, n_b) link of the pairs; a repeated pair is one of weight 1."""
+    """Return the (n_a, n_b) link of the pairs; repeated pairs count once."""
     from scipy.sparse import csr_array
 
     data = np.ones(len(a), dtype=np.float32) if weights is None else weights.astype(np.float32)

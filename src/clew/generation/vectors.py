@@ -1,4 +1,4 @@
-"""The stored vectors of a layer's rows, of which only the rows in use are read."""
+"""The stored vectors of a layer, of which only the rows in use are read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from clew.generation.rows import Rows, SomeRows
     from clew.store.columns import StoredColumn
 
-_MANY = 200_000  # rows; of more, threads share the products
-_MOST_THREADS = 4
+_PARALLEL_ROWS = 200_000  # rows; of more, threads share the products
+_MAX_THREADS = 4
 _SMALL = 1 << 26  # bytes: of fewer, the codes of all rows are kept in the order of these
 _BLOCK = 1_024  # rows that are compared at once: more do not stay in a core's cache
 
 
 class StoredVectors:
-    """(n, d) vectors in arrays of stored ones: `rows[i]` of these end to end, or zero for -1.
+    """(n, d) vectors: row i is stored row `rows[i]` of concatenated arrays, or zero for -1.
 
     Each is coded in `bits` a number, and products are made of the codes as they are stored. Once as
     many rows were read as there are, few codes are kept, so that no more is looked up for a row.
@@ -70,7 +70,7 @@ class StoredVectors:
         return self._products(slice(None), len(self), other)
 
     def products(self, rows: NDArray[np.integer], other: NDArray[Any]) -> NDArray[Any]:
-        """Return what self[rows] @ other does."""
+        """Return self[rows] @ other."""
         return self._products(rows, len(rows), other)
 
     def _products(
@@ -81,9 +81,9 @@ class StoredVectors:
         places = source if isinstance(rows, slice) else source[rows]
         blocks = [places[i : i + _BLOCK] for i in range(0, max(n, 1), _BLOCK)]
         multiply = partial(self._multiply_blocks, other=np.asarray(other, dtype=np.float32))
-        if n <= _MANY:
+        if n <= _PARALLEL_ROWS:
             return np.concatenate(multiply(blocks))
-        n_threads = min(_MOST_THREADS, os.cpu_count() or 1)
+        n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
         size = -(-len(blocks) // n_threads)
         shares = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         with ThreadPoolExecutor(n_threads) as pool:
@@ -100,7 +100,7 @@ class StoredVectors:
         return [coding.multiply_codes(each, other, self._bits, room) for each in codes]
 
     def _keep_codes(self, n: int) -> None:
-        """Keep the codes of all rows, where they are few and as many rows were read, with `n`."""
+        """Keep the codes of all rows in memory if they are few and often read."""
         if self._codes is None:
             self._unread -= n
             if self._unread <= 0:
@@ -111,7 +111,7 @@ class StoredVectors:
         dtype: np.dtype[Any] | None = None,
         copy: bool | None = None,  # noqa: FBT001
     ) -> NDArray[Any]:
-        """Return all rows, which may be more than memory holds."""
+        """Return all rows, which may not fit into memory."""
         if copy is False:
             raise ValueError("stored vectors are read into an array, which is a copy")
         return self[:].astype(dtype or self.dtype, copy=False)

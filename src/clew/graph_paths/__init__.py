@@ -1,4 +1,4 @@
-"""Answers of a graph: from what a question names, along the relations that it speaks of.
+"""Find answers in a graph: start at the entities of a question, follow the relations it names.
 
 A *walk* is a start and the steps taken from there; a step is a relation and its direction. All
 that is done by walks, not by entities: a question has some dozens of them, however many entities

@@ -1,4 +1,4 @@
-"""What a question asks, beside the names in it: phrases from the name on to what is asked for.
+"""Split a question into phrases, from its names on to what it asks for.
 
 "Which language are the films in that Ann Ray directed?" asks for what stands at the end of a path
 that begins at Ann Ray. The interrogative stands for that end, so what is said far from it belongs
@@ -48,7 +48,7 @@ class QuestionPhrases:
 def parse_question(
     question: str, names: Sequence[Span], words: Collection[str] = frozenset()
 ) -> QuestionPhrases:
-    """Return what a question asks of the names that stand at the spans `names`.
+    """Return the phrases of a question whose names are at the spans `names`.
 
     Words of kinship are read as the relations that they stand for, but for those of `words`.
 
@@ -102,7 +102,7 @@ def _find_asking(
 
 
 def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
-    """Say whether the verb comes last, as in "When did the ship of Ann Ray sink?".
+    """Check for a final verb, as in "When did the ship of Ann Ray sink?".
 
     It does behind "when", "where" and "how", and behind a form of "do", if there is a word at all
     behind the last name.
@@ -115,7 +115,7 @@ def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
 
 
 def _find_request(question: str, names: Sequence[Span]) -> list[Span]:
-    """Return where the verb of a request for a thing stands, if the question is one."""
+    """Return the position of the verb of a request, if the question is one."""
     match = _REQUEST.match(question)
     return [match.span(1)] if match and not any(overlap(match.span(1), n) for n in names) else []
 
@@ -130,7 +130,7 @@ def _token_place(tokens: Sequence[Span], start: int) -> int:
 
 
 def _find_asked_kind(question: str, asking: Span, names: Sequence[Span]) -> str:
-    """Return an interrogative with the first term behind it, where only stop words part them.
+    """Return an interrogative with the next term, skipping stop words.
 
     The verb of a request stands for "which".
     """

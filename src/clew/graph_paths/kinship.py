@@ -1,4 +1,4 @@
-"""Words of kinship that stand for several relations: a grandfather is the father of a parent.
+"""Expand kinship terms into several relations: a grandfather is the father of a parent.
 
 What they mean is their definition in English. A graph has such a relation seldom, and those that
 the word is made of nearly always.
@@ -13,14 +13,14 @@ _DOWN = re.compile(r"((?:great-?)*)grand-?(son|daughter|child)(?:s|ren)?")
 _BY_MARRIAGE = re.compile(r"(\w+?)s?-in-law")
 _STEP = {"father": ("mother", "spouse"), "mother": ("father", "spouse")}
 _STEP_WORD = re.compile(r"step-?(father|mother)s?")
-_BESIDE = {
+_SIBLING_TERMS = {
     **dict.fromkeys(("uncle", "aunt"), ("parent", "sibling")),
     **dict.fromkeys(("nephew", "niece"), ("sibling", "child")),
 }
 
 
 def expand_kinship(phrase: Sequence[str], words: Collection[str]) -> list[tuple[str, ...]]:
-    """Return a phrase in pieces, each word of kinship as the relations that it stands for.
+    """Split a phrase at kinship terms, and replace these by their relations.
 
     Those of `words`, as those of a graph's own relations, stay. Empty if there is no other.
 
@@ -61,4 +61,4 @@ def _expand_word(word: str) -> tuple[str, ...]:
         return ("child", "spouse") if own_child else ("spouse", married[1])
     if step := _STEP_WORD.fullmatch(word):
         return _STEP[step[1]]
-    return _BESIDE.get(word.removesuffix("s"), ())
+    return _SIBLING_TERMS.get(word.removesuffix("s"), ())

@@ -1,4 +1,4 @@
-"""Which entities of the graph a question names, and where."""
+"""Find the entities of the graph that a question names."""
 
 import re
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from clew.text.phrases import Span, overlap
 
 # A word with what may belong to a name: "9/11", "M*A*S*H", "Dr.", "(500)"; never a closing mark.
 _WORD = re.compile(r"[^\s?¿,;:\"“”„«»。，；：？]+")
-_MOST_WORDS = 15  # of a name
+_MAX_NAME_WORDS = 15  # of a name
 _LIKE = 0.75  # the least cosine of a name to that of an entity which it may mean
-_NO_NAMES = ("DATE", "TERM")
+_NOT_NAMES = ("DATE", "TERM")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """An entity that a question names."""
+    """An entity named in a question."""
 
     entity: int  # row
     span: Span  # of the name, in the question
@@ -33,7 +33,7 @@ class NamedEntity:
 
 
 def mark_connected(snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return (n_entities,): which entities have a triple."""
+    """Return (n_entities,): whether each entity has a triple."""
     return snapshot.get(_CONNECTED)
 
 
@@ -49,7 +49,7 @@ _CONNECTED = Derived("entities that have a triple", _compute_connected)
 
 
 def find_starts(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
-    """Return the entities with triples that a query names, in the order of their names there.
+    """Return the entities with triples that a query names, in the order of their names.
 
     Where none is sure, the tagger's names are taken for the entity with the nearest name.
     """
@@ -60,9 +60,9 @@ def find_starts(snapshot: Snapshot, models: Models, query: str) -> list[NamedEnt
 
 
 def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedEntity]:
-    """Return the entities with triples whose names come near to those that the tagger finds."""
+    """Return the entities with triples whose names are similar to the tagger's mentions."""
     [mentions] = models.tagger.tag([query])
-    spans = [(m.start, m.end) for m in mentions if m.label not in _NO_NAMES]
+    spans = [(m.start, m.end) for m in mentions if m.label not in _NOT_NAMES]
     if not spans:
         return []
     vectors = models.embedder.embed([query[slice(*span)] for span in spans], kind="document")
@@ -76,7 +76,7 @@ def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedE
 
 
 def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
-    """Return the entities with triples whose very names stand in a query.
+    """Return the entities with triples whose exact names occur in a query.
 
     A name is sure where it begins with a capital, a digit or a letter of a script without
     capitals, or has several words in a query without capitals; but a lone word at the query's start
@@ -85,7 +85,7 @@ def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
     """
     words = [match.span() for match in _WORD.finditer(query)]
     first = words[0] if words else (0, 0)
-    spans = [(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + _MOST_WORDS]]
+    spans = [(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + _MAX_NAME_WORDS]]
     names = {
         span: name
         for span in spans

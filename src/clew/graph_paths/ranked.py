@@ -1,4 +1,4 @@
-"""The answers of a graph in order, each with the way to it."""
+"""Rank the answers of a graph, each with the path to it."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from clew.types import GraphAnswer
 
 Reading = Literal["words", "text"]
 
-_MOST_STARTS = 4
+_MAX_STARTS = 4
 _SURE_OF = 5  # answers that are kept whatever their score
 _LEAST_SHARE = 0.05  # of the best score, which any other answer has
 _SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is e times less likely
@@ -28,7 +28,7 @@ _SHARPNESS = 3.0  # of the shares of walks: a score that is less by 1 / this is 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachLimits:
-    """How far to look, and how a question is read."""
+    """The limits of the search, and how to read a question."""
 
     reading: Reading = "words"  # or "text": as one text
     hops: int = 3  # steps of a walk
@@ -40,7 +40,7 @@ class ReachLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReachedEntity:
-    """An entity that may be the answer."""
+    """A candidate answer."""
 
     entity: int  # row
     score: float  # 0 to 1
@@ -51,7 +51,7 @@ class ReachedEntity:
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswers:
-    """What a question's walks lead to, best first."""
+    """The answers that a question's walks end at, best first."""
 
     starts: tuple[NamedEntity, ...]
     reached: tuple[ReachedEntity, ...]
@@ -67,7 +67,7 @@ def rank_answers(
     triples: Sequence[int] | None = None,
     begin: Collection[int] | None = None,
 ) -> RankedAnswers:
-    """Return the entities at the ends of the best walks from what a question names, best first.
+    """Rank the entities at the ends of the best walks from those that the question names.
 
     `triples` are the rows that a walk may go along, all of the index where none are given, and
     `begin` those of the named entities from which one may begin, likewise. The best walks count,
@@ -99,14 +99,14 @@ def rank_answers(
 
 
 def find_named(snapshot: Snapshot, models: Models, question: str) -> list[NamedEntity]:
-    """Return the named entities of a question that count, in the order of their names there."""
-    return find_starts(snapshot, models, question)[:_MOST_STARTS]
+    """Return the named entities of a question to start from, in the order of their names."""
+    return find_starts(snapshot, models, question)[:_MAX_STARTS]
 
 
 def to_graph_answers(
     snapshot: Snapshot, reached: Sequence[ReachedEntity]
 ) -> tuple[GraphAnswer, ...]:
-    """Return what was reached as evidence has it, with ids and names for rows."""
+    """Convert ranked answers to evidence, with ids and names instead of rows."""
     entities, triples = snapshot.layer("entity"), snapshot.layer("triple")
     rows, starts = [each.entity for each in reached], [each.start for each in reached]
     parts = zip(
@@ -126,7 +126,7 @@ def to_graph_answers(
 
 
 def _nearest_steps(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
-    """Return (2 r,): the steps of the relations that phrases, (n, r), come nearest to."""
+    """Return (2 r,): the steps of the relations nearest to the (n, r) phrases."""
     n = near.shape[1]
     allowed = np.ones(2 * n, dtype=bool)
     if n > width:
@@ -144,7 +144,7 @@ def _rank_reached(
     labels: Sequence[str],
     limits: ReachLimits,
 ) -> tuple[ReachedEntity, ...]:
-    """Return what ways lead to, best first; nothing `at` which a name is is reached."""
+    """Rank the ends of walks, except those `at` named entities."""
     scores = np.array([score for score, _, _ in ways])
     shares = np.exp(_SHARPNESS * (scores - scores.max()))
     shares /= shares.sum()

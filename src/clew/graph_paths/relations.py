@@ -1,4 +1,4 @@
-"""The relations of a graph: their names in words, and what stands at their ends."""
+"""The relations of a graph: their names in words, and the entities at their ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ from clew.snapshot import Snapshot
 from clew.text.analyze import terms
 
 _LEAST_STEM = 3  # letters that two words begin with alike
-_MOST_WORDS = 20_000  # whose nearness is kept
+_CACHED_WORDS = 20_000  # whose nearness is kept
 _LABEL, _WORD, _STEM = 1.0, 1.0, 2.0  # weights of how near a word comes to a relation
 _NOISE = 0.5  # how much nearer than to other relations a word is that means none
 
 
 @dataclass(frozen=True)
 class Relations:
-    """The r distinct relations of a graph; step 2 i goes along relation i, 2 i + 1 against it."""
+    """The r distinct relations of a graph; step 2 i follows relation i, 2 i + 1 its inverse."""
 
     labels: tuple[str, ...]
     of_triple: NDArray[np.int32]  # (n_triples,)
@@ -40,7 +40,7 @@ class Relations:
     texts: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def compute_nearness(self, words: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
-        """Return the (n, r) nearness of words to relations: above zero where one is meant.
+        """Return the (n, r) similarity of words to relations, positive for a match.
 
         A word is near to a relation by its cosine to the name of it, by that to the nearest word
         of the name, and by the share of such a word that it begins with or contains from its
@@ -64,7 +64,7 @@ class Relations:
         return np.asarray(nearness - nearness.mean() - _NOISE)
 
     def _max_by_relation(self, of_words: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return for each relation the highest value of the words of its name, 0 without any."""
+        """Return each relation's highest value among the words of its name, or 0."""
         best = np.zeros(len(self.labels))
         rows = entry_rows(self.has_word)
         if len(rows):
@@ -72,26 +72,26 @@ class Relations:
         return best
 
     def embed(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
-        """Return the (n, d) vectors of texts, each embedded once."""
+        """Return the (n, d) vectors of texts, cached."""
         if new := _list_unknown(texts, self.texts):
             self.texts.update(zip(new, embedder.embed(new, kind="document"), strict=True))
         return np.array([self.texts[text] for text in texts])
 
 
 def _list_unknown(wanted: Sequence[str], memory: dict[str, Any]) -> list[str]:
-    """Return the distinct texts that are not known; where too many are, all are let go for them."""
-    if len(memory) > _MOST_WORDS and not memory.keys() >= set(wanted):
+    """Return the distinct uncached texts; clear the cache if they would not fit."""
+    if len(memory) > _CACHED_WORDS and not memory.keys() >= set(wanted):
         memory.clear()
     return [each for each in dict.fromkeys(wanted) if each not in memory]
 
 
 def read_relations(snapshot: Snapshot, embedder: Embedder) -> Relations:
-    """Return the relations of all triples of an index, read once."""
+    """Return the relations of all triples of an index, cached."""
     return snapshot.get(_RELATIONS, embedder=embedder)
 
 
 def stem_share(word: str, other: str) -> float:
-    """Return how much of `other`'s beginning stands in a word, 0 to 1.
+    """Return the share of `other` that is a common prefix with a word, 0 to 1.
 
     Three letters count at the beginning of both, more of them anywhere in the word.
 
@@ -133,7 +133,7 @@ _RELATIONS = Derived("relations of all triples", _read_relations)
 
 
 def _link_members(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> csr_array:
-    """Return (2 n, n_entities): 1 where a step ends."""
+    """Return (2 n, n_entities): 1 for the entities where a step ends."""
     columns = snapshot.layer("triple").columns
     rows = np.concatenate([2 * of_triple, 2 * of_triple + 1])
     ends = np.concatenate([columns["object"], columns["subject"]])
@@ -145,7 +145,7 @@ def _link_members(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> c
 
 
 def _count_dated(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float64]:
-    """Return (2 n,): how many of the entities where each step ends have a digit in their names."""
+    """Return (2 n,): the number of end entities of each step with a digit in their names."""
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(mark_connected(snapshot)).tolist()
     digits = np.zeros(len(layer), dtype=np.float32)
@@ -155,7 +155,7 @@ def _count_dated(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> ND
 
 
 def _mean_ends(snapshot: Snapshot, of_triple: NDArray[np.int32], n: int) -> NDArray[np.float32]:
-    """Return (2 n, d) unit vectors of the mean name where each step ends."""
+    """Return (2 n, d) unit vectors: the mean name vector of each step's ends."""
     member = _link_members(snapshot, of_triple, n)
     vectors = np.asarray(snapshot.layer("entity").vectors)
     means = _normalize_rows(member @ vectors)

@@ -1,4 +1,4 @@
-"""How well walks fit a question: word by word, or as one text."""
+"""Score how well walks match a question: word by word, or as one text."""
 
 import re
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from clew.models import Embedder
 _UNSAID = 1.5  # a step that no phrase speaks of costs this
 _BACK_UNSAID = 0.9  # less where it only goes back along the relation that one came by
 _MORE = 0.7  # share that a further phrase counts which speaks of the same step
-_APART = 1.0  # share that such a phrase costs where it is to speak of a step of its own
+_UNMATCHED = 1.0  # share that such a phrase costs where it is to speak of a step of its own
 _TYPE, _CONTRAST = 2.5, 2.5  # weights of what stands at the end, like what is asked for
-_NO_DATE = 8.0  # a walk to names without a digit costs this for "when": more than words can say
+_DATELESS = 8.0  # a walk to names without a digit costs this for "when": more than words can say
 _DATE = 2.0  # one to names with a digit for "who" and "where"
 _HOP = 0.3  # each step after the first costs this
 _AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
-_TWICE = 0.5  # the same step twice in a row costs this
+_REPEAT = 0.5  # the same step twice in a row costs this
 _ZIGZAG = 1.1  # there, back and there again costs this
 _ROLE = 0.3  # a step whose name has one of these costs this if the question lacks it, else gains
 _WORD = re.compile(r"\w+")
@@ -29,7 +29,7 @@ _ROLES = frozenset({"after", "against", "for", "from", "to", "with"})
 
 
 class ByWords:
-    """Scores of walks: what is said in order, what is asked for, and few steps.
+    """Scores walks by aligned phrases, the type of their end, and few steps.
 
     A walk is aligned with the phrases of the question, both in order. A phrase that speaks of the
     step counts its nearness, one that speaks of another relation costs as much, and so does a step
@@ -64,18 +64,18 @@ class ByWords:
         key = tuple(2 * (step // 2) + is_back for step, is_back in zip(walk, back, strict=True))
         if key not in self._aligned:
             self._aligned[key] = self._align([step // 2 for step in walk], back)
-        odd = _HOP * (len(walk) - 1) + _TWICE * twice + _ZIGZAG * zigzag
+        odd = _HOP * (len(walk) - 1) + _REPEAT * twice + _ZIGZAG * zigzag
         odd -= _ROLE * sum(self._roles.get(step // 2, 0) for step in walk)
         return self._aligned[key] + end + again - odd
 
     def _align(self, relations: Sequence[int], back: Sequence[bool]) -> float:
-        """Return the best alignment of n relations with m phrases, in O(n m)."""
+        """Return the score of the best alignment of n relations with m phrases, in O(n m)."""
         skips = [_BACK_UNSAID if is_back else _UNSAID for is_back in back]
         row = [0.0]
         for skip in skips:
             row.append(row[-1] - skip)
         for near, lost, apart in zip(self._phrases, self._lost, self._apart, strict=True):
-            more = -_APART if apart else _MORE
+            more = -_UNMATCHED if apart else _MORE
             after = [row[0] - lost]
             for j, (relation, skip) in enumerate(zip(relations, skips, strict=True), 1):
                 gain = near[relation]
@@ -86,7 +86,7 @@ class ByWords:
 
 
 class ByText:
-    """Scores of walks: the cosine of their relations, as one text, to the question's other words.
+    """Scores walks by the cosine of their relations, as one text, to the question without names.
 
     This is what a plain method does, to compare with.
     """
@@ -106,16 +106,16 @@ class ByText:
 
 
 def _match_roles(relations: Relations, question: QuestionPhrases) -> dict[int, int]:
-    """Return for relations with a word such as "for": -1 if the question lacks it, else 1."""
+    """Return -1 for relations with a preposition such as "for" that the question lacks, else 1."""
     own = set(_WORD.findall(question.rest.casefold()))
     words = (_ROLES.intersection(label.casefold().split()) for label in relations.labels)
     return {i: 1 if forms <= own else -1 for i, forms in enumerate(words) if forms}
 
 
 def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
-    """Return (2 r,) what steps cost that end at dates where none is asked for, or at none."""
+    """Return (2 r,) penalties for steps that end at dates, or not, against the question."""
     if wanted == "when":
-        return _NO_DATE * (relations.dated - 1.0)
+        return _DATELESS * (relations.dated - 1.0)
     if wanted in {"who", "whom", "where"}:
         return -_DATE * relations.dated
     return np.zeros(len(relations.dated))
@@ -124,7 +124,7 @@ def _date_costs(relations: Relations, wanted: str) -> NDArray[np.float64]:
 def _match_types(
     relations: Relations, question: QuestionPhrases, embedder: Embedder
 ) -> NDArray[np.float64]:
-    """Return the (2 r,) similarity of the names at each step's end to the kind asked for."""
+    """Return the (2 r,) similarity of the names at each step's end to the type asked for."""
     if not question.wanted:
         return np.zeros(len(relations.ends))
     wanted = relations.embed([question.wanted], embedder)[0]

@@ -1,4 +1,4 @@
-"""A graph of triples by steps: from an entity along a relation, or against it."""
+"""A graph of triples as steps: along a relation, or against it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Walk = tuple[int, ...]  # steps: twice the relation, and one more against its di
 
 @dataclass(frozen=True, slots=True)
 class StepGraph:
-    """The edges of each entity, in both directions, ordered by step and by where they lead."""
+    """Each entity's edges in both directions, sorted by step and target."""
 
     indptr: Rows  # (n_entities + 1,)
     steps: NDArray[np.int32]  # (n_edges,)
@@ -29,16 +29,16 @@ class StepGraph:
     n_steps: int
 
     def find_edges(self, entities: Rows) -> Rows:
-        """Return the places of all edges of entities."""
+        """Return the positions of all edges of entities."""
         return expand_ranges(self.indptr[entities], self.indptr[entities + 1])[1]
 
     def follow_step(self, entities: Rows, step: int) -> Rows:
-        """Return the entities that a step leads to from any of some entities, ascending."""
+        """Return the entities one step away from any of some entities, ascending."""
         edges = self.find_edges(entities)
         return np.unique(self.targets[edges[self.steps[edges] == step]]).astype(np.int64)
 
     def list_steps(self, entities: Rows) -> Rows:
-        """Return the steps that any of some entities has, ascending."""
+        """Return the steps possible from any of some entities, ascending."""
         _, places = expand_ranges(self.kinds_indptr[entities], self.kinds_indptr[entities + 1])
         seen = np.zeros(self.n_steps, dtype=bool)
         seen[self.kinds[places]] = True
@@ -48,7 +48,7 @@ class StepGraph:
 def build_step_graph(
     snapshot: Snapshot, relations: Relations, triples: Sequence[int] | None = None
 ) -> StepGraph:
-    """Return the steps of some triples of an index, of all where none are named."""
+    """Build the step graph of some or all triples of an index."""
     if triples is None:
         return snapshot.get(_STEPS, relations=relations)
     return _build_steps(snapshot, relations, np.array(sorted(triples), dtype=np.int64))
@@ -85,7 +85,7 @@ def _build_indptr(sources: NDArray[np.integer], n: int) -> Rows:
 
 
 class Walks:
-    """The walks of at most `hops` steps from one entity, never back to it.
+    """The walks of at most `hops` steps from one entity that never return to it.
 
     Only steps of `allowed`, (n_steps,) booleans, are taken. The cost is that of the edges of what
     all walks but the longest reach; where these are more than `most`, walks are left out.
@@ -109,7 +109,7 @@ class Walks:
         return self._reached[walk]
 
     def compute_shares(self, walk: Walk) -> NDArray[np.float64]:
-        """Return how probably a walk ends at each entity of `reached`, all ways being equal.
+        """Return the probability that a random walk ends at each entity of `reached`.
 
         At each entity the ways on are equally probable. Where some cannot go on the sum is below 1.
         """
@@ -130,7 +130,7 @@ class Walks:
         return mass
 
     def trace_way(self, walk: Walk, end: int) -> tuple[int, ...]:
-        """Return the triples of one way to an entity at the end of a walk, from the start on."""
+        """Return the triples of one path to an entity at the end of a walk, in order."""
         graph, way, here = self.graph, [], end
         for n in range(len(walk), 0, -1):
             edges = graph.find_edges(np.array([here], dtype=np.int64))
@@ -142,7 +142,7 @@ class Walks:
         return tuple(reversed(way))
 
     def _iterate_walks(self, hops: int, allowed: NDArray[np.bool_]) -> Iterator[Walk]:
-        """Yield walks, shorter ones first; the last step of the longest is not taken."""
+        """Yield walks, shorter ones first; the longest are not extended to their last step."""
         level: list[Walk] = [()]
         for depth in range(1, hops + 1):
             longer: list[Walk] = []
@@ -156,7 +156,7 @@ class Walks:
             level = longer
 
     def _extend_walk(self, walk: Walk, allowed: NDArray[np.bool_]) -> list[Walk]:
-        """Return the walks that are one step longer, and keep what they reach."""
+        """Extend a walk by one step, caching the entities reached."""
         edges = self.graph.find_edges(self.get_reached(walk))
         if len(edges) > self._left:
             self.ended = True

@@ -1,4 +1,4 @@
-"""Find entity keys that may name one thing: safe merges by rules, and proposals to judge.
+"""Find aliases among entity keys: safe merges by rules, and proposals to review.
 
 Similar spellings are found by an exact similarity join over trigrams of characters with prefix
 filtering (Bayardo, Ma, Srikant 2007, "Scaling up all pairs similarity search"): common trigrams
@@ -57,7 +57,7 @@ _BLOCK = 1 << 21  # products of two trigram weights that are held at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Two rows of the keys, a < b, that may name one thing. Scores are from 0 to 1."""
+    """Two keys, by rows a < b, that may be aliases. Scores are from 0 to 1."""
 
     a: int
     b: int
@@ -67,7 +67,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """From which similarity on two keys are proposed."""
+    """The minimum similarities for a proposal."""
 
     spelling: float = 0.65  # cosine of trigram weights
     vectors: float = 0.9  # cosine of the names' vectors, for keys that are at least ...
@@ -75,7 +75,7 @@ class Thresholds:
 
 
 def rule_merges(keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the pairs (a, b), a < b, of distinct keys that may be merged without asking.
+    """Return pairs (a, b), a < b, of distinct keys that are safe to merge.
 
     One of the two is the other with "the" in front, with "and" for "&" (which no key shows),
     or with a legal form such as "ltd" behind two words or more. Where two legal forms of a name
@@ -92,7 +92,7 @@ def rule_merges(keys: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _simplify(key: str, rows: dict[str, int]) -> Iterator[str]:
-    """Yield the forms of a key that one rule gives."""
+    """Yield the forms of a key under one rule."""
     words = key.split()
     if len(words) > 1 and words[0] == "the" and not (len(words) == 2 and words[1] in STOP_WORDS):
         yield " ".join(words[1:])
@@ -111,7 +111,7 @@ def propose_merges(
     *,
     thresholds: Thresholds | None = None,
 ) -> list[Proposal]:
-    """Return the pairs of distinct `keys` that may name one thing, best first.
+    """Return pairs of distinct `keys` that may be aliases, best first.
 
     `vectors` are (n, d) unit rows, zero where a key has none. Pairs that `rule_merges` joins are
     left out. Of several reasons for a pair the best scored counts. The result does not depend on
@@ -140,7 +140,7 @@ def propose_merges(
 
 
 def _marks(keys: Sequence[str]) -> NDArray[np.int32]:
-    """Return (n,) numbers that are equal where nothing tells two keys apart.
+    """Return (n,) group numbers; only keys of one group may be aliases.
 
     That are their numbers in order, and the words that tell namesakes apart.
     """
@@ -171,7 +171,7 @@ def _propose_spellings(
     vectors: NDArray[np.floating] | None,
     limits: Thresholds,
 ) -> _Found:
-    """Yield keys that share most of their trigrams, or many and the direction of their vectors."""
+    """Yield keys that share most trigrams, or many of them and have similar vectors."""
     least = limits.spelling if vectors is None else min(limits.spelling, limits.near)
     for a, b, cosines in _join(_trigram_weights(keys), marks, least):
         spelled = cosines >= limits.spelling
@@ -187,7 +187,7 @@ def _propose_spellings(
 
 
 def _differ_in_spelling(a: str, b: str) -> bool:
-    """Return whether no word of one key is without its like in the other.
+    """Check that every word of one key has a similar word in the other.
 
     What is left of both without their common words must begin alike and be nearly the same:
     "fort ross" is no spelling of "ross", nor "near east" of "far east". Of endings that are
@@ -206,7 +206,7 @@ def _differ_in_spelling(a: str, b: str) -> bool:
 
 
 def may_be_one(a: str, b: str) -> bool:
-    """Return whether two keys with near vectors may name one thing, word by word.
+    """Check word by word whether two keys with near vectors may be aliases.
 
     A word more is another thing, and so is a word that is no spelling, initial or longer form of
     its like: "national antarctic expedition" is not the "australasian" one, nor is what is
@@ -229,13 +229,13 @@ def _may_be_one_word(shorter: str, longer: str) -> bool:
 
 
 def _unshared_words(a: str, b: str) -> tuple[list[str], list[str]]:
-    """Return the words that only one of two keys has, without numbers, marks and "of"."""
+    """Return the words of only one of two keys, without numbers, marks and "of"."""
     words_a, words_b = (Counter(filter(_is_name, key.split())) for key in (a, b))
     return [*(words_a - words_b).elements()], [*(words_b - words_a).elements()]
 
 
 def _share_letters(a: str, b: str, least: float, *, at_once: int = sys.maxsize) -> bool:
-    """Return whether two words begin alike and have `least` of their letters in one order.
+    """Check whether two words begin alike and share `least` of their letters in order.
 
     Nowhere may they differ by more than `at_once` letters.
     """
@@ -249,7 +249,7 @@ def _share_letters(a: str, b: str, least: float, *, at_once: int = sys.maxsize) 
 
 
 def _is_derived(longer: str, shorter: str) -> bool:
-    """Return whether a word says that something is of what another one names, or the reverse.
+    """Check whether one word is derived from the other, such as an adjective of a place.
 
     "canadian" is of "canada", "antarctic" of "antarctica", "argentine" of "argentina", and
     "swedes" are of "sweden".
@@ -264,12 +264,12 @@ def _is_derived(longer: str, shorter: str) -> bool:
 
 @lru_cache(1 << 16)
 def _is_name(word: str) -> bool:
-    """Return whether a word is more than a number, a mark or "of"."""
+    """Check that a word is more than a number, a mark or "of"."""
     return not (word in _FUNCTION_WORDS or _number(word) or _distinction(word))
 
 
 def _trigram_weights(keys: Sequence[str]) -> csr_array:
-    """Return (n, t) unit rows of tf-idf weights; columns are trigrams, the rarest first.
+    """Return (n, t) unit rows of trigram TF-IDF weights, rarest trigrams first.
 
     A key is read with a space before and behind it. Rows without a trigram are empty.
     """
@@ -298,7 +298,7 @@ def _trigram_weights(keys: Sequence[str]) -> csr_array:
 def _join(
     weights: csr_array, marks: NDArray[np.int32], least: float
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]]:
-    """Yield rows a, b, a < b, of one mark whose cosine is at least `least`, with the cosines.
+    """Yield rows a < b of one group with a cosine of at least `least`, and the cosines.
 
     `weights` are (n, t) unit rows, rarest column first. A row's prefix is its first entries, up
     to where what follows is shorter than `least`: rows that share nothing of their prefixes
@@ -327,7 +327,7 @@ def _join(
 
 
 def _prefixes(weights: csr_array, least: float) -> csr_array:
-    """Return each row's first entries; the rest of a row is shorter than `least`."""
+    """Return each row's first entries; the remaining ones have a norm below `least`."""
     rows = _row_numbers(weights)
     before = np.concatenate([[0], np.cumsum(weights.data**2)])
     remaining = before[weights.indptr[1:]][rows] - before[:-1]  # from each entry to its row's end
@@ -336,7 +336,7 @@ def _prefixes(weights: csr_array, least: float) -> csr_array:
 
 
 def _tails(weights: csr_array, prefixes: csr_array) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return (n,) where each row's prefix ends, and (n, m) lengths of what follows such an end.
+    """Return (n,) ends of the rows' prefixes, and (n, m) norms of what follows.
 
     An end is one of m columns, the last one at or before the true end.
     """
@@ -363,7 +363,7 @@ def _row_sums(matrix: csr_array, values: NDArray[np.generic]) -> NDArray[np.floa
 
 
 def _propose_initials(keys: Sequence[str], roots: Sequence[int]) -> _Found:
-    """Yield keys that are the initials of exactly one other, with or without its stop words."""
+    """Yield keys that are the initials of exactly one other, with or without stop words."""
     n_names = sum(" " in key for key in keys)
     short: dict[str, list[int]] = defaultdict(list)
     full: dict[str, list[int]] = defaultdict(list)
@@ -385,7 +385,7 @@ def _propose_initials(keys: Sequence[str], roots: Sequence[int]) -> _Found:
 
 
 def _acronym(key: str) -> str:
-    """Return a key that may be initials without its spaces, else nothing: "usa", "u s a"."""
+    """Return a key that may be initials without spaces, else nothing: "usa", "u s a"."""
     words = key.split()
     joined = "".join(words)
     is_one = len(words) == 1 or len(words) == len(joined)
@@ -403,7 +403,7 @@ def _initials_of(key: str) -> set[str]:
 def _propose_short_forms(
     keys: Sequence[str], roots: Sequence[int], marks: NDArray[np.int32]
 ) -> _Found:
-    """Yield keys that stand in exactly one longer key, at its end or with its middle left out."""
+    """Yield keys that end exactly one longer key, or equal it without its middle."""
     rows = {key: row for row, key in enumerate(keys)}
     holders: dict[int, set[int]] = defaultdict(set)
     fitting: dict[int, list[int]] = defaultdict(list)
@@ -423,7 +423,7 @@ def _propose_short_forms(
 
 
 def _shorten(words: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield shorter forms of a name, and whether each may stand for it: "amundsen"."""
+    """Yield shorter forms of a name, and whether each may be an alias: "amundsen"."""
     n = len(words)
     for start in range(n):
         for stop in range(start + 1, n + (start > 0)):
@@ -441,5 +441,5 @@ def _can_stand_alone(key: str) -> bool:
 
 
 def _plainness(text: str) -> tuple[int, str]:
-    """Return the sort key of texts: shorter ones first, so that no other order matters."""
+    """Return a sort key that puts shorter texts first."""
     return len(text), text

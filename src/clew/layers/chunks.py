@@ -1,4 +1,4 @@
-"""Documents to chunks, and chunks to their sentences and sub-chunks."""
+"""Split documents into chunks, and chunks into sentences and sub-chunks."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ Span = tuple[int, int, int]  # a chunk, and where a piece of it begins and ends 
 
 @dataclass(frozen=True, slots=True)
 class TermPlaces:
-    """Where the titled texts of chunks have terms."""
+    """The positions of terms in the titled texts of chunks."""
 
     terms: list[str]  # by first occurrence
     term: NDArray[np.int32]  # (n,) positions in `terms`, in order of the texts
@@ -59,7 +59,7 @@ class Chunks:
         return [(c, *span) for c, parts in enumerate(self.parts or ()) for span in parts]
 
     def titled_texts(self) -> list[tuple[str, int]]:
-        """Return the text of each chunk as a model reads it, and where the chunk begins in it.
+        """Return each chunk's text as models read it, and the offset of the chunk in it.
 
         That is the document's title and the chunk's section, a line break and the chunk's text.
         """
@@ -68,7 +68,7 @@ class Chunks:
 
     @cached_property
     def term_places(self) -> TermPlaces:
-        """Where the titled texts have terms, for all that is made of them."""
+        """The positions of terms in the titled texts, computed once."""
         rows: dict[str, int] = {}
         numbers, begin = array("i"), [0]
         for text, _ in self.titled_texts():
@@ -90,7 +90,7 @@ class Chunks:
 
 
 def cut_chunks(documents: Sequence[Document], chunking: Chunking) -> Chunks:
-    """Return the chunks of `documents`."""
+    """Split `documents` into chunks."""
     owners, windows, parts = [], [], []
     for d, document in enumerate(documents):
         for window in cut_windows(document.text, document.body_start, chunking, document.headings):
@@ -133,5 +133,5 @@ def _span_columns(layer: str, owner: str, spans: Sequence[Span]) -> Columns:
 
 
 def text_key(text: str) -> int:
-    """Return 64 bits of a hash; two of 10^7 sentences collide with probability 3e-6."""
+    """Return a 64-bit hash; two of 10^7 sentences collide with probability 3e-6."""
     return int.from_bytes(blake2b(collapse(text).encode(), digest_size=8).digest(), "little")

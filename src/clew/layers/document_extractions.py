@@ -1,4 +1,4 @@
-"""Split a document's extraction by its chunks: each triple goes where its ends stand."""
+"""Split a document's extraction over its chunks: a triple goes where its ends occur."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ _END = ""  # no word is empty: under it a node holds the key that ends there
 
 
 def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extraction]:
-    """Return the part of a document's extraction that belongs to each of its chunks.
+    """Return the part of a document's extraction for each of its chunks.
 
     `texts` are the chunks', in order. A triple goes to the first chunk where most of its two ends
     occur, an entity to the first where its name occurs, and both to the first chunk where none
@@ -40,7 +40,7 @@ def split_extraction(extraction: Extraction, texts: Sequence[str]) -> list[Extra
 
 
 def _occurrences(keys: Iterable[str], texts: Sequence[str]) -> dict[str, set[int]]:
-    """Return the chunks in which each key's words follow each other."""
+    """Return the chunks that contain each key's words in sequence."""
     root: dict[str, Any] = {}  # a trie: a node leads from a word to the node of those behind it
     chunks_by_key: dict[str, set[int]] = {key: set() for key in keys}
     for key in chunks_by_key:

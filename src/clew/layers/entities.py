@@ -1,4 +1,4 @@
-"""Sentences to mentions of entities. An entity is a key; its names are the mentions' texts."""
+"""Find mentions of entities in sentences. An entity is a key; its names are mentions' texts."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from clew.text.names import strip_title
 from clew.text.normalize import entity_key
 from clew.types import DATE, LABELS, Mention
 
-_AT_ONCE = 4096  # sentences
+_BATCH_SIZE = 4096  # sentences
 
 
 def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]:
@@ -50,7 +50,7 @@ def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]
 
 
 def table_columns(layer: str, owner: str, table: NDArray[np.int32]) -> Columns:
-    """Return the columns of a layer of mentions, one a row of the (n, 6) table."""
+    """Return the columns of a mention layer from an (n, 6) table."""
     names = owner, "entity", "start", "end", "label", "term"
     columns: Columns = {f"{layer}.{name}": table[:, i].copy() for i, name in enumerate(names)}
     columns[f"{layer}.label"] = table[:, 4].astype(np.uint8)
@@ -58,18 +58,18 @@ def table_columns(layer: str, owner: str, table: NDArray[np.int32]) -> Columns:
 
 
 def _tag_batches(sentences: Sequence[str], tagger: Tagger) -> Iterator[list[Mention]]:
-    """Yield the mentions of each sentence, tagged some thousand at a time."""
-    for begin in range(0, len(sentences), _AT_ONCE):
-        yield from tagger.tag(sentences[begin : begin + _AT_ONCE])
+    """Yield the mentions of each sentence, tagging some thousand at a time."""
+    for begin in range(0, len(sentences), _BATCH_SIZE):
+        yield from tagger.tag(sentences[begin : begin + _BATCH_SIZE])
 
 
 def is_key(key: str) -> bool:
-    """Say whether an entity key can be one: not empty, and no heading in capitals."""
+    """Check that an entity key is not empty and no heading in capitals."""
     return 0 < len(key) <= MAX_KEY
 
 
 def is_doubtful(mention: Mention, sentence: str) -> bool:
-    """Say whether a mention may only be the capitalised word that begins its sentence."""
+    """Check whether a mention may be just the capitalized first word of a sentence."""
     return mention.label == "NAME" and not any(map(str.isalnum, sentence[: mention.start]))
 
 
@@ -79,7 +79,7 @@ def _title_row(title: str, rows: dict[str, int]) -> int:
 
 
 def find_nameable(columns: Columns, n_entities: int) -> Sequence[int]:
-    """Return the entities that queries can be linked to: some mention is not a date."""
+    """Return the entities to link queries to: those with a mention that is no date."""
     has_name = np.zeros(n_entities, dtype=bool)
     has_name[columns["mention.entity"][columns["mention.label"] != DATE]] = True
     titles = columns["document.title_entity"].astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a file of a knowledge graph states to a graph, and some of its subjects to rows.
+"""Convert the statements of a knowledge graph file to a graph, and its subjects to rows.
 
 Triples are columns of numbers from the moment they are read, so that a million of them take little
 room. No model reads the chunks: a chunk's vector is the mean of its triples'.
@@ -40,7 +40,7 @@ _TINY = 1e-6  # the length of a sum of vectors that has no direction
 
 
 class Statements:
-    """Triples and descriptions as a file gives them, each with the document that it names."""
+    """The triples and descriptions of a file, with the documents that they name."""
 
     def __init__(self) -> None:
         self._names, self._relations, self._about = (Numbers(collapse) for _ in range(3))
@@ -53,7 +53,7 @@ class Statements:
         return len(self._described) + len(self._columns["subject"])
 
     def add(self, triple: Triple, document_id: str) -> bool:
-        """Take a triple; return False, and leave it, where both its ends are one entity."""
+        """Add a triple, or return False if both its ends are the same entity."""
         subject, target = self._name(triple.subject), self._name(triple.object)
         if self._key_of[subject] == self._key_of[target]:
             return False
@@ -67,7 +67,7 @@ class Statements:
         return True
 
     def describe(self, described: Described, document_id: str) -> None:
-        """Add the name, type and description that a document gives of an entity."""
+        """Add a document's name, type and description of an entity."""
         key = self._key_of[self._name(described.name)]
         self._described.append((self._documents[document_id], key, described))
 
@@ -78,13 +78,13 @@ class Statements:
         return number
 
     def documents(self) -> dict[str, int]:
-        """Return how many triples name each document; an empty id stands for none."""
+        """Return the number of triples of each named document; an empty id means none."""
         numbers = np.asarray(self._columns["document"])
         counts = np.bincount(numbers, minlength=len(self._documents))
         return dict(zip(self._documents, counts.tolist(), strict=True))
 
     def iterate_documents(self, ids: Sequence[str]) -> Iterator[tuple[str, Extraction]]:
-        """Yield each of the documents that are named, with what names it, as the file has it."""
+        """Yield each named document with its statements, in file order."""
         names, relations, descriptions = map(list, (self._names, self._relations, self._about))
         owners = np.asarray(self._columns["document"])
         order = np.argsort(owners, kind="stable")
@@ -111,7 +111,7 @@ class Statements:
             yield document_id, Extraction(entities=own, triples=tuple(triples))
 
     def to_graph(self, without: Sequence[str] = ()) -> SubjectGraph:
-        """Return the triples and descriptions of no document in `without`, equal triples once."""
+        """Return the distinct triples and descriptions, except those of documents in `without`."""
         left = {self._documents[document_id] for document_id in without}
         stays = np.flatnonzero(~np.isin(np.asarray(self._columns["document"]), list(left)))
         columns = {name: np.asarray(self._columns[name])[stays] for name in COLUMNS}
@@ -144,7 +144,7 @@ class Statements:
 
 
 def _first_occurrences(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.intp]:
-    """Return where each distinct row of (n,) columns first stands, ascending."""
+    """Return the first index of each distinct row of (n,) columns, ascending."""
     order = np.lexsort(columns)
     is_new = np.ones(len(order), dtype=bool)
     is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
@@ -152,7 +152,7 @@ def _first_occurrences(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.int
 
 
 def _merge_described(several: Sequence[Described]) -> Described:
-    """Return several descriptions of one entity as one."""
+    """Merge several descriptions of one entity."""
     texts = dict.fromkeys(collapse(each.description) for each in several)
     return Described(
         name=collapse(several[0].name),
@@ -173,7 +173,7 @@ def build_imported_batch(
     *,
     late: bool,
 ) -> Batch:
-    """Return the rows of some subjects of `graph`, documents and extractions together.
+    """Return the rows of some subjects of `graph`: documents and extractions.
 
     A chunk is not halved: where others are, it is its own only sub-chunk. `late` says that chunks
     have token vectors; these have none of them.
@@ -238,7 +238,7 @@ def _cut_subjects(subjects: Sequence[Subject], chunking: Chunking) -> tuple[Chun
 def _chunk_vectors(
     cut: Chunks, chunk: Ints, vectors: NDArray[np.float32], embedder: Embedder
 ) -> NDArray[np.float32]:
-    """Return the unit mean of each chunk's triples; of one without any, its own vector."""
+    """Return the unit mean of each chunk's triple vectors, or its own vector without triples."""
     sums = np.zeros((len(cut.windows), embedder.dimension), dtype=np.float32)
     with_triples, begins = np.unique(chunk, return_index=True)
     if len(begins):
@@ -253,7 +253,7 @@ def _chunk_vectors(
 
 @dataclass(frozen=True, slots=True)
 class _ImportedDescriptions:
-    """The entities of chunks: in each its subject first, then the ends of its triples, once."""
+    """The distinct entities of chunks: the subject first, then the ends of its triples."""
 
     chunk: NDArray[np.integer]
     entity: NDArray[np.integer]  # places in the graph's `keys`
@@ -284,7 +284,7 @@ def _describe_chunks(
     triples: Mapping[str, Ints],
     chunk: Ints,
 ) -> _ImportedDescriptions:
-    """Return the entities of each chunk. What is said of a subject stands in its first chunk."""
+    """Return the entities of each chunk; a subject is described in its first chunk."""
     n = len(subjects)
     first = np.searchsorted(np.asarray(cut.owners), np.arange(n))
     ends = np.stack([triples["subject"], triples["object"]], axis=1).ravel()
@@ -304,7 +304,7 @@ def _describe_chunks(
 def _number_values(
     values: NDArray[np.integer],
 ) -> tuple[NDArray[np.integer], Callable[[ArrayLike], Ints]]:
-    """Return the distinct values by first occurrence, and what gives the place of each of them."""
+    """Return the distinct values by first occurrence, and a map from value to index."""
     ascending, first = np.unique(values, return_index=True)
     order = np.argsort(first)
     place = np.empty(len(order), dtype=np.int32)

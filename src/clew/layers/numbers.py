@@ -1,4 +1,4 @@
-"""Numbers for values, by first occurrence, and hashes of texts."""
+"""Number values by first occurrence, and hash texts."""
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class Numbers(dict[str, int]):
-    """`numbers[text]` is the number of a string, which gets the next one when it is new.
+    """`numbers[text]` is the number of a string; a new one gets the next number.
 
     `form` brings spellings of one string together; it is applied to what is not known as it is.
     """
@@ -22,7 +22,7 @@ class Numbers(dict[str, int]):
 
 
 def number_values(values: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-    """Return where each distinct one of (n,) values first stands, and the (n,) numbers of all."""
+    """Return the first index of each distinct one of (n,) values, and (n,) numbers."""
     _, first, place = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     numbers = np.empty(len(order), dtype=np.int32)
@@ -31,7 +31,7 @@ def number_values(values: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArra
 
 
 def hash_texts(texts: Iterable[str]) -> NDArray[np.uint64]:
-    """Return 64 bits of a hash for each text, the same in every process."""
+    """Return a 64-bit hash of each text, the same in every process."""
     encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
     digests = b"".join(blake2b(each, digest_size=8).digest() for each in encoded)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Texts to triples among their statistical entities, by an LLM, as AGRAG's paper has it.
+"""Extract triples among the statistical entities of texts by an LLM, as in AGRAG's paper.
 
 Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eq. 4: entities are counted (Eqs. 2 and 3), and the
 LLM is asked for nothing but the relations between those of one text. So it can invent no entity.
@@ -32,7 +32,7 @@ _RATIO = 1.0  # completion tokens for each token of a text: a guess, no model wa
 
 @dataclass(frozen=True, slots=True)
 class TermSettings:
-    """The settings by which n-grams are statistical entities; see `salient_rates`."""
+    """The settings that decide which n-grams are statistical entities; see `salient_rates`."""
 
     threshold: float = THRESHOLD  # that its rate exceeds, from 0 to below 1 [τ]
     longest: int = LONGEST  # words [b]
@@ -48,19 +48,19 @@ class TermSettings:
             )
 
     def to_recipe(self) -> dict[str, Scalar]:
-        """Return this as the recipe of an index has it."""
+        """Return the settings as stored in an index's recipe."""
         return {"entity_threshold": float(self.threshold), "entity_words": self.longest}
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> Self | None:
-        """Return the settings in a recipe, or None if no terms were given to an LLM."""
+        """Return the settings in a recipe, or None if no LLM was given terms."""
         if "entity_threshold" not in recipe:
             return None
         return cls(recipe["entity_threshold"], recipe["entity_words"])
 
 
 def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[str]]:
-    """Return the statistical entities of each text as it spells them, in its order.
+    """Return the statistical entities of each text in its spelling and order.
 
     How rare an n-gram is depends on all `texts`. Names of one key are one.
     """
@@ -76,7 +76,7 @@ def statistical_terms(texts: Sequence[str], terms: TermSettings) -> list[list[st
 
 
 def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> Prompt:
-    """Return the prompt that asks for the relations among the `listed` terms of each text."""
+    """Return the prompt for relations among the `listed` terms of each text."""
     passages = []
     for passage, terms in zip(number_texts(texts), listed, strict=True):
         passages += [passage, Excerpt("Terms: ", "; ".join(map(to_line, terms)))]
@@ -90,7 +90,7 @@ def relations_prompt(texts: Sequence[str], listed: Sequence[Sequence[str]]) -> P
 
 
 def expected_tokens(texts: Sequence[str]) -> int:
-    """Return how many completion tokens `relations_prompt` is likely to cost."""
+    """Return the likely number of completion tokens of `relations_prompt`."""
     return sum(16 + round(_RATIO * tokens.count(text)) for text in texts)
 
 
@@ -98,7 +98,7 @@ def read_relations(
     data: Any,  # noqa: ANN401 -- parsed JSON
     listed: Sequence[Sequence[str]],
 ) -> list[Extraction | None]:
-    """Return the graph of each text in a reply: its `listed` terms, and triples among them.
+    """Parse a reply to the graph of each text: its `listed` terms and their triples.
 
     Both ends of a triple are listed, whatever their case and punctuation, and get the spelling of
     the list. A text may have no relation; None where the reply has no list for it, or one of which
@@ -120,5 +120,5 @@ def read_relations(
 
 
 def _resolve_name(name: str, names: Mapping[str, str]) -> str:
-    """Return the listed name with the key of `name`, or ""."""
+    """Return the listed name with the same key as `name`, or ""."""
     return names.get(entity_key(name)) or names.get(entity_key(strip_article(name)), "")

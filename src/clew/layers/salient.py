@@ -1,4 +1,4 @@
-"""Chunks to their salient terms, for instance as hints in a prompt."""
+"""Find the salient terms of chunks, for instance as hints in a prompt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def salient_rates(
     score: Score = "normalised",
     nested: bool = False,
 ) -> tuple[csr_array, list[str]]:
-    """Return the (n_texts, n_terms) rates above `threshold` of n-grams, and these n-grams.
+    """Return the (n_texts, n_terms) rates of n-grams above `threshold`, and the n-grams.
 
     They have up to `longest` words; see `entity_rates`. How rare one is depends on all `texts`. One
     inside a longer one that stands there as often is left out, unless `nested`. Terms are numbered,
@@ -63,7 +63,7 @@ def salient_rates(
 
 @dataclass(frozen=True, slots=True)
 class _ContentWords:
-    """The content words of texts, one after the other, and how they go on; see `TextPiece`."""
+    """The content words of texts, concatenated; see `TextPiece`."""
 
     numbers: NDArray[np.int32]  # (n,)
     added: NDArray[np.int32]  # (n,)
@@ -72,7 +72,7 @@ class _ContentWords:
     spellings: tuple[Sequence[str], Sequence[str]]  # of `numbers` and of `added`
 
     def text(self, place: int, size: int) -> str:
-        """Return the n-gram of `size` words that begins at a place."""
+        """Return the n-gram of `size` words that begins at a position."""
         words, added = self.spellings
         rest = self.added[place + 1 : place + size].tolist()
         return "".join([words[self.numbers[place]], *(added[number] for number in rest)])
@@ -80,7 +80,7 @@ class _ContentWords:
 
 @dataclass(frozen=True, slots=True)
 class TextNgrams:
-    """The n-grams of texts, in the order in which they stand there first."""
+    """The n-grams of texts, by first occurrence."""
 
     ngrams: Ngrams
     _words: _ContentWords
@@ -92,12 +92,12 @@ class TextNgrams:
         return cls(ngrams, words)
 
     def spell(self, rows: NDArray[np.integer]) -> list[str]:
-        """Return some n-grams, by their places among the entries of all texts."""
+        """Return some n-grams, by their entries."""
         places, sizes = self.ngrams.places[rows].tolist(), self.ngrams.sizes[rows].tolist()
         return list(map(self._words.text, places, sizes))
 
     def hashes(self) -> NDArray[np.uint64]:
-        """Return 64 bits for each entry, the same wherever an n-gram stands."""
+        """Return a 64-bit hash of each entry that depends on the n-gram only."""
         first, more = map(hash_texts, self._words.spellings)
         places, sizes = self.ngrams.places, self.ngrams.sizes
         hashes = first[self._words.numbers[places]]
@@ -109,7 +109,7 @@ class TextNgrams:
 
 
 def _read_words(texts: Sequence[str]) -> _ContentWords:
-    """Return the content words of texts; equal pieces of them are read once."""
+    """Return the content words of texts; repeated pieces are split once."""
     stream, ends, pieces = number_parts(map(split_pieces, texts))
     words, added = Numbers(), Numbers()
     numbers, more, joins, closes, sizes = (array(kind) for kind in "iibbi")
@@ -136,7 +136,7 @@ def _read_words(texts: Sequence[str]) -> _ContentWords:
 
 
 def find_hints(texts: Sequence[str]) -> list[list[str]]:
-    """Return the most salient terms of each text as it spells them, for a prompt to prefer.
+    """Return each text's most salient terms, as spelled there, as hints for a prompt.
 
     Those of the highest rate stand first; equal rates keep the order of the text.
     """
@@ -150,7 +150,7 @@ def find_hints(texts: Sequence[str]) -> list[list[str]]:
 
 
 def spell_rates(rates: csr_array, terms: Sequence[str], texts: Sequence[str]) -> list[list[str]]:
-    """Return the terms that have a rate in each text, in order, as the text spells them."""
+    """Return the rated terms of each text, in order, as spelled there."""
     return [
         spell_terms([terms[term] for term in rates.indices[start:end].tolist()], text)
         for text, (start, end) in zip(texts, pairwise(rates.indptr.tolist()), strict=True)
@@ -158,7 +158,7 @@ def spell_rates(rates: csr_array, terms: Sequence[str], texts: Sequence[str]) ->
 
 
 def spell_terms(terms: Iterable[str], text: str) -> list[str]:
-    """Return each term as `text` spells it first; a term that cuts a name becomes the name.
+    """Return each term as first spelled in `text`, extended to a name that it would cut.
 
     That is one that has some words with a capital and others without: "Colin Archer built". The
     text may spell words of a term with an ending: "patron medal" is "Patron's Medal".
@@ -181,7 +181,7 @@ def spell_terms(terms: Iterable[str], text: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Return `text` without capitals, as long as it is."""
+    """Lower-case `text` without changing its length."""
     folded = text.casefold()
     if len(folded) != len(text):
         folded = "".join(f if len(f := c.casefold()) == 1 else c for c in text)
@@ -189,7 +189,7 @@ def _fold(text: str) -> str:
 
 
 def _find_words(words: Sequence[str], spans: Sequence[tuple[str, int, int]]) -> tuple[int, int]:
-    """Return where some words in a row stand first among the terms of a text, -1 where nowhere."""
+    """Return the first index of a word sequence among a text's terms, or -1."""
     n = len(words)
     for i in range(len(spans) - n + 1):
         if all(words[j] == spans[i + j][0] for j in range(n)):
@@ -198,7 +198,7 @@ def _find_words(words: Sequence[str], spans: Sequence[tuple[str, int, int]]) -> 
 
 
 def _find(term: str, text: str) -> int:
-    """Return where `term` stands first in `text` as words of its own, -1 where it does not."""
+    """Return the first offset of `term` in `text` at word boundaries, or -1."""
     start = text.find(term)
     while start >= 0 and not (_EDGE.match(text, start) and _EDGE.match(text, start + len(term))):
         start = text.find(term, start + 1)

@@ -1,4 +1,4 @@
-"""The salient terms of all chunks of an index, and how they are brought up to date.
+"""The salient terms of all chunks of an index, and their incremental update.
 
 Which terms of a chunk are salient depends on all chunks, since the rarity of each does. So n-grams
 are kept as hashes with how often each stands in its chunk. From these the rates of all chunks are
@@ -74,7 +74,7 @@ def salient_arrays(
 def arrays_from_rates(
     rates: csr_array, terms: Sequence[str], texts: Sequence[str], chunks: Rows, n_chunks: int
 ) -> dict[str, NDArray[Any]]:
-    """Return the names and rates of other salient terms, as `salient_rates` gives them."""
+    """Return the arrays of names and rates of given salient terms; see `salient_rates`."""
     places, _, names = number_parts(spell_rates(rates, terms, texts))
     owners = np.repeat(chunks, np.diff(rates.indptr))
     return _arrays_from_spellings(names, {}, places, owners, rates.data, n_chunks)
@@ -119,7 +119,7 @@ def _arrays_from_spellings(
 
 
 def names_of(arrays: Arrays) -> list[str]:
-    """Return the names that arrays hold: of each key the first spelling."""
+    """Return the names in the arrays: the first spelling of each key."""
     spellings = _texts(arrays, "spellings", "spelling.bytes")
     keys, first = np.unique(arrays["spelling.key"], return_index=True)
     return [spellings[i] for i in first[keys >= 0].tolist()]
@@ -133,7 +133,7 @@ def keys_of(arrays: Arrays) -> list[str]:
 def max_matrix(
     rows: Rows, columns: Rows, values: NDArray[Any], shape: tuple[int, int]
 ) -> csr_array:
-    """Return the matrix of some entries, float32; of several in one place the greatest."""
+    """Return a float32 matrix of entries; duplicates keep the maximum."""
     keys = rows.astype(np.int64) * shape[1] + columns
     order = np.lexsort((-values, keys))
     places, first = np.unique(keys[order], return_index=True)
@@ -143,7 +143,7 @@ def max_matrix(
 
 
 def _known_names(arrays: Arrays) -> tuple[list[str], dict[str, str]]:
-    """Return the spellings in the arrays, and the key of each spelling that has one."""
+    """Return the spellings in the arrays, and the keys of those that have one."""
     spellings, keys = _texts(arrays, "spellings", "spelling.bytes"), keys_of(arrays)
     pairs = zip(spellings, arrays["spelling.key"].tolist(), strict=True)
     return spellings, {spelling: keys[key] for spelling, key in pairs if key >= 0}
@@ -155,12 +155,12 @@ def _texts(arrays: Arrays, letters: str, n_bytes: str) -> list[str]:
 
 
 def _places(begins: Rows, rows: Rows) -> NDArray[np.int64]:
-    """Return the places of all entries of some rows."""
+    """Return the positions of all entries of some rows."""
     return np.asarray(expand_ranges(begins[rows], begins[rows + 1])[1], dtype=np.int64)
 
 
 def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
-    """Return how many of some values in a row are true, for rows of such lengths."""
+    """Count the true values of each row, for rows of the given lengths."""
     ends = np.cumsum(lengths)
     before = np.append(0, np.cumsum(values))
     return np.asarray(before[ends] - before[ends - lengths])
@@ -168,7 +168,7 @@ def _sums(values: NDArray[np.bool_], lengths: Rows) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _ReadChunks:
-    """Chunks whose n-grams were read from their texts."""
+    """Chunks with n-grams read from their texts."""
 
     rows: Rows
     texts: Sequence[str]
@@ -180,7 +180,7 @@ class _ReadChunks:
         return cls(rows, texts, TextNgrams.from_texts(texts, longest))
 
     def names(self, salient: NDArray[np.bool_], n_salient: Rows) -> Iterator[str]:
-        """Yield the names of those of their n-grams that are salient, so many in each chunk."""
+        """Yield the salient n-grams, so many in each chunk."""
         spellings = self.counted.spell(np.flatnonzero(salient))
         ends = pairwise(np.cumsum([0, *n_salient.tolist()]).tolist())
         for text, (start, end) in zip(self.texts, ends, strict=True):
@@ -189,7 +189,7 @@ class _ReadChunks:
 
 @dataclass(frozen=True, slots=True)
 class _Grams:
-    """The n-grams of chunks, in the order of their texts; an imported chunk has none."""
+    """The n-grams of chunks in text order; imported chunks have none."""
 
     begins: NDArray[np.int64]  # (n_chunks + 1,)
     hashes: NDArray[np.uint64]  # (m,)
@@ -213,7 +213,7 @@ class _Grams:
         return cls(begins, counted.hashes(), counts, ngrams.inside, np.zeros(len(counts), bool))
 
     def merge(self, more: Self, then: Rows, new: Rows) -> Self:
-        """Return those of all chunks: row `then` of these, -1 for none, and the `new` ones' own."""
+        """Merge the n-grams of kept chunks, `then` or -1, with those of `new` chunks."""
         starts, stops = np.zeros((2, len(then)), dtype=np.int64)
         stays, n_own = np.flatnonzero(then >= 0), len(self.hashes)
         starts[stays], stops[stays] = self.begins[then[stays]], self.begins[then[stays] + 1]

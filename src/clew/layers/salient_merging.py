@@ -1,4 +1,4 @@
-"""Statistical entities of some chunks, carried to where these are put together with others.
+"""Collect the salient terms of chunks, and combine those of several indexes.
 
 Which terms of a chunk are salient depends on all chunks of its index. So they are not computed
 again from what was put together, but are those of the indexes that the chunks come from.
@@ -24,7 +24,7 @@ Rows = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SalientTerms:
-    """The salient terms of some chunks: their keys, names and vectors, and the rates of each."""
+    """The salient terms of some chunks: keys, names, vectors and rates."""
 
     keys: Sequence[str]
     names: Sequence[str]  # (n,) as the index spells them first
@@ -37,7 +37,7 @@ class SalientTerms:
 def collect_salient_terms(
     snapshot: Snapshot, chunks: NDArray[np.int64], embedder: Callable[[], Embedder]
 ) -> SalientTerms:
-    """Return the salient terms of some chunks. The embedder is called where none are known yet."""
+    """Return the salient terms of some chunks; unknown ones are embedded."""
     arrays = snapshot.get(STATISTICAL, embedder=embedder)
     starts, stops = (np.asarray(arrays["indptr"])[chunks + i].astype(np.int64) for i in (0, 1))
     owners, places = expand_ranges(starts, stops)
@@ -62,7 +62,7 @@ def collect_salient_terms(
 def combine_salient_terms(
     snapshot: Snapshot, parts: Sequence[SalientTerms], places: Rows
 ) -> Mapping[str, NDArray[Any]]:
-    """Return the arrays of `STATISTICAL` for a snapshot whose chunks come from several indexes.
+    """Return the arrays of `STATISTICAL` for chunks from several indexes.
 
     (n_chunks,) `places` says which chunk of all `parts`, one behind the other, each of its chunks
     is.

@@ -1,4 +1,4 @@
-"""Choose the chunks that an LLM is paid to split into units, under a share of the tokens.
+"""Select the chunks that an LLM splits into units, up to a share of the tokens.
 
 Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 2: the chunks of the most value whose tokens
 fit into that share. A chunk's value is how much it has in common with the rest of the corpus.
@@ -21,7 +21,7 @@ Value = Literal["bleu", "cos", "random"]
 def chunk_values(
     texts: Sequence[str], vectors: NDArray[np.float32], value: Value
 ) -> NDArray[np.float64] | None:
-    """Return the (n,) value of each chunk among all the others, or None for "random".
+    """Return the (n,) values of chunks in comparison with all others, or None for "random".
 
     `texts` (n,) and their `vectors` (n, d) are those of the whole corpus; callers give texts behind
     their titles, while the tokens that `select_chunks` weighs are those without.
@@ -62,6 +62,6 @@ def select_chunks(
 
 
 def mean_cosines(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the (n,) mean cosine of each of the (n, d) unit rows to all the others; linear."""
+    """Return the (n,) mean cosines of (n, d) unit rows to all others, in linear time."""
     total = vectors.sum(axis=0, dtype=np.float64)
     return np.asarray((vectors @ total - 1) / max(len(vectors) - 1, 1), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Chunks to statistical entities: their salient terms, as AGRAG's graph has them for nodes.
+"""Statistical entities: the salient terms of chunks, which are nodes of AGRAG's graph.
 
 Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eqs. 2 to 6. A term is named as its chunk writes it,
 and one of the index's entities where the keys of both are one.
@@ -44,7 +44,7 @@ _SHORTEST = 3  # letters and digits of a name that may have synonyms
 
 @dataclass(frozen=True, slots=True)
 class StatisticalEntities:
-    """The statistical entities of a snapshot, and how its graph's nodes and facts hang on them.
+    """The statistical entities of a snapshot, and their links to nodes and facts.
 
     Some are entities of the index; the others are `names`. The nodes of `synonyms` are the
     entities of the index and then these.
@@ -70,7 +70,7 @@ def statistical_entities(
     nested: bool = False,
     synonym: float = SYNONYM,
 ) -> StatisticalEntities:
-    """Return the statistical entities of a snapshot, computed once.
+    """Return the statistical entities of a snapshot, cached.
 
     Those of the defaults are cached. `salient_rates` has what decides which terms are salient; its
     `threshold` and `longest` are those of the recipe unless given. Names whose cosine is above
@@ -108,7 +108,7 @@ def _compute_entities(
 
 
 def terms_of(snapshot: Snapshot) -> TermSettings:
-    """Return the settings of salient terms in an index: those of its triples, or the defaults."""
+    """Return the salience settings of an index's triples, or the defaults."""
     return TermSettings.from_recipe(snapshot.recipe) or TermSettings()
 
 
@@ -161,7 +161,7 @@ def _name_terms(
     entities: Rows,
     synonym: float = SYNONYM,
 ) -> dict[str, NDArray[Any]]:
-    """Return salient terms with what hangs on their names; see `_build_arrays`.
+    """Return salient terms with the values derived from their names; see `_build_arrays`.
 
     (n_entities,) `entities` are the rows that entities had in the generation of `last`, -1 for new
     ones.
@@ -192,14 +192,14 @@ def _name_terms(
 
 
 def _find_sorted(ascending: Rows, numbers: Rows) -> NDArray[np.int64]:
-    """Return where each number stands among ascending ones, -1 where it does not."""
+    """Return the index of each number among ascending ones, or -1."""
     place = np.searchsorted(ascending, numbers)
     is_there = np.append(ascending, -2)[place] == numbers
     return np.where(is_there, place, -1)
 
 
 def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
-    """Return which of the names of `last` that no entity had has each key, -1 for none."""
+    """Return which earlier name in `last`, of no entity, has each key, or -1."""
     if last is None:
         return np.full(len(keys), -1, dtype=np.int64)
     pairs = zip(keys_of(last), last["entities"].tolist(), strict=True)
@@ -210,7 +210,7 @@ def _find_known(keys: Sequence[str], last: Arrays | None) -> NDArray[np.int64]:
 def _vectors(
     snapshot: Snapshot, keys: Sequence[str], rows: Rows, embed: Embed, last: Arrays | None
 ) -> NDArray[np.float32]:
-    """Return the (n, d) vectors of keys: the `last` ones where they are known, else new ones."""
+    """Return (n, d) vectors of keys, reusing the `last` ones."""
     new = [key for key, row in zip(keys, rows.tolist(), strict=True) if row < 0]
     new_vectors = embed(new) if new else snapshot.layer("entity").vectors[:0]
     vectors = np.empty((len(keys), new_vectors.shape[1]), dtype=np.float32)
@@ -223,7 +223,7 @@ def _vectors(
 def _members(
     snapshot: Snapshot, entity: Rows, terms: Sequence[str], vectors: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the nodes that may have synonyms, ascending, and their vectors."""
+    """Return the nodes that may have synonyms, ascending, with their vectors."""
     layer = snapshot.layer("entity")
     takes_part = np.array(layer.columns["extracted"], dtype=bool)
     takes_part[entity[entity >= 0]] = True
@@ -239,7 +239,7 @@ def _members(
 def _synonym_arrays(
     vectors: NDArray[np.float32], then: Then | None, synonym: float
 ) -> dict[str, NDArray[Any]]:
-    """Return the cosines of synonyms, updated from those of `then`."""
+    """Return the cosines of synonyms, updated from the earlier ones in `then`."""
     arrays = {"digest": digest(vectors)}
     near: csr_array | None = None
     if then is not None:
@@ -258,7 +258,7 @@ def _synonym_arrays(
 
 
 def _mark_grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
-    """Say for each triple-chunk pair whether the chunk has both ends, in text or as salient.
+    """Mark the triple-chunk pairs whose chunk has both ends, in its text or as salient terms.
 
     `salient` are the (n_entities, n_chunks) rates. An imported chunk has all ends of its triples.
     """
@@ -276,7 +276,7 @@ def _mark_grounded(snapshot: Snapshot, salient: csr_array) -> NDArray[np.bool_]:
 
 
 def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
-    """Say for each pair, in order of chunks, whether the chunk has the entity's key."""
+    """Mark the pairs, in chunk order, whose chunk contains the entity's key."""
     distinct, begins = np.unique(chunks, return_index=True)
     rows, place = np.unique(entities, return_inverse=True)
     keys = snapshot.layer("entity").ids(rows.tolist())
@@ -289,7 +289,7 @@ def _mark_written(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[n
 
 
 def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray[np.bool_]:
-    """Say for each pair whether a sentence of the chunk mentions the entity by any name."""
+    """Mark the pairs whose chunk mentions the entity by any name."""
     rows, place = np.unique(chunks, return_inverse=True)
     units = csr_array(snapshot.link("chunk", "unit")[rows])
     is_sentence = snapshot.layer("unit").columns["source"] != LLM_MADE
@@ -298,7 +298,7 @@ def _mark_mentioned(snapshot: Snapshot, chunks: Rows, entities: Rows) -> NDArray
 
 
 def _has_entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.bool_]:
-    """Say for each place of a matrix whether it has an entry."""
+    """Mark the positions at which a matrix has an entry."""
     stored = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     size = np.int64(matrix.shape[1])
     return np.isin(rows * size + columns, stored * size + matrix.indices)
@@ -308,7 +308,7 @@ def _has_entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.boo
 
 
 def _open_entities(snapshot: Snapshot, arrays: Arrays, synonym: float) -> StatisticalEntities:
-    """Return the statistical entities that arrays hold, with the synonyms above a cosine."""
+    """Read the statistical entities from arrays, with the synonyms above a cosine."""
     names, entity = names_of(arrays), arrays["entities"]
     is_term = entity < 0
     n_terms, n_entities = int(is_term.sum()), len(snapshot.layer("entity"))
@@ -325,7 +325,7 @@ def _open_entities(snapshot: Snapshot, arrays: Arrays, synonym: float) -> Statis
 
 
 def _rates(arrays: Arrays, rows: Rows, n_rows: int) -> csr_array:
-    """Return the (n_rows, n_chunks) rates of names; (n,) `rows` has the row of each name, or -1."""
+    """Return the (n_rows, n_chunks) rates of names; (n,) `rows` maps names to rows, or -1."""
     n_chunks = len(arrays["indptr"]) - 1
     chunk = np.repeat(np.arange(n_chunks), np.diff(arrays["indptr"]))
     row = rows[arrays["indices"]]

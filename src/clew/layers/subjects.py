@@ -1,4 +1,4 @@
-"""The subjects of a graph as documents, with a line for each triple, and these lines in windows."""
+"""Turn the subjects of a graph into documents of a line per triple, and split these."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ _STOPS = (".", "!", "?")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The triples and the description of one entity, as a document."""
+    """The triples and the description of an entity, as a document."""
 
     document: Document
     key: int  # of the entity, a place in the graph's `keys`
@@ -31,7 +31,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectGraph:
-    """Distinct triples as columns of numbers: by the keys of their subjects, then as in the file.
+    """Distinct triples as number columns, sorted by subject key, then in file order.
 
     "subject" and "object" count into `names`, "relation" into `relations` and "description" into
     `said`.
@@ -56,7 +56,7 @@ class SubjectGraph:
         return [f"{file_id}#{self.keys[key]}" for key in self.owners]
 
     def subjects(self, file_id: str, source: str) -> Iterator[Subject]:
-        """Yield a document for each entity that is described or a subject, in the order of ids."""
+        """Yield a document for each subject or described entity, by id."""
         pairs = zip(self.owners, self.ids(file_id), strict=True)
         for place, (key, document_id) in enumerate(pairs):
             rows = range(int(self.begins[place]), int(self.begins[place + 1]))
@@ -89,7 +89,7 @@ class SubjectGraph:
 
 
 def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
-    """Yield the line that describes an entity: of its type, or its name, only where it is alone."""
+    """Yield the line that describes an entity; without other lines, its type or name."""
     if described and described.description:
         yield f"{described.name}: {described.description}"
     elif described and alone:
@@ -97,14 +97,14 @@ def _describe(described: Described | None, *, alone: bool) -> Iterator[str]:
 
 
 def _line(subject: str, relation: str, target: str, description: str, _: int) -> str:
-    """Return a triple as a line of text: "Fram built by Colin Archer." and its description."""
+    """Return a triple with its description as a line ("Fram built by Colin Archer.")."""
     statement = f"{subject} {relation} {target}"
     statement = statement if statement.endswith(_STOPS) else f"{statement}."
     return f"{statement} {description}" if description else statement
 
 
 def line_windows(lines: Sequence[str], size: int) -> tuple[list[Window], list[int]]:
-    """Return windows of whole lines of at most `size` tokens, and the window of each line.
+    """Return windows of whole lines of at most `size` tokens, and each line's window.
 
     They are of the lines joined by line breaks, and have no sentences. Only a window of one line
     may have more tokens.

@@ -1,4 +1,4 @@
-"""Chunks to terms: what BM25, keywords and co-occurrence are made of."""
+"""Count the terms of chunks, for BM25, keywords and co-occurrence."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
 
 
 def _counts(chunk: NDArray[np.int32], places: TermPlaces, lower: Sequence[bool]) -> Columns:
-    """Return the count columns, each chunk's terms by first occurrence."""
+    """Return the count columns, with each chunk's terms by first occurrence."""
     keys = chunk.astype(np.int64) * len(places.terms) + places.term
     first, groups = number_values(keys)
     n_lower = np.bincount(groups, weights=lower, minlength=len(first))

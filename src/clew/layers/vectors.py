@@ -1,4 +1,4 @@
-"""Vectors of chunks, their sentences and sub-chunks, and entity names.
+"""Vectors of chunks, sentences, sub-chunks and entity names.
 
 Two ways: *late* reads each chunk once and takes the chunk's vector, those of its sentences and
 sub-chunks (means of their tokens in the chunk's context: late chunking, Günther et al. 2024,
@@ -19,15 +19,15 @@ from clew.text.analyze import term_spans
 
 Code = Callable[[str, NDArray[Any]], NDArray[Any]]  # a column's name and rows, to what is kept
 
-_AT_ONCE = 64  # chunks
-_TEXTS_AT_ONCE = 1024
-_CODED_AT_ONCE = 512  # rows
+_CHUNK_BATCH = 64  # chunks
+_TEXT_BATCH = 1024
+_CODING_BATCH = 512  # rows
 _SCALE = 127  # of stored token vectors: unit length times 127, rounded to int8
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkVectors:
-    """What one pass over a chunk gives, as floats or as an index has stored it."""
+    """The vectors from one pass over a chunk, as floats or coded."""
 
     chunk: NDArray[Any]  # (1, d)
     sentences: NDArray[Any]  # (n, d)
@@ -40,7 +40,7 @@ ChunkKey = tuple[str, int, tuple[tuple[int, int], ...], tuple[tuple[int, int], .
 
 
 def chunk_keys(chunks: Chunks) -> list[ChunkKey]:
-    """Return what the vectors of each chunk depend on.
+    """Return a key of everything that each chunk's vectors depend on.
 
     That is its titled text, and where the chunk, its sentences and its sub-chunks are in that.
     """
@@ -63,7 +63,7 @@ def keep_uncoded(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 class _CodedRows:
-    """Rows that come some at a time, end to end, coded; nothing holds all of them twice.
+    """Collects coded rows in blocks, without a second copy.
 
     They wait until there are some hundred: to code one alone takes as long as to code fifty.
     """
@@ -80,7 +80,7 @@ class _CodedRows:
             self._code_waiting()
         self._waiting.append(rows)
         self._n_waiting += len(rows)
-        if self._n_waiting >= _CODED_AT_ONCE:
+        if self._n_waiting >= _CODING_BATCH:
             self._code_waiting()
 
     def _code_waiting(self) -> None:
@@ -109,7 +109,7 @@ def late_columns(
     tokens: type[np.generic] = np.int8,
     stored: Mapping[ChunkKey, ChunkVectors] | None = None,
 ) -> Columns:
-    """Return chunk, sentence and sub-chunk vectors and the stored tokens, a pass per chunk.
+    """Return chunk, sentence, sub-chunk and token vectors from one pass per chunk.
 
     A chunk whose vectors are `stored` is not read again.
     """
@@ -121,8 +121,8 @@ def late_columns(
     )
     token_vectors, counts = _CodedRows("token.vectors", d, tokens, code), []
     ranges: list[Sequence[int]] = []
-    for begin in range(0, len(keys), _AT_ONCE):  # float tokens are eight times what is kept
-        block = range(begin, min(begin + _AT_ONCE, len(keys)))
+    for begin in range(0, len(keys), _CHUNK_BATCH):  # float tokens are eight times what is kept
+        block = range(begin, min(begin + _CHUNK_BATCH, len(keys)))
         new = [c for c in block if keys[c] not in stored]
         passes = iter(embedder.embed_tokens([keys[c][0] for c in new]) if new else ())
         for c in block:
@@ -152,7 +152,7 @@ def late_columns(
 def _read_pass(
     read: TokenVectors, key: ChunkKey, spans: NDArray[Any], dtype: type[np.generic]
 ) -> ChunkVectors:
-    """Return the vectors of a chunk whose titled text has terms at the (m, 2) `spans`."""
+    """Return the vectors of a chunk whose terms are at the (m, 2) `spans` of its titled text."""
     _, offset, sentences, parts = key
     places = [_token_range(read, a + offset, b + offset) for a, b in sentences]
     within = [_token_range(read, a + offset, b + offset) for a, b in parts]
@@ -170,12 +170,12 @@ def _read_pass(
 def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder, dtype: type[np.generic] = np.int8
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float32]]:
-    """Return the stored tokens of texts end to end, how many each has, and the texts' vectors."""
+    """Return the token vectors of texts, concatenated, their counts, and the text vectors."""
     stored = _CodedRows("statement_token.vectors", embedder.dimension, dtype, keep_uncoded)
     pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
     counts = []
-    for begin in range(0, len(texts), _AT_ONCE):
-        block = texts[begin : begin + _AT_ONCE]
+    for begin in range(0, len(texts), _CHUNK_BATCH):
+        block = texts[begin : begin + _CHUNK_BATCH]
         for text, tokens in zip(block, embedder.embed_tokens(block), strict=True):
             spans = np.array([span for _, *span in term_spans(text)]).reshape(-1, 2)
             is_term = _mark_term_tokens(spans, tokens)
@@ -190,8 +190,8 @@ def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncod
     columns: Columns = {}
     for name, texts in texts_by_column(chunks).items():
         rows = _CodedRows(name, embedder.dimension, np.float32, code)
-        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
-            rows.add(embedder.embed(texts[begin : begin + _TEXTS_AT_ONCE], kind="document"))
+        for begin in range(0, len(texts), _TEXT_BATCH):
+            rows.add(embedder.embed(texts[begin : begin + _TEXT_BATCH], kind="document"))
         columns[name] = rows.to_array()
     return columns
 
@@ -209,7 +209,7 @@ def find_bare(chunks: Chunks, columns: Columns, dimension: int, code: Code) -> l
 
 
 def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
-    """Return the separately embedded texts by the column of their vectors.
+    """Return the texts to embed separately, by the column of their vectors.
 
     Chunks and sub-chunks are read behind their document's title.
     """
@@ -228,19 +228,19 @@ def embed_names(keys: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
 
 
 def name_columns(entities: Sequence[int], vectors: NDArray[np.float32]) -> Columns:
-    """Return the rows of entity names' vectors; row i belongs to entities[i]."""
+    """Return the columns of name vectors; row i belongs to entities[i]."""
     return {"name.entity": np.asarray(entities, dtype=np.int32), "name.vectors": vectors}
 
 
 def _quantize(vectors: NDArray[np.float32], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return (n, d) token vectors scaled to length one, in the type `dtype`."""
+    """Scale (n, d) token vectors to unit length, in the type `dtype`."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit if dtype is np.float32 else np.asarray(np.rint(unit * _SCALE), dtype=np.int8)
 
 
 def _mark_term_tokens(spans: NDArray[Any], tokens: TokenVectors) -> NDArray[np.bool_]:
-    """Return (n,): whether each token has a character of one of the (m, 2) `spans` of terms.
+    """Mark the (n,) tokens that overlap one of the (m, 2) `spans` of terms.
 
     Marks and stop words are what hardly any token of a question is nearest to.
     """
@@ -258,7 +258,7 @@ def _token_range(tokens: TokenVectors, start: int, end: int) -> tuple[int, int]:
 
 
 def _means(tokens: TokenVectors, places: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
-    """Return the unit mean of each token range; the whole text's vector where it has no token."""
+    """Return the unit mean of each token range; the text's vector for an empty range."""
     means = np.repeat(tokens.pooled[None], len(places), axis=0)
     for row, (first, last) in enumerate(places):
         if first < last:

@@ -86,12 +86,12 @@ def load(name: str) -> type[Method]:
 
 
 def is_preset(name: str) -> bool:
-    """Say whether a method is a variant that has the values of a paper."""
+    """Check whether a method is a variant with the values of a paper."""
     return name in group_names()["paper"] and name not in list_modules()
 
 
 def get_limits(kind: type[Method]) -> Limits:
-    """Return which parameters of a method bound what it returns, none where it does not say."""
+    """Return the parameters of a method that limit the number of results, if declared."""
     from clew.types import Limits
 
     limits: Limits = getattr(kind, "limits", Limits())
@@ -99,7 +99,7 @@ def get_limits(kind: type[Method]) -> Limits:
 
 
 def list_needed_arrays(*names: str) -> list[CachedArrays]:
-    """Return the cached arrays that some methods ask for. A method that is unknown asks for none.
+    """Return the cached arrays that the given methods need; unknown methods need none.
 
     Raises InputError for one of another package that cannot be loaded.
     """
@@ -111,13 +111,13 @@ def list_needed_arrays(*names: str) -> list[CachedArrays]:
 
 
 def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
-    """Return the cached arrays of some names. One that no method asks for is left out.
+    """Return cached arrays by name, without those that no method declares.
 
     Methods are loaded until all are found, the default one first. A method of another package that
     cannot be loaded asks for none.
     """
     arrays: dict[str, CachedArrays] = {}
-    kinds = _each_kind()
+    kinds = _iterate_classes()
     while arrays.keys() < set(wanted) and (kind := next(kinds, None)) is not None:
         arrays |= {each.name: each for each in _needs(kind) if each.name in wanted}
     return [arrays[name] for name in sorted(arrays)]
@@ -128,8 +128,8 @@ def _needs(kind: type[Method]) -> Sequence[CachedArrays]:
     return needed
 
 
-def _each_kind() -> Iterator[type[Method]]:
-    """Yield the classes of all methods that can be loaded, the default's first."""
+def _iterate_classes() -> Iterator[type[Method]]:
+    """Yield the class of every method that can be loaded, the default first."""
     for name in dict.fromkeys((DEFAULT, *list_modules())):
         yield load(name)
         yield from _variants(name).values()

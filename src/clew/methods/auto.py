@@ -1,4 +1,4 @@
-"""Choose methods by what the index holds, and fuse what they rank.
+"""Choose methods by the contents of the index, and fuse their rankings.
 
 Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. Which signs were studied, which
 hold, and what the fusion is worth: docs/results/auto.md.
@@ -24,8 +24,8 @@ from clew.types import Evidence, Hit, Limits, Path, Step
 Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
 _GRAPH = "paths"  # what follows the triples of an imported graph
-_WHOLE = "themes"  # what answers a question about all documents
-_NAMELESS = "bubble"  # where the question names nothing in it
+_OVERVIEW_METHOD = "themes"  # what answers a question about all documents
+_NAMELESS_METHOD = "bubble"  # where the question names nothing in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Auto:
         are_texts = snapshot.are_texts()
         has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
         if asks_of_whole(query) or find_compared(snapshot, query):
-            return _build_method(_WHOLE, self.chunks).retrieve(query, snapshot, models)
+            return _build_method(_OVERVIEW_METHOD, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
         by_method = {
             name: _build_method(name, self.chunks).retrieve(query, snapshot, models)
@@ -66,10 +66,10 @@ class Auto:
         }
         if _GRAPH in by_method and by_method[_GRAPH].graph is None:
             del by_method[_GRAPH]
-            names = tuple(dict.fromkeys(_NAMELESS if n == _GRAPH else n for n in names))
+            names = tuple(dict.fromkeys(_NAMELESS_METHOD if n == _GRAPH else n for n in names))
             reason += ", of which the question names nothing"
-            method = _build_method(_NAMELESS, self.chunks)
-            by_method[_NAMELESS] = method.retrieve(query, snapshot, models)
+            method = _build_method(_NAMELESS_METHOD, self.chunks)
+            by_method[_NAMELESS_METHOD] = method.retrieve(query, snapshot, models)
         hits = _fuse_hits(snapshot, by_method, self.constant, self.chunks)
         notes = [f"{name}: {note}" for name, each in by_method.items() for note in each.notes]
         return Evidence(
@@ -88,7 +88,7 @@ class Auto:
 def choose_methods(
     fused: tuple[str, ...], *, texts: bool, imported: bool
 ) -> tuple[tuple[str, ...], str]:
-    """Return the methods to run where an index has texts or an imported graph, and why in words."""
+    """Return the methods for an index with texts or an imported graph, and the reason in words."""
     if not texts:
         return (_GRAPH,), "the index is a graph without texts"
     if imported:
@@ -103,7 +103,7 @@ def _build_method(name: str, chunks: int) -> methods.Method:
 
 
 def _fuse_hits(snapshot: Snapshot, by_method: Found, constant: int, k: int) -> tuple[Hit, ...]:
-    """Return the best `k` chunks, whole; a method's rank of a chunk is that of its first part."""
+    """Return the best `k` whole chunks; each method ranks a chunk by its best part."""
     ranks = {
         name: {hit: rank for rank, hit in enumerate(dict.fromkeys(h.chunk_id for h in each.hits))}
         for name, each in by_method.items()
@@ -125,13 +125,13 @@ def _fuse_hits(snapshot: Snapshot, by_method: Found, constant: int, k: int) -> t
 
 
 def _describe_channel(chunk: str, ranks: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the methods that found a chunk, the one that ranks it highest first."""
+    """Name the methods that found a chunk, the one that ranks it highest first."""
     found_by = [name for name, ranking in ranks.items() if chunk in ranking]
     return "+".join(sorted(found_by, key=lambda name: ranks[name][chunk]))
 
 
 def _collect_paths(by_method: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
-    """Return for each hit the first path of the methods that leads to it or to a part of it."""
+    """Return the first path of any method to each hit or a part of it."""
     threads: dict[str, Path] = {}
     for each in by_method.values():
         paths = {text_place(path.steps[-1]): path for path in reversed(each.paths)}
@@ -142,7 +142,7 @@ def _collect_paths(by_method: Found, hits: Sequence[Hit]) -> tuple[Path, ...]:
 
 
 def _merge_seeds(by_method: Found) -> tuple[Step, ...]:
-    """Return the seeds of all methods, each row as the first method has it."""
+    """Merge the seeds of all methods; a repeated row is kept as first found."""
     seeds: dict[tuple[str, str], Step] = {}
     for step in (step for each in by_method.values() for step in each.seeds):
         seeds.setdefault((step.layer, step.id), step)

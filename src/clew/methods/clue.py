@@ -1,4 +1,4 @@
-"""Clue-RAG: from the query's entities to units to entities, keeping what reads well together.
+"""Clue-RAG: beam search from the query's entities over units, and chunks of the best unit sets.
 
 Su et al. (2025), arXiv:2507.08445, Algorithms 3 and 4. Choices where the paper is silent, and the
 options beside it: docs/methods/clue.md.
@@ -163,7 +163,7 @@ class Clue:
     def _rank_chunks(
         self, relevance: steps.Relevance, support: "Mapping[int, _Support]", n: int
     ) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the `n` best chunks that some kept set holds, and their scores."""
+        """Return the `n` best chunks of the kept sets, and their scores."""
         rows = sorted(support)
         scores = relevance.of_chunks(rows)
         if self.ranking == "sets":
@@ -191,7 +191,7 @@ def _build_graph(
     near: NDArray[np.integer] | None,
     title_links: bool,  # noqa: FBT001 -- a setting
 ) -> UnitGraph:
-    """Return units and entities for one question, which reads what it visits, and that once.
+    """Return the graph of units and entities for one question, read lazily and cached.
 
     `near` are the units of the chunks nearest to the question, of a large index.
     """
@@ -224,14 +224,14 @@ def _build_graph(
 def _get_rows(
     cache: Once[int], read: Callable[[NDArray[np.integer]], Sequence[T]], rows: Sequence[int]
 ) -> list[T]:
-    """Return what is known of some rows; what is not is read, all of it at once."""
+    """Return cached values of some rows; missing ones are read together."""
     values = cache.get_all(rows, lambda new: read(np.array(new)))
     return [values[row] for row in rows]
 
 
 @dataclass(slots=True)
 class _Support:
-    """What the kept sets say for a chunk."""
+    """The votes of the kept sets for a chunk."""
 
     best: UnitSet  # the first of the best sets that hold a unit of the chunk
     votes: float = 0.0  # the sum over all of them of 1 / place in their depth, once per unit
@@ -248,7 +248,7 @@ def _collect_support(snapshot: Snapshot, sets: Sequence[UnitSet]) -> dict[int, _
 
 
 def _rank_sets(sets: Sequence[UnitSet]) -> list[int]:
-    """Return the place, from 1, of each set among those of its depth, which are best first."""
+    """Return the rank, from 1, of each set among those of its depth."""
     counts: Counter[int] = Counter()
     places = []
     for state in sets:
@@ -258,7 +258,7 @@ def _rank_sets(sets: Sequence[UnitSet]) -> list[int]:
 
 
 def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]:
-    """Return the best chunks of a ranking that are not in `rows`, to make `k` with them."""
+    """Return the best chunks of a ranking outside `rows`, to fill up to `k`."""
     before = set(rows)
     return [row for row in ranking.best(k).tolist() if row not in before][: k - len(rows)]
 
@@ -266,7 +266,7 @@ def _next_best(ranking: steps.Ranking, rows: Sequence[int], k: int) -> list[int]
 def _build_path(
     snapshot: Snapshot, query: str, state: UnitSet, chunk: int, reasons: dict[int, str]
 ) -> Path:
-    """Return the thread through a set's units up to the first that stands in the chunk."""
+    """Return the path over a set's units up to the first unit in the chunk."""
     path = [Step(layer="query", id="", text=query)]
     unit_chunks, unit_entities = snapshot.linked("unit", "chunk"), snapshot.linked("unit", "entity")
     before: set[int] = set()  # entities of the units so far

@@ -22,7 +22,7 @@ _QUOTED = 200  # items, at most, whose rows are hits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountSearch:
-    """What a question asks of all there is, counted; else the default method's evidence."""
+    """Answers counting questions over the whole index; others by the default method."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
     needs: ClassVar = steps.LEXICAL

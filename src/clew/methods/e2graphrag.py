@@ -21,7 +21,7 @@ from clew.steps.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, 
 from clew.types import Evidence, Limits, Path, Step
 
 _TREE = "the nearest chunks and summaries instead"
-_NO_NAME = f"the question names no entity: {_TREE}"
+_NO_NAMES = f"the question names no entity: {_TREE}"
 
 Chosen = dict[int, set[int]]  # chunks, each with the entities of the question that led to it
 Hops = Mapping[tuple[int, int], int]  # between two entities
@@ -58,7 +58,7 @@ class E2GraphRag:
         evidence = collect_nodes(snapshot, query, "e2graphrag", ranked, self.chunks)
         note = f"no two names of the question are within {self.hops} hops: {_TREE}"
         return replace(
-            evidence, seeds=_build_seeds(snapshot, reasons), notes=(note if reasons else _NO_NAME,)
+            evidence, seeds=_build_seeds(snapshot, reasons), notes=(note if reasons else _NO_NAMES,)
         )
 
     def _collect_chunks(
@@ -89,7 +89,7 @@ class E2GraphRag:
 
 
 def choose_chunks(snapshot: Snapshot, entities: Sequence[int], hops: int, k: int) -> Chosen:
-    """Return the chunks that pairs of near entities share; none where no pair is near.
+    """Return the chunks shared by pairs of close entities; none if no pair is close.
 
     While there are more than `k`, fewer hops are near. Where that leaves none, those before stay.
     """
@@ -102,7 +102,7 @@ def choose_chunks(snapshot: Snapshot, entities: Sequence[int], hops: int, k: int
 
 
 def count_hops(snapshot: Snapshot, entities: Sequence[int], most: int) -> Hops:
-    """Return the hops between each two entities, where these are at most `most`.
+    """Return the hop count of each pair of entities, if it is at most `most`.
 
     Entities of one sentence are one hop apart. Each one's surroundings are read half of the way.
     """
@@ -121,7 +121,7 @@ def count_hops(snapshot: Snapshot, entities: Sequence[int], most: int) -> Hops:
 
 
 def _surround(snapshot: Snapshot, entity: int, most: int) -> Iterator[NDArray[np.integer]]:
-    """Yield the entities that are no hop away from one, one hop, and so on, ascending."""
+    """Yield the entities at distance 0, 1, 2, ... from an entity, ascending."""
     into, back = snapshot.linked("entity", "unit"), snapshot.linked("unit", "entity")
     last = seen = np.array([entity])
     yield last
@@ -143,7 +143,7 @@ def _share_chunks(snapshot: Snapshot, apart: Hops, most: int) -> Chosen:
 
 
 def rank_by_entities(snapshot: Snapshot, chunks: Chosen) -> list[int]:
-    """Return chunks by how many of their entities led to them, best first.
+    """Rank chunks by the number of their entities that led to them.
 
     Of equal ones those in the longest run of chunks of one document with these entities come first,
     then those that mention them most often.
@@ -161,7 +161,7 @@ def rank_by_entities(snapshot: Snapshot, chunks: Chosen) -> list[int]:
 
 
 def _measure_run(snapshot: Snapshot, chunk: int, entities: set[int]) -> int:
-    """Return how many chunks in a row, of one document, have some entities; one is given."""
+    """Return the number of consecutive chunks of a document, around one, with the entities."""
     owners, link = snapshot.layer("chunk").columns["document"], steps.chunk_entities(snapshot)
     length = 1
     for way in (-1, 1):
@@ -176,7 +176,7 @@ def _measure_run(snapshot: Snapshot, chunk: int, entities: set[int]) -> int:
 def rank_by_occurrence(
     snapshot: Snapshot, nodes: Sequence[Node], entities: Sequence[int]
 ) -> Sequence[Node]:
-    """Return nodes by how often they mention some entities; as they are, where none does.
+    """Rank nodes by entity mentions; keep their order if there are none.
 
     A summary counts for the chunks that its sentences are of. One that mentions none is left out.
     """
@@ -190,7 +190,7 @@ def rank_by_occurrence(
 
 
 def _count(snapshot: Snapshot, entities: Sequence[int]) -> NDArray[np.integer]:
-    """Return in how many sentences and titles of each chunk some entities are."""
+    """Return the number of sentences and titles of each chunk that mention the entities."""
     return np.asarray(mention_counts(snapshot)[list(entities)].sum(axis=0))
 
 

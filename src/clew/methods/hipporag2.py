@@ -1,4 +1,4 @@
-"""HippoRAG 2: facts near the question, and PageRank from their ends over phrases and passages.
+"""HippoRAG 2: PageRank over phrases and passages, from the facts nearest to the question.
 
 Gutiérrez et al. (2025), arXiv:2502.14802. Phrases are the entities that triples join, passages the
 chunks. Choices where the paper and its released code differ: docs/methods/hipporag2.md.
@@ -25,10 +25,10 @@ from clew.steps.passage_graph import PassageGraph, passage_weights
 from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.types import Evidence, Limits, Path, Step
 
-_NEAREST = "the chunks nearest to the question instead"
-_BARE = f"{NO_TRIPLES}: {_NEAREST}"
-_NO_FACT = f"no fact of the graph is about the question: {_NEAREST}"
-_TWICE = 2.0  # edges between phrases are counted from both ends, those of passages once
+_FALLBACK = "the chunks nearest to the question instead"
+_NO_GRAPH = f"{NO_TRIPLES}: {_FALLBACK}"
+_NO_FACTS = f"no fact of the graph is about the question: {_FALLBACK}"
+_DOUBLE = 2.0  # edges between phrases are counted from both ends, those of passages once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +54,13 @@ class HippoRag2:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, (_BARE,))
+            return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, (_NO_GRAPH,))
         filtered = self.filter and models.llm is not None
         mapped = map_facts(
             snapshot, models, question, k=self.facts, most=self.facts, filtered=filtered
         )
         if not mapped.kept:
-            notes = (*mapped.notes, _NO_FACT)
+            notes = (*mapped.notes, _NO_FACTS)
             return steps.nearest_chunks(snapshot, question, "hipporag2", self.chunks, notes)
         graph = snapshot.get(_GRAPH, self.synonym)
         seeds = self._weigh_phrases(snapshot, graph, mapped)
@@ -89,7 +89,7 @@ class HippoRag2:
     def _weigh_phrases(
         self, snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts
     ) -> dict[int, float]:
-        """Return the nodes of the ends of facts that weigh most, and their weights.
+        """Return the weightiest ends of facts, as nodes with weights.
 
         A phrase weighs the mean of its facts' cosines, as shares of the best one's, divided by how
         many chunks have triples of it.
@@ -119,8 +119,8 @@ def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
     contained = csr_array(inside, shape=(n_chunks, n_entities))
     a, b, cosines = synonym_pairs(snapshot, synonym)
     parts = [
-        (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _TWICE)),
-        (n_chunks + a, n_chunks + b, _TWICE * cosines),
+        (n_chunks + ends[0], n_chunks + ends[1], np.full(len(owners), _DOUBLE)),
+        (n_chunks + a, n_chunks + b, _DOUBLE * cosines),
         (entry_rows(contained), n_chunks + contained.indices, np.ones(contained.nnz)),
     ]
     return PassageGraph.from_edges(n_chunks, n_entities, parts)
@@ -130,14 +130,14 @@ _GRAPH = Derived("HippoRAG 2's graph", _build_graph)
 
 
 def _count_chunks(graph: PassageGraph, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return how many chunks each of some nodes is joined to."""
+    """Return the number of chunks that each node is joined to."""
     edges = graph.graph.edges
     rows = (edges.indices[edges.indptr[node] : edges.indptr[node + 1]] for node in nodes)
     return np.array([np.searchsorted(row, graph.n_chunks) for row in rows], dtype=np.int64)
 
 
 def _find_fact(snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts, node: int) -> int:
-    """Return the first fact with an entity, given as a node."""
+    """Return the first fact that contains an entity, given as a node."""
     columns = snapshot.layer("triple").columns
     ends = ((row, columns[end][row]) for row in mapped.kept for end in ("subject", "object"))
     return next(row for row, entity in ends if entity == node - graph.n_chunks)
@@ -151,7 +151,7 @@ def _build_path(
     facts: Mapping[int, Step],
     chunk: int,
 ) -> Path:
-    """Return the thread from a fact over its end to a chunk; the chunk alone where none is near."""
+    """Return the path from a fact to a chunk, or the chunk alone if no fact is near."""
     score = float(influence.get(np.array([chunk]))[0])
     way: Sequence[int] = graph.trace_back(influence, chunk, facts)[::-1]
     stops = [Step(layer="query", id="", text=query)]
@@ -159,9 +159,9 @@ def _build_path(
         stops.append(facts[way[0]])
     for node in way[:-1]:
         if node < graph.n_chunks:
-            stops.append(steps.chunk_step(snapshot, node, "leads on"))
+            stops.append(steps.chunk_step(snapshot, node, "on the path"))
         else:
-            reason = "an end of that fact" if node == way[0] else "leads on"
+            reason = "an end of that fact" if node == way[0] else "on the path"
             stops.append(steps.entity_step(snapshot, node - graph.n_chunks, reason))
     why = "holds it" if way else "near the question"
     return Path((*stops, steps.chunk_step(snapshot, chunk, why, score)), score)

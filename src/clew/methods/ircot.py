@@ -1,4 +1,4 @@
-"""IRCoT: an LLM thinks a sentence, a search finds passages for it, and so on in turn.
+"""IRCoT: an LLM writes a sentence of reasoning, a search finds passages for it, and so on.
 
 Trivedi et al. (2023), arXiv:2212.10509. Where this departs from the paper: docs/methods/ircot.md.
 """
@@ -26,7 +26,7 @@ _SCHEMA = closed_schema({"sentence": {"type": "string"}, "done": {"type": "boole
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What an LLM thinks next, whether that is the answer, or why it thought nothing."""
+    """An LLM's next sentence, whether it is the answer, or why there is none."""
 
     text: str = ""
     done: bool = False

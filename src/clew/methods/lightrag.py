@@ -33,7 +33,7 @@ _SCHEMA = closed_schema({"specific": _WORDS, "general": _WORDS})
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What entities are searched for, what relations, and a note where no LLM said it."""
+    """The keywords to search entities and relations for; a note if no LLM gave them."""
 
     specific: str
     general: str
@@ -41,7 +41,7 @@ class Keywords:
 
 
 class NearRow(NamedTuple):
-    """An entity or a triple that is near to keywords."""
+    """An entity or a triple near to keywords."""
 
     layer: Literal["entity", "triple"]
     row: int
@@ -50,7 +50,7 @@ class NearRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What keywords of one kind found, best first."""
+    """The results for keywords of one kind, best first."""
 
     entities: Sequence[int] = ()
     triples: Sequence[int] = ()
@@ -114,7 +114,7 @@ class LightRag:
         Triples of the entities with most of them come first; chunks come by entity, then by how
         many of its triples they have.
         """
-        own = snapshot.get(_OWN_TRIPLES)
+        own = snapshot.get(_ENTITY_TRIPLES)
         [near] = steps.near_rows(
             snapshot, "entity", vector, self.top_k, only=np.diff(own.indptr) > 0
         )
@@ -144,7 +144,7 @@ class LightRag:
         return Level(list(dict.fromkeys(chain.from_iterable(ends))), triples, chunks)
 
     def _build_tables(self, snapshot: Snapshot, levels: Sequence[Level]) -> tuple[Table, ...]:
-        """Return the entities and the relations of all levels in turn, `top_k` of each."""
+        """Return tables of the entities and relations of both levels, `top_k` of each."""
         entities = list(islice(_distinct(level.entities for level in levels), self.top_k))
         triples = list(islice(_distinct(level.triples for level in levels), self.top_k))
         layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
@@ -180,18 +180,18 @@ def read_keywords(models: Models, query: str) -> Keywords:
 
 
 def _link_triples(snapshot: Snapshot) -> Matrix:
-    """Return (n_entities, n_triples): which triples each entity is an end of."""
+    """Return (n_entities, n_triples): the triples of each entity."""
     columns, n = snapshot.layer("triple").columns, len(snapshot.layer("triple"))
     ends = np.concatenate([columns["subject"], columns["object"]]).astype(np.int64)
     places = ends, np.tile(np.arange(n), 2)
     return csr_array((np.ones(2 * n), places), shape=(len(snapshot.layer("entity")), n))
 
 
-_OWN_TRIPLES = Derived("triples of entities", _link_triples)
+_ENTITY_TRIPLES = Derived("triples of entities", _link_triples)
 
 
 def _order_triples(snapshot: Snapshot, own: Matrix, triples: NDArray[np.integer]) -> list[int]:
-    """Return triples, those whose ends have most triples first, then those in most chunks."""
+    """Sort triples by the degrees of their ends, then by their number of chunks."""
     columns, degrees = snapshot.layer("triple").columns, np.diff(own.indptr)
     ranks = degrees[columns["subject"][triples]] + degrees[columns["object"][triples]]
     weights = snapshot.linked("triple", "chunk").counts_of(triples)
@@ -200,7 +200,7 @@ def _order_triples(snapshot: Snapshot, own: Matrix, triples: NDArray[np.integer]
 
 
 def _take_turns(lists: Iterable[Iterable[T]]) -> Iterator[T]:
-    """Yield the first of each list, then the second of each, and so on."""
+    """Interleave lists: the first element of each list, then the second, and so on."""
     missing = object()
     for each in chain.from_iterable(zip_longest(*lists, fillvalue=missing)):
         if each is not missing:

@@ -1,4 +1,4 @@
-"""LinearRAG: entities wake each other through sentences near the question, then PageRank.
+"""LinearRAG: activate entities through sentences near the question, then PageRank.
 
 Zhuang et al. (2025), arXiv:2510.10114. A graph of entities, sentences and passages without
 relations, so that nothing is extracted. Choices where the paper and its released code differ:
@@ -24,7 +24,7 @@ from clew.types import Evidence, Limits, Path, Step
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """An entity that is near to the question, or that a sentence near it leads to."""
+    """An entity named by the question, or reached through a sentence near to it."""
 
     score: float
     level: int  # sentences on the way to it, and 1
@@ -97,7 +97,7 @@ class LinearRag:
     def _weigh_chunks(
         self, snapshot: Snapshot, active: Mapping[int, Activated], dense: steps.Ranking
     ) -> dict[int, float]:
-        """Return the weights of chunks as seeds: of all, or of the likeliest and the entities' own.
+        """Return the restart weights of all chunks, or of the likeliest and the entities' own.
 
         A chunk weighs its cosine, from 0 to 1, times a ratio, and ln(1 + b), where b sums over its
         active entities the score times ln(1 + mentions) / level.
@@ -123,7 +123,7 @@ def activate_entities(
     levels: int,
     n_sentences: int,
 ) -> dict[int, Activated]:
-    """Return the activation of each entity by its row: of `linked` ones, and of what they lead to.
+    """Return the activation of each entity, starting with the `linked` ones.
 
     From an entity its nearest sentences lead to all others in them, with its score times their
     cosine to the question; each sentence does so once. An entity keeps its best score of the first
@@ -156,7 +156,7 @@ def activate_entities(
 
 
 def _build_graph(snapshot: Snapshot) -> PassageGraph:
-    """Return the graph in which an edge weighs the entity's share of the chunk's mentions."""
+    """Return the graph whose edges weigh an entity's share of a chunk's mentions."""
     counts = mention_counts(snapshot)
     n_entities, n_chunks = counts.shape
     shares = counts.data / counts.sum(axis=0)[counts.indices]
@@ -174,7 +174,7 @@ def _build_thread(
     reasons: Mapping[int, str],
     chunk: int,
 ) -> tuple[Step, ...]:
-    """Return how the question came to the best active entity of a chunk, if it has any."""
+    """Return the path to the most active entity of a chunk, if there is one."""
     inside = steps.chunk_entities(snapshot).row(chunk).tolist()
     here = max(inside, key=lambda row: active[row].score if row in active else -1.0, default=-1)
     backwards = [steps.chunk_step(snapshot, chunk, "holds it")]
@@ -182,7 +182,7 @@ def _build_thread(
         backwards = [steps.chunk_step(snapshot, chunk, "near the question")]
     while here in active:
         each = active[here]
-        backwards.append(steps.entity_step(snapshot, here, reasons.get(here, "leads on")))
+        backwards.append(steps.entity_step(snapshot, here, reasons.get(here, "on the path")))
         if each.unit >= 0:
             backwards.append(steps.unit_step(snapshot, each.unit, "near the question"))
         here = each.before

@@ -1,4 +1,4 @@
-"""Personalised PageRank over chunks and entities, started at what the query names and resembles.
+"""Personalized PageRank over chunks and entities, from the question's names and neighbours.
 
 The class of HippoRAG 2 and LinearRAG, without an LLM. What is ours and what each choice is worth:
 docs/methods/pagerank.md.
@@ -27,7 +27,7 @@ from clew.types import Evidence, Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRank:
-    """Spread from seeds; chunks that many short threads reach come first."""
+    """Spreads weight from seeds; chunks with many short paths to them rank highest."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
     needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"], *steps.MENTIONS, WEIGHTS)

@@ -1,4 +1,4 @@
-"""Answers of a graph, ranked: from what a question names, along the relations it speaks of.
+"""Rank answers in a graph, found along the relations that a question names.
 
 Clew's own. What is weighed: docs/methods/paths.md, and what was tried: docs/results/paths.md.
 """
@@ -24,12 +24,12 @@ from clew.snapshot import Snapshot
 from clew.steps.evidence import NO_TRIPLES, build_facts, table_facts
 from clew.types import Evidence, EvidenceGraph, Limits, Path, Step
 
-_BARE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
-_NAMELESS = (
+_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_NO_NAME_NOTE = (
     "the question names nothing that has a triple: the chunks nearest to the question instead"
 )
-_NOWHERE = "no way leads on from what the question names: the chunks nearest to it instead"
-_ENDED = "some ways have too many triples to be looked at (edges): they were left out"
+_NO_PATH_NOTE = "no path begins at what the question names: the chunks nearest to it instead"
+_LIMIT_NOTE = "some paths exceed the limit of triples (edges) and were left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Paths:
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if not len(snapshot.layer("triple")):
-            return self._retrieve_near(query, snapshot, models, _BARE)
+            return self._retrieve_near(query, snapshot, models, _NO_TRIPLES_NOTE)
         limits = ReachLimits(
             reading=self.reading,
             hops=self.hops,
@@ -69,12 +69,12 @@ class Paths:
         answers = rank_answers(snapshot, models, query, limits)
         if not answers.reached:
             return self._retrieve_near(
-                query, snapshot, models, _NOWHERE if answers.starts else _NAMELESS
+                query, snapshot, models, _NO_PATH_NOTE if answers.starts else _NO_NAME_NOTE
             )
         return self._build_evidence(snapshot, query, answers)
 
     def _build_evidence(self, snapshot: Snapshot, query: str, ranked: RankedAnswers) -> Evidence:
-        """Return the first triples on the ways to answers, and the first of their chunks.
+        """Return the first triples on the paths to answers, and their first chunks.
 
         An answer whose way does not fit is left out, and so are those behind it. A chunk comes as
         early as the first fact that stands in it.
@@ -105,7 +105,7 @@ class Paths:
             paths=tuple(paths),
             seeds=seeds,
             graph=EvidenceGraph(entities=entities, facts=stated, answers=answers),
-            notes=(_ENDED,) if ranked.ended else (),
+            notes=(_LIMIT_NOTE,) if ranked.ended else (),
         )
 
     def _retrieve_near(self, query: str, snapshot: Snapshot, models: Models, note: str) -> Evidence:
@@ -132,7 +132,7 @@ class PathsPlain(Paths):
 def _take_fitting(
     reached: Sequence[ReachedEntity], most: int
 ) -> tuple[list[ReachedEntity], list[int]]:
-    """Return the first answers whose ways have at most `most` triples together, and these."""
+    """Return the first answers whose paths have at most `most` triples, and these triples."""
     rows: dict[int, None] = {}
     first: list[ReachedEntity] = []
     for each in reached:
@@ -151,7 +151,7 @@ def _build_entities(
     reached: Sequence[ReachedEntity],
     rows: Sequence[int],
 ) -> tuple[Step, ...]:
-    """Return what the question names, the answers, and what stands between them."""
+    """Return the named entities, the answers, and the entities in between."""
     columns = snapshot.layer("triple").columns
     reasons = {
         start.entity: steps.Linked(start.entity, query[slice(*start.span)], start.cosine).reason
@@ -173,7 +173,7 @@ def _build_entities(
 
 
 def _find_chunks(snapshot: Snapshot, rows: Sequence[int], most: int) -> Mapping[int, int]:
-    """Return the first chunks where triples stand, each with the first triple in it."""
+    """Return the first chunks of triples, each with its first triple."""
     link = snapshot.link("triple", "chunk")
     places: dict[int, int] = {}
     for row in rows:
@@ -191,7 +191,7 @@ def _build_thread(  # noqa: PLR0917 -- what a path is made of
     score: float,
     start: Step,  # the entity that the question names
 ) -> Path:
-    """Return the way from the question by a start and its triples to a chunk with one of them."""
+    """Return the path over a start's triples to a chunk with one of them."""
     passed = answer.triples[: answer.triples.index(row) + 1]
     names = ("goes on from what is named", *["goes on"] * (len(passed) - 1))
     between = [

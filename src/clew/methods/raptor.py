@@ -1,4 +1,4 @@
-"""RAPTOR: a tree of summaries over the chunks, all of whose nodes are searched together.
+"""RAPTOR: search a tree of summaries over the chunks at all levels at once.
 
 Sarthi et al. (2024), arXiv:2401.18059, the collapsed tree. Summaries are sentences of the texts,
 so that no LLM is needed. Where this departs from the paper: docs/methods/raptor.md.

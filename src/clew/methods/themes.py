@@ -1,4 +1,4 @@
-"""Themes: what the documents say as a whole, by their communities and what represents these.
+"""Themes: summarize all documents by communities of entities and representative sentences.
 
 Communities as in GraphRAG (Edge et al. 2024, arXiv:2404.16130), by Leiden; reports are made when a
 question first needs them, as LazyGraphRAG describes. Without an LLM sentences of the texts stand
@@ -26,9 +26,9 @@ from clew.steps.themes import THEME_NEEDS, Themes, themes
 from clew.text.questions import asks_of_whole, find_topic
 from clew.types import Evidence, Limits, Path, Step, Table, Theme
 
-_FEW = 3  # themes at the top: of fewer their parts are taken
+_MIN_THEMES = 3  # themes at the top: of fewer their parts are taken
 _LEVELS = 4
-_NEAR = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
+_NEAR_SHARE = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
 _REASON = "represents it"
 
 Part = tuple[int, Step]  # a sentence, and the theme or document that it represents
@@ -77,7 +77,7 @@ class ThemeSearch:
     def _compare(
         self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]
     ) -> Evidence:
-        """Return what each of some documents says of the topic, or what represents it."""
+        """Return what each document says on a topic, or its representative sentences."""
         chunks, documents = snapshot.layer("chunk"), snapshot.documents(rows)
         topic = find_topic(query, [*(each.title for each in documents), *(d.id for d in documents)])
         parts: list[Part] = []
@@ -94,7 +94,7 @@ class ThemeSearch:
     def _choose_themes(
         self, found: Themes, asked: steps.Query | None, llm: LLM | None
     ) -> list[int]:
-        """Return the themes that answer, those near to the topic that is asked for, else all.
+        """Return the themes nearest to the topic of the question, or all without a topic.
 
         They are of the deepest level that fits: reports on them into their tokens, and without a
         topic as many as are wanted.
@@ -103,7 +103,7 @@ class ThemeSearch:
         for level in [self.level] if self.level >= 0 else range(_LEVELS):
             rows = found.of_level(level)
             chosen = self._take_nearest(found, asked, rows)
-            many = asked is None and len(best) >= _FEW and len(rows) > len(chosen)
+            many = asked is None and len(best) >= _MIN_THEMES and len(rows) > len(chosen)
             if best and (many or (llm is not None and not self._fits(found, chosen))):
                 break
             best = chosen
@@ -121,12 +121,12 @@ class ThemeSearch:
         near = np.asarray(found.vectors[rows] @ asked.vector, dtype=np.float64)
         scores = (min_max(near) + min_max(_score_themes(found, asked)[rows])) / 2
         best = top_k(scores, most)
-        return [rows[place] for place in best[scores[best] >= _NEAR].tolist()]
+        return [rows[place] for place in best[scores[best] >= _NEAR_SHARE].tolist()]
 
     def _ask_llm(
         self, llm: LLM, query: str, found: Themes, rows: Sequence[int], described: Sequence[Theme]
     ) -> tuple[Table, tuple[str, ...]]:
-        """Return what an LLM reports on themes, or what of that helps to answer, with notes."""
+        """Return an LLM's reports on themes or its points on the question, with notes."""
         reports, notes = write_reports(llm, found, rows, self.passage_tokens)
         if not self.scored:
             return _list_themes(described, reports), notes
@@ -146,7 +146,7 @@ class ThemeSearch:
         described: Sequence[Theme],
         asked: steps.Query | None,
     ) -> list[Part]:
-        """Return sentences of themes, the first of each theme before the second of any."""
+        """Return representative sentences, the first of every theme before any second one."""
         sentences = found.snapshot.layer("sentence")
         chosen: list[list[Part]] = []
         for row, theme in zip(rows, described, strict=True):
@@ -166,7 +166,7 @@ class ThemeSearch:
         return list(parts.items())
 
     def _search(self, asked: steps.Query, snapshot: Snapshot, found: Themes) -> Evidence:
-        """Return the chunks of the best hybrid scores, with the theme of each on the way."""
+        """Return the chunks with the best hybrid scores, and the theme of each."""
         ranking = steps.hybrid_ranking(snapshot, asked)
         rows = ranking.best(self.chunks)
         hits = steps.hits(snapshot, rows, ranking.of(rows))
@@ -190,14 +190,14 @@ class ThemeSearch:
 
 
 def _score_themes(found: Themes, asked: steps.Query) -> NDArray[np.float64]:
-    """Return (m,) the means of the hybrid scores of each theme's best chunks."""
+    """Return (m,) the mean hybrid score of each theme's best chunks."""
     ranking = steps.hybrid_ranking(found.snapshot, asked)
     rows = ranking.best(CANDIDATES)
     return found.mean_of_best(rows, ranking.of(rows))
 
 
 def _list_themes(described: Sequence[Theme], reports: Sequence[str]) -> Table:
-    """Return themes as a table, with the reports on them where there are any."""
+    """Return themes as a table, with their reports if there are any."""
     rows = [
         (theme.name, describe_coverage(theme), report)
         for theme, report in zip(described, reports, strict=True)
@@ -208,7 +208,7 @@ def _list_themes(described: Sequence[Theme], reports: Sequence[str]) -> Table:
 
 
 def _build_evidence(query: str, snapshot: Snapshot, parts: Sequence[Part]) -> Evidence:
-    """Return the evidence of sentences, each behind what it represents."""
+    """Return sentences as evidence, each with the theme or document that it represents."""
     sentences = [sentence for sentence, _ in parts]
     scores = 1 / np.arange(1, len(parts) + 1)
     hits = steps.hits(snapshot, sentences, scores, layer="sentence")

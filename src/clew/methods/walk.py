@@ -1,4 +1,4 @@
-"""Walk on: spread from the question, choose chunks as a set, spread on from what they name.
+"""Repeated PageRank: spread, choose chunks as a set, and restart from the entities they name.
 
 Clew's own method. What each part is worth: docs/results/walk.md.
 """
@@ -32,7 +32,7 @@ from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
 from clew.types import Evidence, Hit, Limits
 
-_LEAST = 1e-12  # influence whose logarithm is taken
+_MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +86,14 @@ class Walk:
         if not any(restart.values()):
             notes += ("nothing to start from: the chunks nearest to the query instead",)
             return steps.nearest_chunks(snapshot, question, "walk", self.chunks, notes)
-        words = self.hybrid * snapshot.get(_SAMENESS)
+        words = self.hybrid * snapshot.get(_TITLE_SAMENESS)
         coverage = steps.Coverage(snapshot, question)
         shares = ChoiceWeights(gain=self.gain, residual=self.residual, named=self.named)
 
         def choose(influence: LocalScores, most: int) -> ChosenChunks:
             rows = graph.best_chunks(influence, self.candidates)
             chunks = np.array(rows, dtype=np.intp)
-            prior = min_max(np.log(np.maximum(influence.get(chunks), _LEAST)))
+            prior = min_max(np.log(np.maximum(influence.get(chunks), _MIN_INFLUENCE)))
             if words:
                 prior += words * hybrid.of(chunks)
             return choose_chunks(snapshot, coverage, rows, prior, named, shares, most=most)
@@ -117,7 +117,7 @@ class Walk:
         seeds: Seeds,
         choose: Callable[[LocalScores, int], ChosenChunks],
     ) -> tuple[Spread, ChosenChunks]:
-        """Return how weight came to the nodes after all legs, and the chunks chosen then."""
+        """Return the scores after all legs, and the chunks chosen in the last one."""
         first = graph.spread_near(restart, self.damping)
         spread = Spread(influence=first, seeds=seeds, before=first)
         choice = choose(first, max(self.chunks, self.followed))
@@ -134,7 +134,7 @@ class Walk:
     def _entity_weights(
         self, graph: EntityGraph, chunks: Sequence[int], seeds: Seeds
     ) -> tuple[Mapping[int, float], Mapping[int, int]]:
-        """Return the weights of the entities of chunks, and the first chunk with each."""
+        """Return the weights of the entities in chunks, and the first chunk of each."""
         weights: dict[int, float] = {}
         origins: dict[int, int] = {}
         for place, chunk in enumerate(chunks, 1):
@@ -147,7 +147,7 @@ class Walk:
 
 
 def _mix_restarts(a: Mapping[int, float], b: Mapping[int, float], share: float) -> dict[int, float]:
-    """Return `share` of the weights of one restart and the rest of another's, both as shares."""
+    """Mix two restarts, scaled to sum to 1: `share` of the first and the rest of the second."""
     parts = ((a, share / sum(a.values())), (b, (1 - share) / sum(b.values())))
     mixed: dict[int, float] = {}
     for weights, factor in parts:
@@ -157,20 +157,20 @@ def _mix_restarts(a: Mapping[int, float], b: Mapping[int, float], share: float) 
 
 
 def _title_sameness(snapshot: Snapshot) -> float:
-    """Return how little titles tell chunks apart: 0 where one names two, near 1 in long documents.
+    """Return how little titles distinguish chunks: 0 up to two chunks per title, towards 1 above.
 
-    Where a title is that of a whole book, names lead less far than words.
+    If one title covers a whole book, names lead less far than words.
     """
     return max(0.0, 1 - 2 * count_titles(snapshot) / max(steps.n_chunks(snapshot), 1))
 
 
-_SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
+_TITLE_SAMENESS = Derived("how little titles tell chunks apart", _title_sameness)
 
 
 def _build_hits(
     snapshot: Snapshot, rows: Sequence[int], also: Mapping[int, tuple[int, ...]]
 ) -> tuple[Hit, ...]:
-    """Return chunks as hits, the score of each 1 / its place, with those that repeat it."""
+    """Return chunks as hits with a score of 1 / rank, and the chunks that repeat each."""
     hits = steps.hits(snapshot, rows, 1 / np.arange(1, len(rows) + 1))
     ids = snapshot.layer("chunk").ids
     pairs = zip(hits, rows, strict=True)

@@ -1,4 +1,4 @@
-"""Rerankers by the embedder's own vectors, the default one by late interaction over tokens.
+"""Rerankers on the embedder's own vectors; by default late interaction over tokens.
 
 Query tokens weigh by how rare their word is in the index; half the cosine of the whole texts is
 added. An index that stores token vectors is scored without running the model again.
@@ -19,7 +19,7 @@ COSINE_WEIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class MaxSim:
-    """Late interaction between a query and texts. Every query token weighs the same here."""
+    """Late interaction between a query and texts, with equal weights of query tokens."""
 
     embedder: TokenEmbedder
 
@@ -40,12 +40,12 @@ class MaxSim:
 
 
 def blend(late: NDArray[np.floating], cosines: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the reranker's scores from its two parts, each (n,)."""
+    """Return the (n,) scores of the reranker from its two parts."""
     return np.asarray(late + COSINE_WEIGHT * cosines, dtype=np.float64)
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (n, d) rows scaled to length one; zero rows stay zero."""
+    """Scale (n, d) rows to unit length; zero rows stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = np.divide(
         vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0
@@ -55,7 +55,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
-    """For embedders that give no token vectors. It adds nothing to dense search by itself."""
+    """A fallback for embedders without token vectors; it adds nothing to dense search."""
 
     embedder: Embedder
 

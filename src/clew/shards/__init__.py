@@ -1,4 +1,4 @@
-"""An index in shards by document: each is an index of its own, and a question asks all of them.
+"""Several indexes as one: documents are split over shards, and a question asks all of them.
 
 `exchange` has what is asked and replied, `shard` what one shard replies, `links` where shards live,
 `whole` what all have together, `gather` and `pool` a question's way through them, `joined` what

@@ -1,4 +1,4 @@
-"""What a question's coordinator asks a shard, and what that replies: values of arrays and strings.
+"""The requests to a shard and its replies, made of arrays and strings.
 
 A row is one of the shard's own, of the generation that both name. An entity or term that several
 shards may have is named by 64 bits of a hash of its key.
@@ -22,7 +22,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardDescription:
-    """What a shard is, as `Describe` asks."""
+    """The description of a shard: the reply to `Describe`."""
 
     generation: int
     recipe: Mapping[str, Scalar]
@@ -33,12 +33,12 @@ class ShardDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Describe:
-    """Ask what a shard is, in its newest generation."""
+    """Ask for a description of a shard's newest generation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """Keys with numbers about each."""
+    """Keys with counts for each."""
 
     hashes: Hashes  # (n,)
     numbers: NDArray[np.int64]  # (3, n); see `count_entities` and `TERM_NUMBERS`
@@ -48,7 +48,7 @@ TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how oft
 
 
 def count_entities(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the (3, n) numbers of chunks that mention, have as title, or either, each entity."""
+    """Return (3, n): the chunks that mention each entity, have it as title, or either."""
     link = steps.entity_chunks(snapshot)
     ways, n = link.whole.data, link.shape[0]
     each = [(ways & steps.MENTIONED) > 0, (ways & steps.TITLED) > 0, np.ones(len(ways), bool)]
@@ -71,7 +71,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """Ask for the numbers of all that a shard has, of the documents that fulfil a filter."""
+    """Ask for the counts of a shard, restricted to documents that match a filter."""
 
     generation: int
     where: str = ""
@@ -79,7 +79,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedQuestion:
-    """A question as shards are told of it, with what all of them together have of its words."""
+    """A question as sent to shards, with global counts of its terms."""
 
     generation: int
     where: str
@@ -93,7 +93,7 @@ class SharedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldChunks:
-    """Some chunks with their entities."""
+    """Chunks with their entities."""
 
     rows: Rows  # (m,)
     dense: Scores  # (m,) cosines to the question
@@ -106,7 +106,7 @@ class ToldChunks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """Ask for what is nearest to a question: chunks, units, facts, and entities by name."""
+    """Ask for the nearest chunks, units and facts of a question, and entities by name."""
 
     asked: SharedQuestion
     chunks: int  # by cosine, and as many by BM25
@@ -117,7 +117,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeds:
-    """Entities that something leads to: of each unit, fact or name its score, and its entities."""
+    """Seed entities: the score of each unit, fact or name, and its entities."""
 
     scores: Scores  # (n,), cosines
     begins: Rows  # (n + 1,)
@@ -126,7 +126,7 @@ class Seeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
-    """What is nearest to a question in one shard."""
+    """What is nearest to a question in one shard: the reply to `Near`."""
 
     rows: Rows  # (m,) chunks that are nearest by some ranking
     dense: Scores  # (m,) cosines to the question
@@ -141,7 +141,7 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
-    """Ask for the entities whose names are nearest to some that no shard has."""
+    """Ask for the entities with names nearest to some that no shard has exactly."""
 
     generation: int
     where: str
@@ -151,7 +151,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """Ask for the chunks of some entities, those with the highest cosines of each."""
+    """Ask for the chunks of some entities with the highest cosines."""
 
     asked: SharedQuestion
     entities: Hashes
@@ -160,7 +160,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAround:
-    """The chunks of some entities in one shard."""
+    """The chunks of some entities in one shard: the reply to `Around`."""
 
     owners: NDArray[np.int32]  # (m,) places among the entities that were asked for, ascending
     rows: Rows  # (m,)
@@ -169,7 +169,7 @@ class FoundAround:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Towards:
-    """Ask for the chunks of those units of entities that are nearest to something."""
+    """Ask for the chunks of the entities' units that are nearest to a vector."""
 
     asked: SharedQuestion
     entities: Hashes  # (n,), ascending; one may come several times
@@ -188,7 +188,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Take:
-    """Ask for everything that a shard has of some chunks."""
+    """Ask for all rows of some chunks."""
 
     generation: int
     where: str
@@ -198,7 +198,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """ToldChunks as a batch, with the shard's own numbers of its entities and terms."""
+    """Chunks as a batch, with the shard's own entity and term numbers: the reply to `Take`."""
 
     batch: Batch
     entities: Counted
@@ -213,7 +213,7 @@ Receive = Callable[[], Reply]  # waits for a reply; raises ClewError, as `shard.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """How much of the shards a question gathers. Numbers are of all shards together."""
+    """How much to gather from the shards for a question; numbers are over all shards."""
 
     chunks: int = 60  # nearest by cosine, and as many by BM25
     units: int = 12  # nearest

@@ -1,4 +1,4 @@
-"""From a question to the snapshot of what all shards have about it."""
+"""Gather the neighbourhood of a question from all shards into one snapshot."""
 
 import time
 from collections import defaultdict
@@ -36,7 +36,7 @@ _ALIKE, _FACT = 0.3, 0.3  # weight of an entity like a name, and of an end of a 
 
 @dataclass(frozen=True, slots=True)
 class CombinedShards:
-    """The shards as one index, in one generation of each."""
+    """The shards as one index, each at a fixed generation."""
 
     shards: Sequence[int]  # the numbers of those that have chunks
     generations: Sequence[int]  # of these
@@ -49,7 +49,7 @@ class CombinedShards:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What all shards have about a question, and how long it took to come by it."""
+    """The neighbourhood of a question, and the seconds it took to gather."""
 
     snapshot: Snapshot
     seconds: Mapping[str, float] = field(default_factory=dict)  # of each stage
@@ -66,7 +66,7 @@ def gather_snapshot(
     salient: bool = False,
     seekers: Sequence[Seeker] = (),
 ) -> Gathered:
-    """Return the snapshot of what shards have about a question, with `salient` terms if asked for.
+    """Return a snapshot of a question's neighbourhood, with `salient` terms if wanted.
 
     Each of `seekers` says where a method looks in it, and what is there comes besides.
 
@@ -95,7 +95,7 @@ def gather_snapshot(
 
 @dataclass
 class _Gathering:
-    """One question on its way through the shards."""
+    """The state of gathering for one question."""
 
     question: str
     models: Models
@@ -113,13 +113,13 @@ class _Gathering:
 
     @contextmanager
     def measure(self, stage: str) -> Iterator[None]:
-        """Add what a block takes to the seconds of a stage."""
+        """Add the duration of a block to the seconds of a stage."""
         began = time.perf_counter()
         yield
         self.seconds[stage] += time.perf_counter() - began
 
     def find_near(self) -> tuple[Places, dict[int, float]]:
-        """Return the chunks nearest to the question, and the weights of entities to begin with."""
+        """Return the chunks nearest to the question, and the initial weights of entities."""
         size, spans = self.size, steps.name_spans(self.question)
         keys = list(dict.fromkeys(spans.values()))
         requests = {
@@ -151,7 +151,7 @@ class _Gathering:
     def _choose_nearest(
         self, nearest: Sequence[exchange.Nearest], seeds: dict[int, float]
     ) -> Places:
-        """Return the chunks that are nearest in all shards, and add what these lead to."""
+        """Return the nearest chunks over all shards, and add the seeds that they lead to."""
         size = self.size
         places = _join_places(enumerate(each.rows for each in nearest))
         dense = np.concatenate([each.dense for each in nearest])
@@ -175,7 +175,7 @@ class _Gathering:
         return np.unique(np.concatenate(sets))
 
     def _find_alike(self, keys: set[str], seeds: dict[int, float]) -> list[int]:
-        """Return entities whose names are like one in the question that no shard has, as seeds."""
+        """Return, as seeds, entities similar to a name in the question that no shard has."""
         [mentions] = self.models.tagger.tag([self.question])
         texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
         names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in keys]
@@ -195,7 +195,7 @@ class _Gathering:
         return [entity for i in best for entity in entities[i]]
 
     def fetch_entities(self, places: Places) -> list[exchange.ToldChunks]:
-        """Return chunks with their entities, as their shards have them."""
+        """Fetch the entities of chunks from their shards."""
         requests = {
             i: exchange.Tell(asked=self._shared_question(i), chunks=rows)
             for i, rows in _group_by_shard(places)
@@ -205,7 +205,7 @@ class _Gathering:
     def find_around(
         self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], places: Places
     ) -> Places:
-        """Return chunks that are not at `places`, of the entities that most weight comes to.
+        """Return chunks outside `places` of the entities with most weight.
 
         Of each one those that are worth most, in all shards.
         """
@@ -222,7 +222,7 @@ class _Gathering:
         return np.setdiff1d(self._find_entity_chunks(pool.entities[order], size.most), places)
 
     def _find_entity_chunks(self, wanted: Hashes, n: int) -> Places:
-        """Return the `n` chunks of each of some entities that are worth most, of all shards."""
+        """Return the `n` best chunks of each entity over all shards."""
         most = shard_share(n, self._n)
         requests = {
             i: exchange.Around(asked=self._shared_question(i), entities=wanted, most=most)
@@ -231,7 +231,7 @@ class _Gathering:
         return self._find_best("around", requests, len(wanted), n)
 
     def find_towards(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
-        """Return chunks not at `places`, in which a method looks for units of entities."""
+        """Return chunks outside `places` where a method looks for units of entities."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
             return places[:0]
@@ -252,7 +252,7 @@ class _Gathering:
     def _find_best(
         self, stage: str, requests: Mapping[int, Request], n_owners: int, n: int
     ) -> Places:
-        """Return the `n` chunks that are worth most for each owner, of all shards."""
+        """Return the `n` best chunks of each owner over all shards."""
         replies = self._ask_some(stage, requests, exchange.FoundAround)
         with self.measure("pool"):
             places = _join_places((i, each.rows) for i, each in replies.items())
@@ -264,7 +264,7 @@ class _Gathering:
         return np.asarray(places[best])
 
     def take_snapshot(self, places: Places, *, salient: bool) -> Snapshot:
-        """Return the snapshot of some chunks."""
+        """Return a snapshot of some chunks."""
         one = self.together
         requests = {
             i: exchange.Take(
@@ -290,7 +290,7 @@ class _Gathering:
         )
 
     def _ask_some(self, stage: str, requests: Mapping[int, Request], kind: type[R]) -> dict[int, R]:
-        """Return what some shards reply, in the order of their numbers."""
+        """Return the replies of some shards in the order of their numbers."""
         with self.measure(stage):
             pairs = [(self.together.shards[i], each) for i, each in requests.items()]
             replies = zip(requests, self.ask(pairs), strict=True)
@@ -298,19 +298,19 @@ class _Gathering:
 
 
 def _join_places(rows: Iterable[tuple[int, NDArray[np.int64]]]) -> Places:
-    """Return the places of rows of shards, end to end."""
+    """Concatenate the row positions of shards."""
     return np.concatenate([shard * FAR + each for shard, each in rows])
 
 
 def _group_by_shard(places: Places) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return the shards that have some chunks, and the rows of these, ascending."""
+    """Group chunks by shard, with ascending rows in each."""
     ordered = np.sort(places)
     shards, firsts = np.unique(ordered // FAR, return_index=True)
     return list(zip(shards.tolist(), np.split(ordered % FAR, firsts[1:]), strict=True))
 
 
 def shard_share(n: int, n_shards: int) -> int:
-    """Return how many of the `n` best of all to ask each shard for.
+    """Return how many of the `n` best overall to request from each shard.
 
     Documents are in shards by chance, so each has n / n_shards of them, and hardly ever three
     standard deviations more.
@@ -320,7 +320,7 @@ def shard_share(n: int, n_shards: int) -> int:
 
 
 def _join_seeds(parts: Iterable[Seeds]) -> tuple[NDArray[np.float64], list[list[int]]]:
-    """Return the scores of all parts, and the entities of each."""
+    """Concatenate the seeds of all parts: scores, and entities of each."""
     scores: list[NDArray[np.float64]] = []
     entities: list[list[int]] = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""Several indexes as one: every question gathers from them what any method runs in."""
+"""Several indexes as one: methods run on the neighbourhood gathered for each question."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,11 +40,11 @@ from clew.workers import parse_workers
 
 _TRIES = 5  # of a question while shards are written to
 _TOO_FAST = "the shards are written to faster than they can be asked: ask again"
-_MOST_FILTERED = 8  # filters whose numbers stay in memory
+_CACHED_FILTERS = 8  # filters whose numbers stay in memory
 
 
 class Shards(Askable, Closing):
-    """Several indexes, to be asked as one. Any number of threads may ask it, one after the other.
+    """Several indexes, queried as one. Threads may share it; their calls are serialized.
 
     Nothing is loaded before it is needed. An answer is that of one index of all documents, as far
     as the neighbourhood of the question reaches.
@@ -68,14 +68,14 @@ class Shards(Askable, Closing):
         self._how = how
         self._models: Models | None = None
         self._described: tuple[ShardDescription, ...] = ()
-        self._together: Once[str] = Once(_MOST_FILTERED)
+        self._together: Once[str] = Once(_CACHED_FILTERS)
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return sum(each.n_documents for each in self._get_descriptions())
 
     def __bool__(self) -> bool:
-        """Return True: shards without documents are some, too."""
+        """Return True, even if the shards have no documents."""
         return True
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ class Shards(Askable, Closing):
 
     @property
     def models(self) -> Models:
-        """The models in use, loaded when they are first asked for; see `Index.models`."""
+        """The models, loaded on first use; see `Index.models`."""
         with self._lock:
             if self._models is None:
                 self._models = loading.record_models(
@@ -98,23 +98,23 @@ class Shards(Askable, Closing):
     # -- the shards -------------------------------------------------------------------------------
 
     def _get_descriptions(self) -> tuple[ShardDescription, ...]:
-        """Return what the shards are, in the generation that they had when they were last asked."""
+        """Return the descriptions of the shards as of the last request."""
         with self._lock:
             return self._described or self._describe_newest()
 
     def _describe_newest(self) -> tuple[ShardDescription, ...]:
-        """Return what the shards are now; where one was written to, all is counted anew."""
+        """Return the current descriptions of the shards; counts are renewed after a write."""
         with self._lock:
             requests = [(number, Describe()) for number in range(len(self._shards))]
             replies = ask_all(self._shards, requests)
             described = tuple(each for each in replies if isinstance(each, ShardDescription))
             _check_alike(described, self._shards)
             if described != self._described:
-                self._described, self._together = described, Once(_MOST_FILTERED)
+                self._described, self._together = described, Once(_CACHED_FILTERS)
             return described
 
     def _combine(self, where: str) -> CombinedShards:
-        """Return all shards as one index, of the documents that fulfil a filter."""
+        """Combine all shards into one index, restricted to documents that match a filter."""
         return self._together.get(where, partial(self._count, where))
 
     def _count(self, where: str) -> CombinedShards:
@@ -142,17 +142,17 @@ class Shards(Askable, Closing):
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
-        """How the shards were built, which is one way for all."""
+        """The settings that all shards were built with."""
         return self._get_descriptions()[0].recipe
 
     @property
     def generation(self) -> int:
-        """The sum of the newest generations of all shards: it grows with every write."""
+        """The sum of the shards' newest generations, which grows with every write."""
         return sum(each.generation for each in self._describe_newest())
 
     @checked
     def sizes(self, where: str | Filter | None = None) -> tuple[int, int]:
-        """Return how many documents there are, and how many chunks of those that a filter names.
+        """Return the number of documents, and of chunks in documents that match a filter.
 
         Raises InputError for a filter, as `Index.snapshot`.
         """
@@ -167,7 +167,7 @@ class Shards(Askable, Closing):
         raise StoreError(_TOO_FAST)
 
     def holding(self, document_id: str) -> Snapshot | None:
-        """Return the snapshot of the shard that has a document, None where none has it.
+        """Return a snapshot of the shard with a document, None if no shard has it.
 
         Raises InputError where it may be in a shard that is behind a server or in another process.
         """
@@ -185,7 +185,7 @@ class Shards(Askable, Closing):
         return None
 
     def list_snapshots(self) -> list[Snapshot]:
-        """Return the newest generation of every shard.
+        """Return a snapshot of every shard's newest generation.
 
         Raises InputError where one is behind a server or in another process.
         """
@@ -199,9 +199,9 @@ class Shards(Askable, Closing):
         return snapshots
 
     def refresh(self) -> None:
-        """Look at the newest generation of every shard from the next question on."""
+        """Use the newest generation of every shard from the next question on."""
         with self._lock:
-            self._described, self._together = (), Once(_MOST_FILTERED)
+            self._described, self._together = (), Once(_CACHED_FILTERS)
 
     @checked
     def gathered(
@@ -213,7 +213,7 @@ class Shards(Askable, Closing):
         retrievers: Sequence[retrieval.Method] = (),
         exact: bool = False,
     ) -> Gathered:
-        """Return the snapshot of what all shards have about a question, and how long it took.
+        """Return the snapshot gathered for a question, and the seconds it took.
 
         Where `retrievers` are given, it has what these methods need and no more: the nearest facts
         only where one looks for such, and the statistical entities, which it lacks else.
@@ -245,12 +245,12 @@ class Shards(Askable, Closing):
     # -- read -------------------------------------------------------------------------------------
 
     def choose_method(self, question: str) -> str:  # noqa: ARG002 -- one index has themes, too
-        """Return the method that retrieves for a question that names none."""
+        """Return the default method."""
         has_graphs = any(each.of_graphs for each in self._get_descriptions())
         return "auto" if has_graphs else retrieval.DEFAULT
 
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
-        """Return what all shards have about a question, and about the turn before it."""
+        """Return the snapshot gathered for a question and the turn before it."""
         before = [f"{turn.question} {turn.answer}" for turn in question.history[-1:]]
         return self.gathered(
             " ".join([question.text, *before]).strip(),
@@ -263,7 +263,7 @@ class Shards(Askable, Closing):
     # -- write ------------------------------------------------------------------------------------
 
     def _open_shard(self, place: Place) -> Index:
-        """Open one shard to write to it; the one that is asked never writes."""
+        """Open one shard for writing; the instance that is queried never writes."""
         if not isinstance(place, Path):
             raise InputError(
                 f"the shard {place} is behind a server: list it, and write to it, where it is"
@@ -272,7 +272,7 @@ class Shards(Askable, Closing):
 
     @checked
     def add(self, source: Source, **options: Any) -> Added:  # noqa: ANN401 -- of `Index.add`
-        """Add to each shard what belongs to it, one shard after the other, as `Index.add`.
+        """Add documents to their shards, one shard after the other, as `Index.add`.
 
         Of folders each shard reads the files that are its own; a file of records is read for each
         of them. What is chosen of all chunks for an LLM to read is chosen in each shard by itself.
@@ -283,7 +283,7 @@ class Shards(Askable, Closing):
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
-        """Return the ids of documents of all shards, as `Index.documents`."""
+        """Return the document ids of all shards, as `Index.documents`."""
         ids = writing.list_documents(self._places, self._open_shard, patterns, where)
         return sorted(chain.from_iterable(ids))
 
@@ -295,19 +295,19 @@ class Shards(Askable, Closing):
         where: str | Filter | None = None,
         dry_run: bool = False,
     ) -> list[str]:
-        """Delete documents, wherever they are, as `Index.remove`; return their ids."""
+        """Delete documents from any shard, as `Index.remove`; return their ids."""
         return writing.remove_from_shards(
             self._places, self._open_shard, ids, where, dry_run=dry_run
         )
 
     def each(self) -> Iterator[Index]:
-        """Yield the shards, each opened by itself until the next one is asked for."""
+        """Yield the shards; each is open until the next one is requested."""
         for place in self._places:
             with self._open_shard(place) as index:
                 yield index
 
     def close(self) -> None:
-        """Let go of all shards; processes end."""
+        """Close all shards, and end their processes."""
         with self._lock:
             for shard in self._shards:
                 shard.close()
@@ -317,7 +317,7 @@ class Shards(Askable, Closing):
 
 
 def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
-    """Raise RecipeMismatch for a shard that was built in another way than the first."""
+    """Raise RecipeMismatch for a shard that was built with other settings than the first."""
     for shard, each in zip(shards, descriptions, strict=True):
         for name in sorted({*each.recipe, *descriptions[0].recipe}):
             own, first = each.recipe.get(name), descriptions[0].recipe.get(name)
@@ -329,7 +329,7 @@ def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shar
 
 
 def open_any(folder: str | Path, **how: Unpack[HowToOpen]) -> Index | Shards:
-    """Return the index in a folder, or all the shards that it names. Raises InputError."""
+    """Open the index in a folder, or all shards of a shard folder. Raises InputError."""
     return (open_shards if sharded.is_home(Path(folder)) else open_index)(folder, **how)
 
 
@@ -346,7 +346,7 @@ def open_shards(  # noqa: PLR0913 -- one argument for each option
     key: str | None = None,
     size: Neighbourhood | None = None,
 ) -> Shards:
-    """Return several indexes, to be asked as one.
+    """Open several indexes to be queried as one.
 
         clew.shards.open_shards(["a.clew", "b.clew"]).ask("Who built the Fram?")
 
@@ -396,7 +396,7 @@ def _open_served(address: str, key: str | None) -> Shard:
 
 
 def _paid_places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list[Place]]:
-    """Return where models keep what is paid for, and what names each shard."""
+    """Return the folder of paid model results, and the name of each shard."""
     if isinstance(folders, str | Path):
         home = Path(folders)
         return home, [

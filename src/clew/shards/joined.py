@@ -1,4 +1,4 @@
-"""Cuts of several shards put together as a snapshot in which any method runs."""
+"""Join cuts of several shards into a snapshot that any method can run on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from clew.types import Document, Scalar, VocabularyEntry
 
 @dataclass
 class _View:
-    """Cuts of shards as a store's generation: documents in rows, keys that shards share once."""
+    """Cuts of shards as a store view: documents by row, and shared keys only once."""
 
     recipe: Mapping[str, Scalar]
     segments: Sequence[Mapping[str, NDArray[Any]]]
@@ -80,7 +80,7 @@ def join_shards(
     recipe: Mapping[str, Scalar],
     aliases: Mapping[str, str],
 ) -> Snapshot:
-    """Return the snapshot of what was taken from shards; entities join by their keys.
+    """Return a snapshot of cuts from shards; entities are joined by key.
 
     Raises StoreError where two shards have a document of one id.
     """
@@ -117,7 +117,7 @@ def _recall_carried(
     what: CachedArrays,
     given: Mapping[str, Any],
 ) -> Arrays:
-    """Return what shards know of some of all their chunks, not what these alone would give."""
+    """Return values of some chunks that depend on all chunks of their shards."""
     if what is STATISTICAL:
         return combine_salient_terms(snapshot, parts, chunks)
     return what.compute(snapshot, **given)
@@ -129,7 +129,7 @@ def _build_view(
     recipe: Mapping[str, Scalar],
     aliases: Mapping[str, str],
 ) -> tuple[_View, dict[str, NDArray[np.int64]]]:
-    """Return cuts as one store's, and the numbers of all shards about its entities and terms."""
+    """Return cuts as the view of one store, with global counts of entities and terms."""
     names: dict[str, dict[str, int]] = {"entity": {}, "term": {}}
     segments: list[Mapping[str, NDArray[Any]]] = []
     documents: list[Document] = []
@@ -160,7 +160,7 @@ def _build_totals(
     whole: CorpusTotals,
     numbers: Mapping[str, NDArray[np.int64]],
 ) -> Totals:
-    """Return what all shards have, by the rows of a snapshot; no less than what that has."""
+    """Return the totals over all shards by the rows of a snapshot, never below its own."""
     of_entities = numbers["entity"][:, assembly.stored["entity"]]
     mentioned, titled, either = np.maximum(of_entities, count_entities(snapshot))
     n_here = snapshot.linked("term", "chunk").counts

@@ -1,4 +1,4 @@
-"""Shards wherever they live: in this process, or each in a process of its own."""
+"""Connections to shards: in this process, or each in a process of its own."""
 
 import multiprocessing
 import os
@@ -18,15 +18,15 @@ from clew.store import opening
 
 
 class Shard(Protocol):
-    """One shard, to be asked."""
+    """A connection to a shard."""
 
     @property
     def name(self) -> str:
-        """What the shard is called in messages."""
+        """The name of the shard in messages."""
         ...
 
     def send(self, request: Request) -> Receive:
-        """Ask for something; what is returned waits for the reply."""
+        """Send a request; return a function that waits for the reply."""
         ...
 
     def close(self) -> None: ...
@@ -43,7 +43,7 @@ class LocalShard:
         return self._index.shown
 
     def snapshot(self) -> Snapshot:
-        """Return the newest generation of the shard."""
+        """Return a snapshot of the shard's newest generation."""
         return self._index.snapshot()
 
     def send(self, request: Request) -> Receive:
@@ -54,7 +54,7 @@ class LocalShard:
 
 
 class ProcessShard:
-    """A shard in a process of its own, which ends with this one."""
+    """A shard in a child process, which ends with this one."""
 
     def __init__(self, folder: Path) -> None:
         self.name = opening.describe_place(folder)
@@ -76,7 +76,7 @@ class ProcessShard:
         return partial(self._receive, self._n_sent)
 
     def _receive(self, number: int) -> Reply:
-        """Return the reply of a number; nobody waits for those before it any more."""
+        """Return the reply of a number; earlier ones are no longer wanted."""
         reply: Any = None  # a pipe has no types
         try:
             while self._n_received < number:
@@ -103,7 +103,7 @@ _CLOSE_S = 5.0
 
 
 def _serve_shard(folder: str, link: Connection) -> None:
-    """Reply to what a shard's coordinator asks until it hangs up."""
+    """Reply to a coordinator's requests until it closes the connection."""
     live_with_parent()
     os.environ["OMP_NUM_THREADS"] = "1"
     with open_index(folder) as index:
@@ -120,7 +120,7 @@ def _serve_shard(folder: str, link: Connection) -> None:
 
 
 def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) -> list[Reply]:
-    """Ask shards, by their numbers, all at once; the replies come in the order of the requests.
+    """Send requests to shards in parallel; replies have the order of the requests.
 
     Every reply is waited for, also where a shard fails. Raises GenerationChanged where one was
     written to, and else StoreError that names the first shard that failed.

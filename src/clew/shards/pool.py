@@ -1,4 +1,4 @@
-"""The chunks that are known of so far, as a small graph on which weight spreads from the question.
+"""The chunks gathered so far, as a small graph to spread weight on from the question.
 
 It says which entities lead to chunks that are worth to be fetched: forward push as in
 `clew.algo.pagerank`, from where `pagerank` and `walk` begin, over what shards told.
@@ -25,7 +25,7 @@ _STEPS = 8  # after which a hundredth of the weight still moves
 
 @dataclass(frozen=True)
 class ChunkPool:
-    """Distinct chunks of several shards, with their entities; see `ToldChunks`."""
+    """Distinct chunks of several shards with their entities; see `ToldChunks`."""
 
     dense: NDArray[np.float64]  # (m,)
     lexical: NDArray[np.float64]  # (m,)
@@ -35,7 +35,7 @@ class ChunkPool:
 
     @classmethod
     def from_replies(cls, replies: Sequence[ToldChunks], whole: CorpusTotals) -> Self:
-        """Return the chunks of shards' replies, in their order; none of them twice."""
+        """Collect the distinct chunks of shards' replies, in order."""
         hashes = np.concatenate([each.counted.hashes for each in replies])
         numbers = np.concatenate([whole.entities.find(each.counted) for each in replies], axis=1)
         entities, first, place = np.unique(hashes, return_index=True, return_inverse=True)
@@ -60,7 +60,7 @@ class ChunkPool:
     def spread(
         self, seeds: Mapping[int, float], n_chunks: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the (m,) and (n,) weights that come to chunks and entities from the question.
+        """Return the (m,) and (n,) scores of chunks and entities for the question.
 
         `seeds` are weights of entities by their hashes, `n_chunks` how many chunks all shards have.
         """
@@ -91,6 +91,6 @@ class ChunkPool:
         return sums
 
     def count_missing(self) -> NDArray[np.int64]:
-        """Return how many chunks of each entity are not here."""
+        """Return the number of each entity's chunks outside the pool."""
         here = np.bincount(self.link.indices, minlength=len(self.entities))
         return np.asarray(np.maximum(self.numbers[2] - here, 0))

@@ -1,4 +1,4 @@
-"""Shards as actors of a Ray cluster: each is opened by one process on some node, and stays there.
+"""Shards as Ray actors: each lives in one process on some node.
 
 Folders of shards must be readable, by the same paths, on every node; addresses are as they are.
 """
@@ -19,7 +19,7 @@ _TRIES = 5  # of a request at which an actor ended: none of them changes anythin
 
 
 class RayShard:
-    """A shard that an actor opens. One that ends is started again for the next question."""
+    """A shard opened by an actor, which is restarted for the next question if it died."""
 
     def __init__(self, ray: Any, folder: Path) -> None:  # noqa: ANN401 -- a module
         self.name = opening.describe_place(folder)
@@ -46,7 +46,7 @@ class RayShard:
 
 
 class _ShardActor:
-    """What an actor is: an open index."""
+    """The actor: an open index."""
 
     def __init__(self, folder: str) -> None:
         self._index = open_index(folder)
@@ -59,7 +59,7 @@ class _ShardActor:
 
 
 def start_ray_shards(spec: str, folders: Sequence[Path]) -> list[RayShard]:
-    """Return an actor for each shard, of the cluster that a spec names as for workers.
+    """Start an actor for each shard on the cluster of a spec, as for workers.
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """

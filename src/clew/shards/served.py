@@ -1,4 +1,4 @@
-"""Shards behind servers: each is an index of a `clew serve`, on whatever machine that runs."""
+"""Shards behind servers: each is an index of a `clew serve` on any machine."""
 
 import json
 import os
@@ -28,10 +28,10 @@ _SHOWN = 200  # characters of what a server says
 
 
 class ServedShard:
-    """A shard behind a server, asked by HTTP with a key of the scope `admin`."""
+    """A shard behind a server, requested by HTTP with a key of the scope `admin`."""
 
     def __init__(self, address: str, key: str | None = None) -> None:
-        """Name a shard; the `key` is that of the environment where none is given.
+        """Name a shard; the `key` defaults to that of the environment.
 
         Raises InputError for an address that is not one of an index.
         """
@@ -74,7 +74,7 @@ class ServedShard:
 
 
 def _build_error(status: int, body: bytes) -> StoreError:
-    """Return the error that a server's reply tells of."""
+    """Return the error in a server's reply."""
     try:
         refusal = json.loads(body)["error"]
         code, message = str(refusal["code"]), str(refusal["message"])

@@ -32,11 +32,11 @@ from clew.shards.exchange import (
 
 
 class GenerationChanged(StoreError):
-    """A shard is no longer in the generation that a request names."""
+    """A shard has left the generation that a request names."""
 
 
 def reply_to_bytes(index: Index, sent: bytes) -> bytes:
-    """Return what an index has for a packed request, packed. Raises as `reply_to_request`."""
+    """Reply to a packed request, packed. Raises as `reply_to_request`."""
     request = wire.unpack(sent)
     if not isinstance(request, Request):
         raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
@@ -44,7 +44,7 @@ def reply_to_bytes(index: Index, sent: bytes) -> bytes:
 
 
 def reply_to_request(index: Index, request: Request) -> Reply:
-    """Return what an index has for a request.
+    """Reply to a request.
 
     Raises GenerationChanged where it is in another generation than the request names, and
     StoreError, InputError, as `Index.snapshot`.
@@ -124,7 +124,7 @@ _HASHES = CachedArrays("key-hashes", _hash_layers, inputs=("entity", "term"))
 
 
 def _count_keys(snapshot: Snapshot) -> Arrays:
-    """Return how often each entity and term is there, as `Counted` has it."""
+    """Return the frequency of each entity and term as `Counted`."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     n_chunks = snapshot.linked("term", "chunk").counts
     terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.count_written()])
@@ -144,7 +144,7 @@ _BY_HASH = Derived("entities of a shard by their hashes", _sort_hashes)
 
 
 def _build_counted(snapshot: Snapshot, layer: str, rows: Rows) -> Counted:
-    """Return the hashes and numbers of some rows, of those that are -1 no numbers."""
+    """Return the hashes and counts of some rows; no counts for -1."""
     numbers = snapshot.get(_NUMBERS)[layer][:, rows]
     numbers[:, rows < 0] = 0
     return Counted(hashes=np.asarray(snapshot.get(_HASHES)[layer])[rows], numbers=numbers)
@@ -190,7 +190,7 @@ def _build_query(question: exchange.SharedQuestion) -> steps.Query:
 def _find_known(
     snapshot: Snapshot, entities: Hashes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of those entities that are here, and which of them these are."""
+    """Return the rows of the entities in this shard, and which of them these are."""
     order, hashes = snapshot.get(_BY_HASH)
     at = np.minimum(np.searchsorted(hashes, entities), max(len(hashes) - 1, 0))
     places = np.flatnonzero(hashes[at] == entities) if len(hashes) else at[:0]
@@ -263,7 +263,7 @@ _UNDER_TITLE = 0.5  # what a chunk is worth more, beside its cosine, under the t
 def _take_chunks(
     request: exchange.Take, snapshot: Snapshot, embedder: Callable[[], Embedder]
 ) -> exchange.Taken:
-    """Return everything that a shard has of some chunks."""
+    """Return all rows of some chunks."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     cut = snapshot.cutter.cut(request.chunks)
     salient = collect_salient_terms(snapshot, cut.chunks, embedder) if request.salient else None
@@ -278,7 +278,7 @@ def _take_chunks(
 def _read_words(
     snapshot: Snapshot, question: exchange.SharedQuestion
 ) -> tuple[Any, Lengths, NDArray[np.intp], NDArray[np.int64]]:
-    """Return what BM25 needs of a shard and the words of a question, as all shards weigh these."""
+    """Return the BM25 statistics of a shard, and of a question's words over all shards."""
     rows = np.array(snapshot.layer("term").rows(list(question.terms)), dtype=np.intp)
     places = np.flatnonzero(rows >= 0)
     link = snapshot.linked("term", "chunk")
@@ -288,7 +288,7 @@ def _read_words(
 
 
 def _find_farthest(dense: steps.Ranking) -> Rows:
-    """Return the chunk farthest from the question: scores are scaled from it on."""
+    """Return the chunk farthest from the question, where the scale of scores begins."""
     if not len(dense.scores):
         return np.zeros(0, dtype=np.int64)
     least = int(np.argmin(np.round(dense.scores, DECIMALS)))
@@ -330,7 +330,7 @@ def _reply_alike(request: exchange.Alike, snapshot: Snapshot) -> Seeds:
 
 
 def _find_named(snapshot: Snapshot, keys: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
-    """Return the entities that have some of the keys, and which keys."""
+    """Return the entities with some of the keys, and which keys these are."""
     layer = snapshot.layer("entity")
     rows = np.array(layer.rows(list(keys)), dtype=np.int64)
     places = np.flatnonzero(rows >= 0)

@@ -1,4 +1,4 @@
-"""New shards: empty ones, or of an index, whose rows are cut out and committed as they are."""
+"""Create shards: empty ones, or by splitting an index without recomputing its rows."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from clew.store.embedded import has_foreign_files
 Digests = NDArray[np.uint64]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
-_AT_ONCE = 500  # documents of a commit
+_BATCH_SIZE = 500  # documents of a commit
 _TEXTS = 10_000
 _BEGUN = "split.json"  # in a folder whose shards are not whole: what this makes of it
 _OURS = {f"{_BEGUN}.tmp", LOCK, f"{LOCK}-journal", f"{sharded.SHARDS}.tmp"}  # beside the shards
@@ -40,7 +40,7 @@ _DIGEST = 8  # bytes of a key by which it is told from others
 
 @checked
 def create(home: str | Path, n_shards: int) -> list[Path]:
-    """Make a folder for `n_shards` indexes that are empty; return their folders.
+    """Create a folder of `n_shards` empty indexes; return their folders.
 
     Each is made by the first `add`. Raises InputError for a number below 1 or a folder that is not
     empty, StoreError where it cannot be written.
@@ -55,7 +55,7 @@ def create(home: str | Path, n_shards: int) -> list[Path]:
 
 @checked
 def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
-    """Make `n_shards` indexes in the folder `home` of the documents of one; return their folders.
+    """Split an index into `n_shards` indexes in the folder `home`; return their folders.
 
     No model is loaded and nothing is extracted: the shards hold the same rows, and each has its
     part of what was paid for. Where it is killed, no shards are there yet, and the same call begins
@@ -88,8 +88,8 @@ def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
     """Commit some documents of an index to a shard, with the whole vocabulary."""
     snapshot = index.snapshot()
     rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        batch = _read_documents(snapshot, rows[start : start + _AT_ONCE])
+    for start in range(0, len(rows), _BATCH_SIZE):
+        batch = _read_documents(snapshot, rows[start : start + _BATCH_SIZE])
         store.commit(batch, [part[each.id] for each in batch.documents])
     if vocabulary := index.vocabulary():
         store.set_vocabulary(vocabulary)
@@ -110,7 +110,7 @@ def _shard_folders(home: Path, n_shards: int) -> list[Path]:
 
 
 def _check_empty(home: Path) -> None:
-    """Raise InputError for a folder with more than what a split leaves before it has begun."""
+    """Raise InputError for a folder with more than the start of a split."""
     try:
         is_empty = not home.exists() or {path.name for path in home.iterdir()} <= _OURS
     except OSError as error:
@@ -132,7 +132,7 @@ def _making_error(home: Path, error: OSError) -> StoreError:
 
 
 def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, str]]) -> bool:
-    """Say whether a folder has the very shards that an index would be split into."""
+    """Check whether a folder has the shards that an index would be split into."""
     names = [place.name for place in places]
     if not sharded.is_home(home) or sharded.read_places(home) != names:
         return False
@@ -140,7 +140,7 @@ def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, st
 
 
 def _read_hashes(place: Path) -> dict[str, str]:
-    """Return the documents of a shard, with their hashes; none where there is no index yet."""
+    """Return a shard's documents and their hashes; none if there is no index yet."""
     if not opening.exists(place):
         return {}
     with closing(opening.open_store(place)) as store:
@@ -149,7 +149,7 @@ def _read_hashes(place: Path) -> dict[str, str]:
 
 @contextmanager
 def _begin(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
-    """Make the folders of shards for a block; what a killed process left of the same is deleted.
+    """Create the folders of shards for a block, deleting what a killed split left.
 
     That is told by a file, which is there until the block is done.
     """
@@ -177,7 +177,7 @@ def _begin(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> 
 
 
 def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -> bool:
-    """Say whether a folder has nothing but what the same split, as it is told, left unfinished."""
+    """Check whether a folder has nothing but an unfinished split of the same index."""
     names = {place.name for place in parts}
     try:
         if (home / _BEGUN).read_text(encoding="utf-8") != begun:
@@ -197,7 +197,7 @@ def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -
 
 
 def _read_digests(store: Store, folder: Path) -> Digests:
-    """Return digests, ascending, of the keys under which the texts of a shard are paid for.
+    """Return ascending digests of the keys of a shard's paid results.
 
     Those are of pieces, by models and versions of prompts, and of vectors, as the index in the
     `folder` has them.
@@ -218,7 +218,7 @@ def _read_digests(store: Store, folder: Path) -> Digests:
 
 
 def _read_layer(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
-    """Yield the texts of a layer: of chunks behind their titles, of entities their keys."""
+    """Yield the texts of a layer: chunks with their titles, the keys of entities."""
     layer = snapshot.layer(name)
     read = {"chunk": snapshot.titled_texts, "entity": layer.ids}.get(name, layer.texts)
     for start in range(0, len(layer), _TEXTS):
@@ -230,7 +230,7 @@ def _shorten_keys(keys: Sequence[bytes]) -> Digests:
 
 
 def _filter_keys(own: Digests, all_: Sequence[Digests]) -> Keep:
-    """Return what says which keys a shard gets: those of its texts, and those of nobody's.
+    """Return a filter of a shard's keys: those of its texts, and those of no text.
 
     The latter are of questions, and of what is made of several texts.
     """
@@ -253,7 +253,7 @@ def _contains(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
 
 
 def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
-    """Give a shard its part of what was paid for, so that nothing of it is paid for again."""
+    """Copy a shard's part of the paid results, so that it need not pay again."""
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
     if ledger.exists():
         ledger.copy(place / paid.CALLS, keep)
@@ -264,7 +264,7 @@ def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
 
 
 def _read_documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
-    """Return some documents, whole, with all their rows."""
+    """Return some whole documents with all their rows."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     inside = np.isin(snapshot.layer("chunk").columns["document"], rows)
     cut = snapshot.cutter.cut(np.flatnonzero(inside), rows)

@@ -1,4 +1,4 @@
-"""Count the keys that several shards have over all of them."""
+"""Counts over all shards of the keys that several shards have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from clew.shards.exchange import TERM_NUMBERS, Counted, Counts, Hashes
 
 @dataclass(frozen=True, slots=True)
 class SharedKeys:
-    """The keys that several shards have, with the sums of their numbers.
+    """The keys that several shards have, with summed counts.
 
     Of a key that one shard alone has this says nothing: what that shard has is all there is.
     """
@@ -36,7 +36,7 @@ class SharedKeys:
         return cls(hashes[first][several], sums[:, several])
 
     def find(self, counted: Counted) -> NDArray[np.int64]:
-        """Return the (3, n) numbers of some keys in all shards; those given of what one has."""
+        """Return (3, n) counts of some keys over all shards; the given ones for unshared keys."""
         numbers = counted.numbers.copy()
         at = np.searchsorted(self.hashes, counted.hashes)
         places = np.flatnonzero(at < len(self.hashes))
@@ -57,7 +57,7 @@ class CorpusTotals:
 
     @classmethod
     def from_counts(cls, counts: Sequence[Counts], aliases: Mapping[str, str]) -> Self:
-        """Return the totals of the shards' counts; `aliases` are those of all shards."""
+        """Sum the shards' counts; `aliases` are those of all shards."""
         parts = [each.entities for each in counts]
         if aliases:
             parts = _resolve_entities(parts, resolve_aliases(aliases))
@@ -72,7 +72,7 @@ class CorpusTotals:
         )
 
     def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """Return how many chunks have each term, -1 where one shard alone can know."""
+        """Return the number of chunks of each term, -1 for a term of one shard."""
         unknown = np.full((3, len(terms)), -1, dtype=np.int64)
         numbers = self.terms.find(Counted(hashes=hash_texts(terms), numbers=unknown))
         chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
@@ -80,7 +80,7 @@ class CorpusTotals:
 
 
 def _resolve_entities(parts: Sequence[Counted], pairs: Mapping[str, str]) -> list[Counted]:
-    """Return parts in which entities are what they stand for, where shards have both."""
+    """Replace aliases by their targets in parts from shards that have both."""
     every = np.unique(np.concatenate([each.hashes for each in parts]))
     own, target = hash_texts(pairs), hash_texts(pairs.values())
     both = np.isin(own, every) & np.isin(target, every)

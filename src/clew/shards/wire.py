@@ -1,4 +1,4 @@
-"""What a coordinator and a shard behind a server send each other, as bytes.
+"""Encode the requests and replies of shards as bytes.
 
 A value is JSON, and behind it the bytes of its arrays. Dataclasses are named, and none are made but
 those that shards exchange: to read what was sent runs nothing.
@@ -33,7 +33,7 @@ _SHOWN = 200  # characters of a reason
 
 
 def pack(value: object) -> bytes:
-    """Return a value that shards exchange as bytes."""
+    """Encode a value that shards exchange."""
     arrays = bytearray()
     head = json.dumps(_to_plain(value, arrays), separators=(",", ":")).encode()
     head += b" " * (-len(head) % _ALIGNED)
@@ -41,7 +41,7 @@ def pack(value: object) -> bytes:
 
 
 def _to_plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever a field has
-    """Return a value as JSON has it; the bytes of its arrays go behind the others."""
+    """Return a value as JSON, and append the bytes of its arrays to `arrays`."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, np.generic):
@@ -61,7 +61,7 @@ def _to_plain(value: Any, arrays: bytearray) -> Any:  # noqa: ANN401 -- whatever
 
 
 def unpack(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchange`
-    """Return the value that bytes are. Raises InputError where they are none."""
+    """Decode a value. Raises InputError for invalid bytes."""
     try:
         end = _HEAD + int.from_bytes(sent[:_HEAD], "little")
         return _from_plain(json.loads(sent[_HEAD:end]), memoryview(sent)[end:])
@@ -73,7 +73,7 @@ def unpack(sent: bytes) -> Any:  # noqa: ANN401 -- one of the values of `exchang
 
 
 def _from_plain(plain: Any, arrays: memoryview) -> Any:  # noqa: ANN401
-    """Return the value that stands in JSON."""
+    """Return the value that JSON describes."""
     if isinstance(plain, list):
         return [_from_plain(each, arrays) for each in plain]
     if not isinstance(plain, dict):

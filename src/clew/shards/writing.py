@@ -1,4 +1,4 @@
-"""What is written to several indexes as one: each takes the documents that belong to it."""
+"""Write to several indexes as one: each document goes to its shard."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,7 +33,7 @@ def add_to_shards(
     stop: Stop | None = None,
     **options: Any,  # noqa: ANN401 -- of `Index.add`
 ) -> Added:
-    """Add to each shard, one after the other, what belongs to it; return what was done in all."""
+    """Add documents to their shards, one shard after the other; return a summed report."""
     if options.pop("part", None) is not None:
         raise InputError(
             "a part is of one shard, and these are all of them: leave it out, or name that shard"
@@ -56,7 +56,7 @@ def add_to_shards(
 
 
 def _make_shards(places: Sequence[Place], open_one: Open) -> None:
-    """Make all shards that `create` named: a question may come before the last of them is filled.
+    """Create all shards that `create` named, since a question may precede the first write.
 
     Raises StoreError where some are there and another is gone.
     """
@@ -109,7 +109,7 @@ def _sum_reports(reports: Sequence[Added]) -> Added:
 def list_documents(
     places: Sequence[Place], open_one: Open, patterns: Sequence[str], where: str | Filter | None
 ) -> list[list[str]]:
-    """Return the ids in each shard of all documents, or of those that patterns and a filter name.
+    """Return the document ids of each shard, filtered by patterns and a filter.
 
     Raises InputError where a pattern names no document of any, or no document has a field.
     """
@@ -146,7 +146,7 @@ def remove_from_shards(
     *,
     dry_run: bool,
 ) -> list[str]:
-    """Delete documents as `Index.remove`, wherever they are; return their ids."""
+    """Delete documents from any shard as `Index.remove`; return their ids."""
     ids_of = to_remove(
         ids, where, lambda patterns: list_documents(places, open_one, patterns, where)
     )

@@ -1,4 +1,4 @@
-"""One generation of an index as methods compute on it: layers of rows, and links between them."""
+"""A snapshot: one generation of an index as layers of rows and links between them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
+_MAX_DERIVED = 64  # of a snapshot; what methods need of it with one setting each is some 20
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One generation of an index: what methods compute on. Rows are in document-id order."""
+    """One generation of an index, the input of methods. Rows are in document-id order."""
 
     document_layer: DocumentLayer
     layers: Mapping[str, Layer]  # "document", "chunk", "unit", "entity", "term", "triple", ...
@@ -57,7 +57,7 @@ class Snapshot:
     exact: bool = False  # what is nearest is looked for among all rows, however many there are
     close: Callable[[], None] = lambda: None  # lets go of the files behind it
     _derived: Once[tuple[Derived[Any], tuple[Hashable, ...], tuple[str, ...]]] = field(
-        default_factory=lambda: Once(_MOST_DERIVED), init=False, repr=False, compare=False
+        default_factory=lambda: Once(_MAX_DERIVED), init=False, repr=False, compare=False
     )
 
     def layer(self, name: str) -> Layer:
@@ -68,7 +68,7 @@ class Snapshot:
             raise MissingLayer(f"this index has no {name!r} layer, only {have}") from None
 
     def linked(self, a: str, b: str) -> Link:
-        """Return the (n_a, n_b) link, also where it is kept the other way.
+        """Return the (n_a, n_b) link, transposed if it is stored the other way.
 
         Of its rows no more are read than those that are asked for.
         """
@@ -80,7 +80,7 @@ class Snapshot:
         raise MissingLayer(f"this index has no link {a}-{b}, only {have}")
 
     def link(self, a: str, b: str) -> csr_array:
-        """Return all of the (n_a, n_b) link as a matrix."""
+        """Return the whole (n_a, n_b) link as a matrix."""
         return self.linked(a, b).whole
 
     @property
@@ -91,12 +91,12 @@ class Snapshot:
         return self.document_layer.documents(rows)
 
     def are_texts(self) -> NDArray[np.bool_]:
-        """Say which chunks are of a text, not of an imported graph."""
+        """Mark the chunks of texts, as opposed to imported graphs."""
         of_texts: NDArray[np.bool_] = self.layer("chunk").columns[GRAPH] != IMPORTED
         return of_texts
 
     def titled_texts(self, chunks: Sequence[int]) -> list[str]:
-        """Return each chunk's text behind its title and section, as models read it."""
+        """Return each chunk's text with its title and section, as models read it."""
         layer = self.layer("chunk")
         documents = self.documents([int(layer.columns["document"][row]) for row in chunks])
         starts = [int(layer.columns["start"][row]) for row in chunks]
@@ -105,7 +105,7 @@ class Snapshot:
         return [head + text for head, text in zip(heads, texts, strict=True)]
 
     def get(self, what: Derived[T], *settings: Hashable, **given: object) -> T:
-        """Return what is computed from this generation, once for each of its settings.
+        """Return a value derived from this generation, computed once per setting.
 
         `given` is handed on to what computes it. The last 64 values are kept.
         """
@@ -113,19 +113,19 @@ class Snapshot:
         return self._derived.get(name, lambda: self._compute_derived(what, settings, given))
 
     def prepare_as(self, other: Snapshot) -> None:
-        """Compute what another generation was asked for, where that needs nothing from outside."""
+        """Compute the values that another generation has computed, if they need no input."""
         for what, settings, given in other._derived.names():
             if not given:
                 self.get(what, *settings)
 
     def exactly(self) -> Snapshot:
-        """Return the same generation, of which what is nearest is looked for among all rows."""
+        """Return the same generation with exact instead of approximate nearest-neighbour search."""
         exact = replace(self, exact=True)
         object.__setattr__(exact, "_derived", self._derived)  # which does not depend on it
         return exact
 
     def base_arrays(self, what: CachedArrays) -> Arrays | None:
-        """Return the arrays of the generation that this one is the edits of, None for no such one.
+        """Return the arrays of the generation that this one was edited from, or None.
 
         For arrays that are `edited` by who reads them.
         """
@@ -168,7 +168,7 @@ def _transpose_link(snapshot: Snapshot, a: str, b: str) -> Link:
 
 
 def refer_to(snapshot: Snapshot) -> Callable[[], Snapshot]:
-    """Return a function that gives a snapshot, for values that the snapshot itself keeps.
+    """Return a weak reference to a snapshot as a function, for values cached inside it.
 
     It holds the snapshot weakly: if each kept the other, the files of a former generation would
     stay open until the next full collection of garbage. Whoever calls it holds the snapshot.

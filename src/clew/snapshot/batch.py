@@ -1,4 +1,4 @@
-"""What one commit adds to an index, and some chunks of a snapshot in that form."""
+"""A batch: the rows that one commit adds, possibly cut from a snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What one commit adds: documents with every row that follows from them, extractions, or both.
+    """The rows that one commit adds: documents with all rows below them, extractions, or both.
 
     `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
     `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
@@ -33,7 +33,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Some chunks of a snapshot as a batch, and which rows of the snapshot it is made from.
+    """Chunks of a snapshot as a batch, with their rows in the snapshot.
 
     The arrays hold the row of each of the batch's chunks, entities and terms, -1 for one that the
     snapshot does not count: a word that only begins sentences.

@@ -1,4 +1,4 @@
-"""What a snapshot is made of: rows of each kind, what they were before, and totals of the index."""
+"""The parts of a snapshot: layers, the base it was edited from, and totals of the index."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Layer(Protocol):
 
     @property
     def vectors(self) -> Vectors:
-        """(n, d) unit rows, nearly; raises MissingLayer where this kind has none.
+        """(n, d) unit rows, approximately. Raises MissingLayer if this layer has none.
 
         They are read when rows of them are asked for.
         """
@@ -46,37 +46,37 @@ class Layer(Protocol):
 
     @property
     def columns(self) -> Mapping[str, NDArray[Any]]:
-        """Numbers about each row by name, each (n,): a chunk's document, start, end, ..."""
+        """Numbers of each row by name, (n,) each: a chunk's document, start, end, ..."""
         ...
 
     def tokens(self, row: int) -> NDArray[np.float32]:
-        """Return a chunk's or unit's stored token vectors, (n, d) nearly of length one."""
+        """Return a chunk's or unit's stored token vectors, (n, d), approximately unit rows."""
         ...
 
     def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
-        """Return those of several chunks or units, read at once."""
+        """Return the token vectors of several chunks or units, read together."""
         ...
 
 
 class DocumentLayer(Layer, Protocol):
-    """The documents, which have more to them than a text."""
+    """The documents, which have metadata beside their text."""
 
     def documents(self, rows: Sequence[int]) -> list[Document]: ...
 
     def headers(self) -> list[Document]:
-        """Return every document as it is, but for an empty text."""
+        """Return all documents without their texts."""
         ...
 
 
 class TripleLayer(Layer, Protocol):
-    """The triples: subject, relation and object, with what the extractions say of them."""
+    """The triples: subject, relation and object, with their descriptions."""
 
     def relations(self, rows: Sequence[int]) -> list[str]:
         """Return the relation of each row."""
         ...
 
     def descriptions(self, row: int, chunks: Collection[int] | None = None) -> list[str]:
-        """Return the distinct descriptions of a triple, in the order of their chunks.
+        """Return the distinct descriptions of a triple, in chunk order.
 
         Where `chunks` are given, only what was extracted from these.
         """
@@ -85,7 +85,7 @@ class TripleLayer(Layer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredSentence:
-    """A sentence of a chunk, as the index has it."""
+    """A sentence of a chunk, as stored."""
 
     start: int  # in its document
     end: int
@@ -114,7 +114,7 @@ class ChunkCutter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitsSought:
-    """What a method looks for around entities: the units of each that are nearest to something."""
+    """What a method needs around entities: each one's units nearest to a query."""
 
     entities: NDArray[np.int64]  # (n,) rows; one may come several times
     directions: NDArray[np.float32]  # (n, d) what the units of each are compared with
@@ -124,7 +124,7 @@ class UnitsSought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What an index has of which a snapshot holds a part: numbers by the snapshot's own rows."""
+    """Counts over the whole index for a snapshot of a part, by the snapshot's rows."""
 
     n_chunks: int
     n_titles: int  # entities that are the title of a document
@@ -136,19 +136,19 @@ class Totals:
 
 
 class SnapshotBase(Protocol):
-    """An earlier generation: what was cached of it, and how its rows became those of now."""
+    """An earlier generation: its cached arrays, and how its rows map to the present ones."""
 
     def arrays(self, what: CachedArrays) -> Arrays:
-        """Return what is cached of it; what is not is computed and cached."""
+        """Return cached arrays, computed on a miss."""
         ...
 
     def rows(self, layer: str) -> RowEdits:
-        """Return how the rows of a layer became others."""
+        """Return how the rows of a layer changed."""
         ...
 
     @property
     def touched_chunks(self) -> NDArray[np.int64]:
-        """The chunks that came or have a unit that came, by their present rows."""
+        """The present rows of the chunks that are new or have a new unit."""
         ...
 
     def transpose(self, stored: Link, a: str, b: str) -> Link:

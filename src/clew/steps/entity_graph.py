@@ -32,9 +32,9 @@ Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their fir
 
 _MAX_STOPS = 3  # entities on a path
 _NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
-# Weight below this share of a node's degree stays there: moves no chunk that matters. In small
-# graphs it goes on until nothing is left of it.
-_RESIDUAL, _SMALL, _NOTHING = 1e-6, 20_000, 1e-8
+# Weight below this share of a node's degree stays there: it moves no chunk that matters. In small
+# graphs it goes on until nothing is left of it, in those that `walk` spreads in until no hit moves.
+_RESIDUAL, _SMALL, _NOTHING, _LITTLE = 1e-6, 20_000, 1e-10, 1e-8
 _MOST_BYTES, _EDGE_BYTES = 1 << 28, 12  # of a graph whose edges are all made once; of each
 _FIRST = 4  # questions for which the edges of a large graph are not all made
 
@@ -176,7 +176,7 @@ class EntityGraph:
             self.degrees,
             restart,
             damping=damping,
-            residual=choose_residual(len(self.degrees)),
+            residual=choose_residual(len(self.degrees), small=_LITTLE),
             beyond=self.beyond,
         )
 
@@ -219,9 +219,9 @@ class EntityGraph:
             yield names, self.first_entity, _NAME_SHARE * names.data * smaller
 
 
-def choose_residual(n_nodes: int) -> float:
+def choose_residual(n_nodes: int, *, small: float = _NOTHING) -> float:
     """Return the weight, as a share of a node's degree, that stays there in a graph of n nodes."""
-    return _RESIDUAL if n_nodes > _SMALL else _NOTHING
+    return _RESIDUAL if n_nodes > _SMALL else small
 
 
 def best_chunks(

@@ -89,7 +89,7 @@ def _trace_threads(
             seen[end.thread].add(entity)
             thread, seed = threads[end.thread], spread.seeds.get(entity)
             origin = spread.origins.get(entity, end.chunk)
-            reason = "leads on" if origin == end.chunk else f"walked on from {titles[origin]}"
+            reason = "on the path" if origin == end.chunk else f"reached from {titles[origin]}"
             reason = reason if seed is None else seed.reason
             thread += (end.chunk, entity), steps.UnreadStep("entity", entity, reason)
             if seed is not None:

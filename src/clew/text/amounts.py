@@ -1,4 +1,4 @@
-"""Numbers and dates of a column of cells, so that they can be compared and added up."""
+"""Parse the numbers and dates in a table column, to compare and sum them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST = 0.8  # of the cells with something in them: so many say what a column is of
+_MIN_SHARE = 0.8  # of the cells with something in them: so many say what a column is of
 _DIGITS = (  # in groups, or without: "12, 15" and "12.05.2024" are several numbers
     r"(?:\d{1,3}(?P<mark>[,.'’\u00a0\u202f ])(?:\d{2,3}(?P=mark))*\d{3}(?!\d)|\d+)(?:[.,]\d+)?[.,]?"
 )
@@ -35,7 +35,7 @@ _DATE = compile_re(
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """What a column's cells say in numbers: (n,), NaN where a cell says none.
+    """The numeric values of a column's cells: (n,), NaN where there is none.
 
     Dates are 10,000 times the year, 100 times the month and the day, of which those that a cell
     does not say are 0.
@@ -47,12 +47,12 @@ class Amounts:
 
 
 def is_empty(cell: str) -> bool:
-    """Say whether a cell says nothing, in one of the ways in which tables say so."""
+    """Check whether a cell is empty, in one of the ways that tables mark this."""
     return cell.strip().casefold() in _EMPTY
 
 
 def read_date(text: str) -> float | None:
-    """Return a date as a number (see `Amounts`), None for what is no date.
+    """Parse a date as a number (see `Amounts`); None if it is none.
 
     >>> read_date("12 May 1998"), read_date("12.5.1998"), read_date("1998"), read_date("40 m")
     (19980512.0, 19980512.0, 19980000.0, None)
@@ -73,7 +73,7 @@ def read_date(text: str) -> float | None:
 
 
 def format_date(number: float) -> str:
-    """Return a date that is a number as ISO 8601 writes it.
+    """Format a date number as ISO 8601.
 
     >>> format_date(19980512.0), format_date(19980500.0), format_date(19980000.0)
     ('1998-05-12', '1998-05', '1998')
@@ -83,7 +83,7 @@ def format_date(number: float) -> str:
 
 
 def read_amounts(cells: Sequence[str]) -> Amounts | None:
-    """Return the numbers or dates of a column, None where it is of something else.
+    """Parse a column of numbers or dates; None if it holds something else.
 
     Cells with different units have no numbers that can be compared.
 
@@ -95,11 +95,11 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
     full = [i for i, cell in enumerate(cells) if not is_empty(cell)]
     values = np.full(len(cells), np.nan)
     dates = [read_date(cells[i]) for i in full]
-    if full and sum(each is not None for each in dates) >= _MOST * len(full):
+    if full and sum(each is not None for each in dates) >= _MIN_SHARE * len(full):
         values[full] = [np.nan if each is None else each for each in dates]
         return Amounts(values, are_dates=True)
     matches = {i: match for i in full if (match := _CELL.fullmatch(cells[i].strip()))}
-    if not full or len(matches) < _MOST * len(full):
+    if not full or len(matches) < _MIN_SHARE * len(full):
         return None
     units = {_read_unit(match).casefold(): _read_unit(match) for match in matches.values()}
     if len(units.keys() - {""}) > 1:
@@ -118,7 +118,7 @@ def _read_unit(match: re.Match[str]) -> str:
 
 
 def _is_decimal(digits: Sequence[str], mark: str) -> bool:
-    """Say whether a mark parts decimals in a column, not thousands.
+    """Check whether a mark separates decimals in a column, not thousands.
 
     Of two marks in a number the last does; a lone comma does not where it always parts thousands.
     """

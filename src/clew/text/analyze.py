@@ -1,4 +1,4 @@
-"""One analyser for everything lexical: search terms, co-occurrence, keywords.
+"""The lexical analyser for search terms, co-occurrence and keywords.
 
 Words of at least two characters or digit strings, folded (see `clew.text.normalize`), without
 possessive endings, elided articles ("l'architecte") and English stop words, but with "IT", "US" and
@@ -54,7 +54,7 @@ UNSPACED = compile_re(f"[{unseen.UNSPACED}]+")
 IDEOGRAPHS = compile_re(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-_USUAL = 64  # characters of a word whose terms are kept: the same words come again and again
+_CACHED = 64  # characters of a word whose terms are kept: the same words come again and again
 _LETTERS = 3  # of a term in a script without spaces that has letters
 
 STOP_WORDS = frozenset(
@@ -77,16 +77,16 @@ STOP_WORDS = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of `text` in order, repeats included."""
+    """Return the terms of `text` in order, including repeats."""
     return [term for term, _, _ in term_spans(text)]
 
 
 @lru_cache(maxsize=1 << 12)
 def term_set(text: str) -> frozenset[str]:
-    """Return the distinct terms of a sentence or a name; those of the last ones are kept."""
+    """Return the distinct terms of a sentence or a name, cached."""
     distinct: set[str] = set()
     for word in set(_WORD.findall(unseen.drop_unseen(text))):
-        own = _word_set(word) if len(word) <= _USUAL else None
+        own = _word_set(word) if len(word) <= _CACHED else None
         if own is None:
             return frozenset(terms(text))
         distinct.update(own)
@@ -98,7 +98,7 @@ def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     seen, places = unseen.drop_and_place(text)
     for match in _WORD.finditer(seen):
         word, first = match.group(), match.start()
-        for term, start, end in _usual_terms(word) if len(word) <= _USUAL else _word_terms(word):
+        for term, start, end in _usual_terms(word) if len(word) <= _CACHED else _word_terms(word):
             if term not in STOP_WORDS or is_acronym(seen, first + start, first + end):
                 yield term, places[first + start], places[first + end - 1] + 1
 
@@ -110,7 +110,7 @@ def _usual_terms(word: str) -> tuple[tuple[str, int, int], ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _word_set(word: str) -> frozenset[str] | None:
-    """Return the distinct terms of a word, None where one may be an acronym, as its text tells."""
+    """Return the distinct terms of a word, None if only its text tells whether it is an acronym."""
     usual = _usual_terms(word)
     stops = (word[start:end] for term, start, end in usual if term in STOP_WORDS)
     if any(_POSSESSIVE.sub("", stop) in _ACRONYMS for stop in stops):
@@ -119,7 +119,7 @@ def _word_set(word: str) -> frozenset[str] | None:
 
 
 def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the terms of a word, and where they stand in it."""
+    """Yield the terms of a word with their positions."""
     if word.isascii():
         yield from _split_at_spaces(word, 0)
         return
@@ -132,7 +132,7 @@ def _word_terms(word: str) -> Iterator[tuple[str, int, int]]:
 
 
 def is_acronym(text: str, start: int, end: int) -> bool:
-    """Say whether what would be a stop word is written as an acronym there: "Who leads IT?"."""
+    """Check whether a stop word is written as an acronym: "Who leads IT?"."""
     written = text[start:end]
     if written.islower() or _POSSESSIVE.sub("", written) not in _ACRONYMS:
         return False
@@ -161,5 +161,5 @@ def _pairs(run: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def is_uncased(text: str) -> bool:
-    """Say whether `text` is in a script that has no capital letters, such as Han or Arabic."""
+    """Check whether `text` has a script without capital letters, such as Han or Arabic."""
     return not text.isascii() and "Lo" in map(unicodedata.category, set(text))

@@ -1,4 +1,4 @@
-"""The line of an LLM's reply that answers, without its citations: of a whole reply, or as it comes.
+"""Extract the answer line of an LLM's reply, without citations, whole or streamed.
 
 The line stands behind the last marker, "ANSWER:"; a reply without one is the answer itself.
 """
@@ -28,13 +28,13 @@ _NAMED = (  # what can be nothing else, wherever it stands
     rf"|\({_LABEL.removesuffix('?')}{_NUMBER}{_MORE}\))"
 )
 _RANGES = compile_re(r"(\d{1,3})\s?(?:[–-]|to\b)\s?[^\d\[\]【】,;]{0,12}(\d{1,3})|(\d{1,3})")
-_WIDEST = 20  # passages in a range at the most
+_MAX_RANGE = 20  # passages in a range at the most
 _AT_END = r"(?=\s*(?:[.,;!?。、]|\(\d|\Z))"  # in the middle of a sentence it may count something
 
 
 @lru_cache
 def find_marks(n_passages: int = 0) -> re.Pattern[str]:
-    """Return what citations look like in an answer from so many passages, with what joins them.
+    """Return a pattern of citations of so many passages, with the text that joins them.
 
     Models write [1], [1][2], [1, 2], [1-3], [^1], [Source 1], 【1†source】 and the like. (1) is one
     behind what is said, where there is such a passage.
@@ -45,7 +45,7 @@ def find_marks(n_passages: int = 0) -> re.Pattern[str]:
 
 
 def parse_numbers(marks: str) -> list[int]:
-    """Return the numbers of the passages that citations name, each once, ranges filled.
+    """Return the distinct passage numbers in citations, with ranges expanded.
 
     >>> parse_numbers("[Source 4], [1-3] and 【2†source】")
     [4, 1, 2, 3]
@@ -53,7 +53,7 @@ def parse_numbers(marks: str) -> list[int]:
     numbers: list[int] = []
     for match in _RANGES.finditer(_FOOTNOTES.sub("", marks)):
         first, last = int(match[1] or match[3]), int(match[2] or match[3])
-        numbers += range(first, last + 1) if first <= last < first + _WIDEST else (first, last)
+        numbers += range(first, last + 1) if first <= last < first + _MAX_RANGE else (first, last)
     return list(dict.fromkeys(numbers))
 
 
@@ -76,24 +76,24 @@ _SPACES = compile_re(r"\s+")
 
 
 def find_answer_line(reply: str) -> str:
-    """Return the line that answers in one line, with its citations."""
+    """Return the line of a reply that is the answer, with its citations."""
     *_, tail = _MARKER.split(reply)
     line = tail if tail is reply else tail.strip().partition("\n")[0]
     return " ".join(line.replace("**", "").split())
 
 
 def extract_answer(reply: str, n_passages: int = 0) -> str:
-    """Return the line that answers without citations, nor what joins them to the words."""
+    """Return the answer line without citations and the text that joins them."""
     return strip_marks(find_answer_line(reply), n_passages)
 
 
 def strip_marks(line: str, n_passages: int = 0) -> str:
-    """Return a line without citations, nor what joins them to the words."""
+    """Remove the citations of a line, with the text that joins them."""
     return find_marks(n_passages).sub("", line).strip(AROUND)
 
 
 class AnswerText:
-    """Sends the answer of a reply that arrives piece by piece.
+    """Sends the answer of a streamed reply piece by piece.
 
     Nobody is told of what stands before a marker; what may be part of a citation, or of the word
     `unknown` for no answer, waits for what follows. Another marker begins the answer anew. In the
@@ -119,7 +119,7 @@ class AnswerText:
         self._begin_line(behind=False)
 
     def feed(self, piece: str | None) -> None:
-        """Take a further piece of the reply; None: it begins anew."""
+        """Take the next piece of the reply; None restarts it."""
         if piece is None:
             self._before = self._waiting = ""
             self._begin_line(behind=False)
@@ -135,7 +135,7 @@ class AnswerText:
             self._feed_line(text[start:end])
 
     def end(self, text: str) -> None:
-        """Send the rest of the answer `text`; an empty text means that there is no answer."""
+        """Send the rest of the answer `text`; empty means that there is no answer."""
         self._pieces.end(text)
 
     def _begin_line(self, *, behind: bool) -> None:
@@ -188,17 +188,17 @@ class AnswerText:
 
 
 def is_word(answer: str, word: str) -> bool:
-    """Say whether an answer is nothing but a word, in lower case."""
+    """Check whether an answer is a single lower-case word."""
     return answer.strip(_ENDINGS).casefold() == word
 
 
 def _may_become_marker(text: str) -> int:
-    """Return how many characters at the end of a text may begin a marker."""
+    """Return the number of characters at the end of a text that may begin a marker."""
     lengths = range(min(len(_WORD) - 1, len(text)), 0, -1)
     return next((n for n in lengths if _WORD.startswith(text[-n:].casefold())), 0)
 
 
 def _find_open_end(line: str) -> int:
-    """Return where a line ends without what may become a citation, or be left off."""
+    """Return where the certain part of a line ends, before a possible citation."""
     last = _LAST.search(line)
     return len(line[: last.start() if last else len(line)].rstrip(_OPEN))

@@ -1,4 +1,4 @@
-"""Recognise contents pages, indexes and bibliographies.
+"""Recognize boilerplate: contents pages, indexes and bibliographies.
 
 They have the words of every question and answer none. A text is one where its lines say so,
 
@@ -57,13 +57,13 @@ _PAGED = compile_re(r".*[^\W\d_].*\s(\d{1,4})")
 _TERM = compile_re(r"\D.*?[^\W\d_].*?(?:,\s*\d{1,4}(?:[-\u2013]\d{1,4})?)+")
 _LABEL = compile_re(r"^(?:\\bibitem\b|\[\w[\w+:. -]{0,15}\]\s*\S)", re.MULTILINE)
 _SOURCE = compile_re(r"\b(?:1[89]|20)\d\d\b|\bpp\. ?\d|\bdoi\b|https?://|\bISBN\b")
-_LONGEST = 110  # characters of a line that is an entry
+_MAX_ENTRY = 110  # characters of a line that is an entry
 _PROSE = compile_re(r".{80,}[.!?。]")
-_SHORT = 60  # characters of the lines of a list, on average
+_MAX_MEAN_LINE = 60  # characters of the lines of a list, on average
 
 
 def apparatus_kind(text: str, section: str = "") -> str:
-    """Return which of `KINDS` a piece of text in a section is, or ""; most of a table is none."""
+    """Return the kind of boilerplate a text is, one of `KINDS`, or ""; tables are mostly none."""
     lines, kind = text.splitlines(), kind_in_heading(section)
     if len(lines) > 1 or kind == BIBLIOGRAPHY:
         lines = [line for line in map(collapse, lines) if line]
@@ -87,18 +87,18 @@ def _is_labelled(text: str) -> bool:
 
 
 def _n_sources(text: str) -> int:
-    """Return how many years, pages, addresses and the like a text has."""
+    """Count the years, pages, addresses and the like in a text."""
     return len(_SOURCE.findall(text))
 
 
 def asks_for(query: str, kind: str) -> bool:
-    """Say whether a query names a kind: "What is in the bibliography?"."""
+    """Check whether a query asks for a kind: "What is in the bibliography?"."""
     words = f" {' '.join(_WORDS.findall(query.casefold()))} "
     return any(f" {name} " in words for name, other in _KIND_OF.items() if other == kind)
 
 
 def kind_in_heading(section: str) -> str:
-    """Return the kind that the last heading of a section names, or "".
+    """Return the kind named by the last heading of a section, or "".
 
     That is the one above it where the last one is a letter, as in an index.
     """
@@ -111,12 +111,12 @@ def kind_in_heading(section: str) -> str:
 
 def _is_list(lines: Sequence[str]) -> bool:
     n_prose = sum(bool(_PROSE.fullmatch(line)) for line in lines)
-    is_short = sum(map(len, lines)) <= _SHORT * len(lines)
+    is_short = sum(map(len, lines)) <= _MAX_MEAN_LINE * len(lines)
     return len(lines) >= 3 and 4 * n_prose <= len(lines) and is_short
 
 
 def _is_contents(lines: Sequence[str]) -> bool:
-    n_leaders = sum(bool(_LEADER.search(line, len(line) - _LONGEST)) for line in lines)
+    n_leaders = sum(bool(_LEADER.search(line, len(line) - _MAX_ENTRY)) for line in lines)
     if n_leaders >= max(2, 0.5 * len(lines)):
         return True
     numbered = _n_matches(_NUMBERED, lines)
@@ -134,15 +134,15 @@ def _is_index(lines: Sequence[str]) -> bool:
 
 
 def _counted_lines(lines: Sequence[str]) -> list[str]:
-    """Return the lines that end in a digit, long ones left out."""
-    return [line for line in lines if len(line) <= _LONGEST and line[-1].isdecimal()]
+    """Return the lines that end in a digit, except long ones."""
+    return [line for line in lines if len(line) <= _MAX_ENTRY and line[-1].isdecimal()]
 
 
 def _n_matches(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
-    return sum(len(line) <= _LONGEST and bool(pattern.fullmatch(line)) for line in lines)
+    return sum(len(line) <= _MAX_ENTRY and bool(pattern.fullmatch(line)) for line in lines)
 
 
 def _share_in_order(values: Sequence[int] | Sequence[str]) -> float:
-    """Return which share of neighbours do not fall."""
+    """Return the share of neighbouring numbers that do not decrease."""
     pairs = list(pairwise(values))
     return sum(one <= other for one, other in pairs) / max(len(pairs), 1)  # type: ignore[operator]

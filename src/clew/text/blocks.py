@@ -1,4 +1,4 @@
-"""Format a context from blocks whose tokens add up: passages, and the lines of tables.
+"""Format a context from blocks with additive token counts: passages and table lines.
 
 A block begins with a character that is no white space and ends with a line break. The splitter of
 cl100k_base cuts there whatever stands on either side, and it merges nothing across a cut. So a
@@ -15,7 +15,7 @@ _RULE = "---\n\n"  # below a table: a blank line of its own would be no block
 
 
 def format_passage(number: int, head: str, text: str) -> str:
-    """Return a passage: its number and head on a line, its text below, and a blank line.
+    """Return a passage: a line with number and head, the text, and a blank line.
 
     The head is title, section and pages (`clew.text.sections.format_head`).
     """
@@ -24,27 +24,27 @@ def format_passage(number: int, head: str, text: str) -> str:
 
 
 def count_passage_tokens(head: str, text: str) -> int:
-    """Return the tokens of a passage, whatever its number from 1 to 999."""
+    """Return the tokens of a passage numbered from 1 to 999."""
     return tokens.count(format_passage(1, head, text))
 
 
 def format_table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table: its name, its columns, a line for each row, a rule and a blank line."""
+    """Return a table: name, columns, a line for each row, a rule and a blank line."""
     return "".join([format_table_head(name, columns), *map(format_row, rows), _RULE])
 
 
 def count_table_tokens(name: str, columns: Sequence[str]) -> int:
-    """Return how many tokens a table without rows has."""
+    """Return the tokens of a table without rows."""
     return tokens.count(format_table(name, columns, ()))
 
 
 def count_row_tokens(cells: Sequence[str]) -> int:
-    """Return how many tokens a row adds to its table."""
+    """Return the tokens that a row adds to its table."""
     return tokens.count(format_row(cells))
 
 
 def truncate_passage(head: str, text: str, limit: int) -> tuple[str, str]:
-    """Return a head and text, cut between tokens so that their passage has `limit` at most.
+    """Truncate a head and a text so that their passage has at most `limit` tokens.
 
     Where the whole does not fit, a head of more than half of the limit is left out. The text is ""
     where no word fits beside the number and the head.
@@ -57,11 +57,11 @@ def truncate_passage(head: str, text: str, limit: int) -> tuple[str, str]:
 
 
 def format_table_head(name: str, columns: Sequence[str]) -> str:
-    """Return the head of a table: its name and its columns, a line each."""
+    """Return the head of a table: a line for its name and one for its columns."""
     return f"{collapse(f'Table: {name}')}\n{format_row(columns)}"
 
 
 def format_row(cells: Sequence[str]) -> str:
-    """Return cells as one line, kept apart by bars; a row without a word is a bar."""
+    """Join cells by bars; an empty row is a single bar."""
     line = _BAR.join(collapse(cell.replace(_BAR, _INNER_BAR)) for cell in cells)
     return f"{line or _BAR}\n"

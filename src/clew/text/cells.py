@@ -1,4 +1,4 @@
-"""Cells of a table that a spreadsheet takes for text, whatever they begin with.
+"""Guard table cells against being read as formulas by a spreadsheet.
 
 A cell that begins with = + - @, or with a full-width form of these, is a formula to a spreadsheet,
 and a formula can open a link or a program. An apostrophe before it makes it a text. Numbers are
@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?%?")
 
 
 def guard(cell: str) -> str:
-    """Return a cell that is no formula, and from which `unguard` takes the guard off again.
+    """Prefix a cell that would be a formula; `unguard` undoes this.
 
     >>> guard("=1+1"), guard("-1.5")
     ("'=1+1", '-1.5')
@@ -23,7 +23,7 @@ def guard(cell: str) -> str:
 
 
 def unguard(cell: str) -> str:
-    """Return the cell that `guard` made this of.
+    """Undo `guard`.
 
     >>> unguard("'=1+1"), unguard("'t Hooft")
     ('=1+1', "'t Hooft")

@@ -1,4 +1,4 @@
-"""Cut a document into chunks: token windows that end where a sentence does, if one does.
+"""Split a document into chunks: token windows that end at a sentence end if possible.
 
 A window holds at most `size` tokens. It ends at the last sentence end in its second half, else
 at the last white space there, else between two tokens (scripts without spaces). The next one
@@ -26,7 +26,7 @@ from clew.text import tokens
 from clew.text.sections import Headed
 from clew.text.sentences import NUPUNKT, Splitter, load_punkt, sentence_spans
 
-_WIDE = 3  # levels of headings before which a window rather ends
+_TOP_LEVELS = 3  # levels of headings before which a window rather ends
 _HEADING = compile_re(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
 _WORD = compile_re(r"[^\W_]")
 _SPACES = compile_re(r"\s+")
@@ -34,7 +34,7 @@ _SPACES = compile_re(r"\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunking:
-    """How documents are cut. Paper profiles are other values of the same numbers."""
+    """The sizes of chunks. Profiles of papers are other values of the same fields."""
 
     size: int = 256  # tokens
     overlap: int = 32  # tokens
@@ -63,7 +63,7 @@ class Chunking:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One chunk: text[start:end], its tokens, and the sentences inside it."""
+    """A chunk: text[start:end], its tokens, and the sentences inside it."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ class _TextToCut:
 def cut_windows(
     text: str, start: int = 0, chunking: Chunking | None = None, headings: Sequence[Headed] = ()
 ) -> list[Window]:
-    """Return the windows of text[start:], in order; a text without a word has none.
+    """Return the windows of text[start:], in order; none for a text without words.
 
     Every sentence lies wholly in at least one window, unless it is longer than half a window
     and begins where it no longer fits; such a sentence is cut at the window's edges. Only a
@@ -112,7 +112,7 @@ def cut_windows(
 def _split_at_headings(
     text: str, sentences: Sequence[tuple[int, int]], places: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield sentences, those divided in which a heading begins."""
+    """Yield sentences, split where a heading begins inside one."""
     for start, end in sentences:
         inside = places[bisect_right(places, start) : bisect_left(places, end)]
         for first, last in pairwise([start, *inside, end]):
@@ -122,7 +122,7 @@ def _split_at_headings(
 
 
 def _longest_window(source: _TextToCut, begin: int, previous: int, size: int) -> Window:
-    """Return the window from `begin` that reaches beyond `previous`, if its tokens allow.
+    """Return the longest window from `begin` that extends `previous`, if it fits.
 
     They are counted anew: at the edges of a piece, text has other tokens than inside the whole.
     """
@@ -150,13 +150,13 @@ def _make_window(source: _TextToCut, start: int, end: int) -> Window:
 
 
 def _best_cut(source: _TextToCut, begin: int, previous: int, first: int, last: int) -> int:
-    """Return where a window of the tokens `first` to `last` ends best."""
+    """Return the best end of a window over the tokens `first` to `last`."""
     sentences, starts = source.sentences, source.token_starts
     if last >= len(starts):
         return sentences[-1][1]
     limit = int(starts[last])
     least = max(int(starts[(first + last) // 2]), begin, previous)
-    wide = [h for h in _headings(source, least, limit) if h.level <= _WIDE]
+    wide = [h for h in _headings(source, least, limit) if h.level <= _TOP_LEVELS]
     if wide:
         end = min(wide, key=lambda heading: (heading.level, -heading.start)).start
     else:
@@ -165,7 +165,7 @@ def _best_cut(source: _TextToCut, begin: int, previous: int, first: int, last: i
 
 
 def _sentence_end(source: _TextToCut, begin: int, least: int, limit: int) -> int:
-    """Return where a sentence ends behind `least`, else white space or `limit`."""
+    """Return the end of a sentence after `least`, else white space or `limit`."""
     text, sentences = source.text, source.sentences
     i = bisect_right(sentences, limit, key=lambda span: span[1]) - 1
     if i >= 0 and sentences[i][1] > least:
@@ -175,7 +175,7 @@ def _sentence_end(source: _TextToCut, begin: int, least: int, limit: int) -> int
 
 
 def _headings(source: _TextToCut, least: int, most: int) -> Sequence[Headed]:
-    """Return the headings that begin behind `least`, and at or before `most`."""
+    """Return the headings that begin after `least`, up to and including `most`."""
     first, last = (
         bisect_right(source.headings, place, key=lambda heading: heading.start)
         for place in (least, most)
@@ -184,7 +184,7 @@ def _headings(source: _TextToCut, least: int, most: int) -> Sequence[Headed]:
 
 
 def _skip_headings_back(source: _TextToCut, least: int, end: int) -> int:
-    """Return `end`, or where the headings begin that nothing but white space divides from it."""
+    """Return `end`, or the start of the headings directly before it."""
     for heading in reversed(_headings(source, least, end - 1)):
         line = _HEADING.match(source.text, heading.start, end)
         if line and _WORD.search(source.text, line.end(), end):
@@ -194,7 +194,7 @@ def _skip_headings_back(source: _TextToCut, least: int, end: int) -> int:
 
 
 def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
-    """Return where the window behind `last` begins."""
+    """Return the start of the window after `last`."""
     text, sentences, end = source.text, source.sentences, last.end
     at_end = int(np.searchsorted(source.token_starts, end))
     earliest = end
@@ -213,14 +213,14 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
 
 
 def _next_word(text: str, place: int) -> int:
-    """Return the first place at or behind one that is no white space."""
+    """Return the next position that is not white space."""
     while text[place].isspace():
         place += 1
     return place
 
 
 def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple[int, int]]:
-    """Return the (start, end) characters of the parts of text[start:end], in order, without gaps.
+    """Return the contiguous (start, end) parts of text[start:end], in order.
 
     Huang et al. (2025), "KET-RAG", arXiv:2502.09304: keywords point at sub-chunks, while chunks
     stay the unit that a model reads. A short last chunk stays whole, not cut to pieces.
@@ -253,7 +253,7 @@ def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple
 
 
 def _halving_cuts(n_tokens: int, depth: int, limit: int) -> list[int]:
-    """Return the tokens before which to cut, ascending."""
+    """Return the tokens to cut before, ascending."""
     edges = [0, n_tokens]
     for i in range(1, depth + 1):
         long = [(a, b) for a, b in pairwise(edges) if b - a > max(limit / 2**i, 1)]

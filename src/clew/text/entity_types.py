@@ -1,4 +1,4 @@
-"""Which type a name is of, where its own words or those around it say so surely.
+"""Infer the type of an entity from its name or its context, where that is certain.
 
 Nothing is said of a name in most places: a type is a vote that `clew.steps.entity_types` counts.
 """
@@ -124,7 +124,7 @@ _RUN_END = compile_re(
 )
 _WORD_BEHIND = compile_re(r"(?:['’]s)? ([a-z]+)")
 _START = compile_re(r"\W*(?:(?:The|A|An) )?\W*")
-_NEAR = 40  # characters before a name in which a word stands that says its type
+_MAX_DISTANCE = 40  # characters before a name in which a word stands that says its type
 _NOUN_BEFORE = compile_re(r"\b([a-z]+) (?:of )?[\"“‘']?$")
 _OF_BEFORE = compile_re(r"\b(?:city|town|village|island|county|municipality|port|river) of $")
 _KIN_BEFORE = compile_re(
@@ -141,7 +141,7 @@ _BORN_AT = compile_re(r",? born (?:in|on|at)\b")
 
 @lru_cache(maxsize=1 << 14)
 def type_of_name(key: str) -> str:
-    """Return the type that an entity's key says by itself, "" where it says none.
+    """Return the type that an entity's key implies by itself, or "".
 
     >>> type_of_name("oslo university"), type_of_name("cape lund"), type_of_name("e101")
     ('organization', 'place', 'code')
@@ -160,19 +160,19 @@ def type_of_name(key: str) -> str:
 
 
 def is_joined(key: str) -> bool:
-    """Say whether a key has a word by which it may be two names, or a name and its place."""
+    """Check whether a key may be two names, or a name and its place."""
     return not _JOINING.isdisjoint(key.split())
 
 
 def type_in_title(title: str) -> str:
-    """Return the type that the parenthesis behind a title says: "Fram (ship)"."""
+    """Return the type in the parentheses after a title: "Fram (ship)"."""
     if not title.endswith(")"):
         return ""
     return _type_of_run(title[title.rfind("(") + 1 : -1])
 
 
 def type_in_text(text: str, start: int, end: int) -> str:
-    """Return the type that a sentence says of the name in it, "" where it says none.
+    """Return the type that a sentence gives a name in it, or "".
 
     >>> type_in_text("Bo Dahl, a Norwegian explorer, met the engineer Ada Lund.", 0, 7)
     'person'
@@ -180,7 +180,7 @@ def type_in_text(text: str, start: int, end: int) -> str:
     if (match := _WORD_BEHIND.match(text, end)) and _find_noun_type(match[1]):
         return ""  # "the Pink Floyd guitarist"
     is_first = bool(_START.fullmatch(text, 0, start))
-    near = max(start - _NEAR, 0), start
+    near = max(start - _MAX_DISTANCE, 0), start
     if _KIN_BEFORE.search(text, *near) or _BORN.match(text, end):
         return "person"
     if is_first and _BORN_AT.match(text, end):
@@ -204,7 +204,7 @@ def _find_noun_type(word: str) -> str:
 
 
 def _type_of_run(run: str) -> str:
-    """Return the type of the noun that some words end with: "American drama film directed by"."""
+    """Return the type of the last noun of a phrase: "American drama film directed by"."""
     head = run[: match.start()] if (match := _RUN_END.search(run)) else run
     words = terms(head)
     while words and words[-1].endswith(("ed", "ing", "born", "written", "set", "built")):

@@ -1,4 +1,4 @@
-"""Which English words are forms of one: "leads" and "led", "owns" and "owned"."""
+"""Match inflected English words: "leads" and "led", "owns" and "owned"."""
 
 from functools import lru_cache
 
@@ -34,7 +34,7 @@ _VOWEL = compile_re("[aeiouy]")
 
 @lru_cache(maxsize=1 << 14)
 def find_base(term: str) -> str:
-    """Return what the inflected forms of a term in lower case share, which may be no word.
+    """Return the common stem of a lower-case term's inflected forms; it may be no word.
 
     >>> find_base("led"), find_base("owned"), find_base("studies"), find_base("managing")
     ('lead', 'own', 'study', 'manag')
@@ -54,7 +54,7 @@ def find_base(term: str) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def list_forms(term: str) -> tuple[str, ...]:
-    """Return the forms that a term in lower case may have, some of which are no words.
+    """Return the possible inflected forms of a lower-case term, some of them no words.
 
     >>> [form for form in list_forms("ferries") if form in {"ferry", "ferries"}]
     ['ferries', 'ferry']

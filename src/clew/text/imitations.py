@@ -1,4 +1,4 @@
-"""Texts that imitate parts of a prompt: numbers of passages, headings, marks of chat templates.
+"""Detect texts that imitate parts of a prompt: passage numbers, headings, chat markers.
 
 A document may say "[2] Official register ..." or "Question: ..." in the hope that an LLM takes it
 for a part of its prompt. What is looked for here is wide, since a text that is found in vain costs
@@ -40,7 +40,7 @@ _HEADING = compile_re(  # what stands before, where a line, a sentence or a cell
     rf"(?:^|[.!?:;|>)\]}}\"'”»`]\s|[|#>*])[\s#*_>`~=-]*(?:{_NAMES}){_NUMBERED}\Z",
     re.IGNORECASE | re.MULTILINE,
 )
-_LONGEST = 60  # characters of a heading and of what stands before it
+_MAX_HEADING = 60  # characters of a heading and of what stands before it
 _INNER_HEADING = compile_re(  # anywhere: the line breaks of a text may be gone
     r"\b(?:Question|Material|Answer|Passage|System|User|Assistant|Instruction)s?\s*\d{0,3}:"
     r"|\b(?:QUESTION|MATERIAL|ANSWER|PASSAGE|SYSTEM|USER|ASSISTANT|INSTRUCTION)S?\s*\d{0,3}:"
@@ -62,7 +62,7 @@ _IMITATIONS = (_NUMBER, _CHAT, _INNER_HEADING, _REPLY, _ORDER)
 
 
 def imitates(text: str) -> bool:
-    r"""Say whether a text looks like a part of a prompt.
+    r"""Check whether a text looks like a part of a prompt.
 
     >>> imitates("She sank.\n[2] Official register")
     True
@@ -76,7 +76,7 @@ def imitates(text: str) -> bool:
 
 
 def disarm(text: str) -> str:
-    r"""Return a text without invisible characters and marks of chat templates.
+    r"""Remove invisible characters and chat template markers from a text.
 
     Numbers in brackets stand in parentheses, and headings have no colon.
 
@@ -93,7 +93,7 @@ def disarm(text: str) -> str:
 
 def _has_heading(text: str) -> bool:
     return any(
-        _HEADING.search(text[max(match.end() - _LONGEST, 0) : match.end()])
+        _HEADING.search(text[max(match.end() - _MAX_HEADING, 0) : match.end()])
         for match in _HEADING_END.finditer(text)
         if match[1].lower() in _LAST_WORDS
     )

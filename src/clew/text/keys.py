@@ -1,4 +1,4 @@
-"""The key of whatever a graph names, also where the name has no letter or digit."""
+"""Keys of named nodes in a graph, even if the name has no letter or digit."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ MAX_KEY = 100  # characters: longer "names" are headings in capitals, or texts
 
 @lru_cache(maxsize=1 << 14)
 def name_key(name: str) -> str:
-    """Return the entity key of a name, and the folded name itself where that key is empty.
+    """Return the entity key of a name, or the folded name if that key is empty.
 
     >>> name_key("Pourquoi-Pas?"), name_key(" $ ")
     ('pourquoi pas', '$')
@@ -19,7 +19,7 @@ def name_key(name: str) -> str:
 
 
 def has_key(words: str, key: str) -> bool:
-    """Say whether a key stands in `words`: a text's key with a space before and behind it.
+    """Check whether `words`, a text's key between two spaces, contains a key.
 
     As whole words, but in a script without capitals, which may have no spaces either, anywhere.
     """

@@ -16,8 +16,8 @@ from clew.runtime.lazy import compile_re
 
 Kind = Literal["number", "date", "place", "person", "name"]
 
-_LEAST = 0.08  # the share of words that are a language's commonest, in its texts
-_READ = 5_000  # characters of a text
+_MIN_SHARE = 0.08  # the share of words that are a language's commonest, in its texts
+_MAX_LENGTH = 5_000  # characters of a text
 _WORD = compile_re(r"[^\W\d_]+")
 
 # The commonest words of languages in the Latin script that few others have.
@@ -204,7 +204,7 @@ def find_language(text: str) -> str | None:
     'German'
     >>> find_language("pump valve gasket")
     """
-    read = text[:_READ]
+    read = text[:_MAX_LENGTH]
     letters = sum(map(str.isalpha, read))
     for name, script in _SCRIPTS:
         if len(script.findall(read)) * 5 > letters:
@@ -212,4 +212,4 @@ def find_language(text: str) -> str | None:
     words = [word.casefold() for word in _WORD.findall(read)]
     counts = Counter({name: sum(word in own for word in words) for name, own in _WORDS.items()})
     (name, most), (_, second) = counts.most_common(2)
-    return name if most > second and most >= max(3, _LEAST * len(words)) else None
+    return name if most > second and most >= max(3, _MIN_SHARE * len(words)) else None

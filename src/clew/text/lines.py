@@ -26,12 +26,12 @@ _RECORD = compile_re(r"(.+):(\d+)")
 _SUBJECT = compile_re(r"\.(?:csv|jsonl|ndjson|nt|tsv|ttl)(?:\.gz)?#")  # of a graph's file
 _BLANK = compile_re(r"\s*")
 _PACKED = ".gz"
-_MOST_FILES = 1_024  # whose names stay in memory
-_COUNTED = -1  # a line that is found in the text
+_CACHED_FILES = 1_024  # whose names stay in memory
+_WHOLE_FILE = -1  # a line that is found in the text
 
 
 def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
-    r"""Return the line of its file, from 1, on which a character of a document is, or None.
+    r"""Return the line of the file, from 1, of a character in a document, or None.
 
     Of a range that begins with white space it is that of its first word. A document is the file
     that its source names where its id ends alike.
@@ -40,7 +40,7 @@ def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
     3
     """
     line = _record_line(id_, source)
-    if line != _COUNTED:
+    if line != _WHOLE_FILE:
         return line
     if "\r" in text and "\n" not in text:
         return None
@@ -48,20 +48,20 @@ def line_at(text: str, place: int, *, id_: str, source: str) -> int | None:
     return text.count("\n", 0, blank.end() if blank else place) + 1
 
 
-@lru_cache(_MOST_FILES)
+@lru_cache(_CACHED_FILES)
 def _record_line(id_: str, source: str) -> int | None:
-    """Return the line of a record, `_COUNTED` for one of a whole file, None for no lines."""
+    """Return the line of a record, `_WHOLE_FILE` for a whole file, None if there are no lines."""
     record = _RECORD.fullmatch(source)
     if record and _suffix(record[1]) in _BY_LINE:
         return int(record[2])
     names = {PurePosixPath(each).name for each in (id_, source)}
     if "://" in source or len(names) > 1 or _suffix(source) not in {"", *_WHOLE}:
         return None
-    return _COUNTED if source and not _SUBJECT.search(source) else None
+    return _WHOLE_FILE if source and not _SUBJECT.search(source) else None
 
 
 def file_place(source: str, line: int | None) -> str:
-    """Return where something stands, as editors and terminals open it: `fram.md:12`.
+    """Return a location as editors and terminals open it: `fram.md:12`.
 
     >>> file_place("notes.md", 7), file_place("data.csv:7", 7), file_place("mail.mbox:7", None)
     ('notes.md:7', 'data.csv:7', 'mail.mbox, record 7')
@@ -73,7 +73,7 @@ def file_place(source: str, line: int | None) -> str:
 
 
 def _suffix(name: str) -> str:
-    """Return the suffix of a file's name in lower case, of a packed one that of what it holds."""
+    """Return a file's suffix in lower case, ignoring a compression suffix."""
     path = PurePosixPath(name)
     packed = path.suffix.lower() == _PACKED
     return PurePosixPath(path.stem if packed else path.name).suffix.lower()

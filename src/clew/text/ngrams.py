@@ -1,4 +1,4 @@
-"""Words in a row: the tokens that BLEU compares, and the content words of n-grams."""
+"""Tokens for BLEU, and content words for n-grams."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def bleu_tokens(text: str) -> list[str]:
 
 
 def token_ids(texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the (n,) tokens of all texts, numbered by first occurrence, and where texts start.
+    """Return the (n,) token ids of all texts by first occurrence, and the texts' offsets.
 
     The (n_texts + 1,) starts end with n: text i has tokens[starts[i] : starts[i + 1]].
     """
@@ -35,7 +35,7 @@ def token_ids(texts: Iterable[str]) -> tuple[NDArray[np.int32], NDArray[np.int64
 def number_parts(
     texts: Iterable[Iterable[str]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], list[str]]:
-    """Return the (n,) parts of all texts and where texts start, as `token_ids`, and the parts."""
+    """Return the (n,) part ids and text offsets as `token_ids`, and the parts."""
     rows: dict[str, int] = {}
     ids = [
         np.array([rows.setdefault(part, len(rows)) for part in parts], dtype=np.int32)
@@ -47,7 +47,7 @@ def number_parts(
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """The content words of some characters without white space, in order.
+    """The content words of a run of characters without white space.
 
     A content word is a term of at least two characters that has a letter. Words that stand side by
     side are a run; anything else between them ends it, such as a stop word, a number or a mark.
@@ -61,7 +61,7 @@ class TextPiece:
 
 
 def split_pieces(text: str) -> list[str]:
-    """Return the parts of `text` between white space, an empty one behind each paragraph."""
+    """Split `text` at white space, with an empty piece after each paragraph."""
     return [piece for part in _EMPTY_LINE.split(text) for piece in (*part.split(), "")]
 
 

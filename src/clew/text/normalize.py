@@ -1,4 +1,4 @@
-"""Make spellings of one thing equal: keys of entities and labels, and plain whitespace."""
+"""Normalize spellings: keys of entities and labels, and white space."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from clew.text.unseen import drop_unseen
 
 _POSSESSIVE = compile_re(r"['’]s?$")
 _NO_KEY = compile_re(r"[^0-9a-z]+")  # of ASCII, case folded
-_SHORT = 20  # characters of what the next two match
+_MAX_RUN = 20  # characters of what the next two match
 _INITIALS = compile_re(r"(?:[^\W\d_]\.){2,}[^\W\d_]?|[^\W\d_](?:\.[^\W\d_])+")  # "i.b.m."
 _ARTICLE = compile_re(r"^l['’](?=[aeiouhy])")  # of French and Italian names, folded
 _SIGNED = compile_re(r"[a-z](?:#|\+\+)")  # languages that a sign tells apart
@@ -22,7 +22,7 @@ _LONG_RUN = compile_re(rf"[^\w\s]{{{_MARKS_AT_MOST + 1},}}")  # no mark is a wor
 
 
 def nfkc(text: str) -> str:
-    """Return the compatibility form of a text, in linear time.
+    """Return the NFKC form of a text in linear time.
 
     Marks upon one letter are sorted, which takes the square of their number: where there are
     more than 30 a joiner stands between, as in the stream-safe form of UAX #15.
@@ -33,7 +33,7 @@ def nfkc(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return `text` as words are compared: NFKC, casefold, without accents and unseen characters.
+    """Fold `text` for comparison: NFKC, casefold, no accents or invisible characters.
 
     Accents are left out where people type without them: in the Latin and the Greek script, of "ё",
     upon stressed vowels; so are the vowel points of Arabic and Hebrew. "й" is a letter by itself.
@@ -50,7 +50,7 @@ def fold(text: str) -> str:
 
 @cache
 def _list_plain_letters() -> dict[int, str]:
-    """Return what stands for each letter with an accent, folded, and for each mark (nothing)."""
+    """Return a table that maps accented letters to plain ones, and marks to nothing."""
     marks = (
         *range(0x300, 0x370),
         *(*range(0x591, 0x5BE), 0x5BF, 0x5C1, 0x5C2, 0x5C4, 0x5C5, 0x5C7),  # Hebrew
@@ -77,7 +77,7 @@ def _compose_run(run: re.Match[str]) -> str:
 
 
 def entity_key(name: str) -> str:
-    """Return the form under which spellings of an entity's name are one.
+    """Return the normalized form that identifies an entity.
 
     Folded, no trailing possessive, letters and digits of any script only, single spaces. An empty
     key means that nothing nameable was left.
@@ -88,9 +88,9 @@ def entity_key(name: str) -> str:
     ('pourquoi pas', 'ibm', 'c#', 'c++')
     """
     folded = fold(name)
-    if len(folded) <= _SHORT and (short := _SIGNED.fullmatch(folded)):
+    if len(folded) <= _MAX_RUN and (short := _SIGNED.fullmatch(folded)):
         return short[0]
-    if len(folded) <= _SHORT and _INITIALS.fullmatch(folded):
+    if len(folded) <= _MAX_RUN and _INITIALS.fullmatch(folded):
         folded = folded.replace(".", "")
     folded = _ARTICLE.sub("", _POSSESSIVE.sub("", folded.strip()))
     if folded.isascii():
@@ -106,7 +106,7 @@ def _is_name_character(character: str) -> bool:
 
 
 def label_key(label: str) -> str:
-    """Return the form in which labels are compared.
+    """Return the normalized form for comparing labels.
 
     NFKC, casefold, joints and white space as single spaces, no quotes or stops around it. Other
     signs stay, so that "C++" and "C#" are two labels, and "+1" and "-1".
@@ -120,7 +120,7 @@ def label_key(label: str) -> str:
 
 
 def title_head(title: str, text: str, section: str = "") -> str:
-    """Return the line above a chunk as models read it: its title and section.
+    """Return the line above a chunk for models: its title and section.
 
     Nothing where there is neither, or where the text is in no section and begins with the title.
     """
@@ -131,5 +131,5 @@ def title_head(title: str, text: str, section: str = "") -> str:
 
 
 def collapse(text: str) -> str:
-    """Return `text` with every run of white space as one space, none at the ends."""
+    """Collapse white space in `text` to single spaces, and strip it."""
     return _SPACES.sub(" ", text).strip()

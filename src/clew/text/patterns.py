@@ -1,4 +1,4 @@
-"""Ids that a pattern names, and what the id of a range says."""
+"""Match ids against patterns, and parse the ids of ranges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RANGE = compile_re(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 
 
 def parse_range(name: str) -> tuple[str, int, int] | None:
-    """Return the document and the characters of a range by its id, None for another id.
+    """Parse the id of a range as document and characters; None for another id.
 
     >>> parse_range("notes/a.md:8-720")
     ('notes/a.md', 8, 720)
@@ -31,7 +31,7 @@ def format_range(document: str, start: int, end: int) -> str:
 
 
 def match_ids(pattern: str, ids: Sequence[str]) -> list[str]:
-    """Return the ids that a pattern names: one id, a folder, or a pattern with wildcards.
+    """Return the ids that match: one id, a folder, or a pattern with wildcards.
 
     In a pattern `*` stands for any characters, `?` for one and `[ab]` for one of these; `/` is a
     character like any other.

@@ -1,4 +1,4 @@
-"""Dates as ISO 8601 writes them: a year, a month, a day or a moment is a period of time."""
+"""Parse ISO 8601 dates as periods: a year, a month, a day or a moment."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ class Period(NamedTuple):
 
 
 def parse_period(text: str) -> Period | None:
-    """Return the period that a date names, or None if the text is no date.
+    """Return the period of a date, or None if the text is no date.
 
     A time without a zone is one of UTC, and fractions of a second are left out.
 

@@ -1,4 +1,4 @@
-"""A question without a model: the phrases between its names, what binds them, its type."""
+"""Analyse a question without a model: phrases between its names, their links, its type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALL = compile_re(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
 
 
 def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:
-    """Yield the runs of terms of `text` that none of the spans `taken` touches, in order.
+    """Yield the runs of terms of `text` outside the spans `taken`, in order.
 
     A run ends at whatever else stands between two terms: a stop word, a mark, what is taken.
     """
@@ -47,12 +47,12 @@ def _touches(span: Span, taken: Sequence[Span]) -> bool:
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Say whether two spans share a character."""
+    """Check whether two spans share a character."""
     return one[0] < other[1] and other[0] < one[1]
 
 
 def span_to_nearest(phrase: Span, names: Sequence[Span]) -> Span:
-    """Return the span from a phrase to the nearest of the names, both included.
+    """Return the span from a phrase to the nearest name, including both.
 
     Of names equally near it is the first; without names it is the phrase's own span.
     """
@@ -63,7 +63,7 @@ def span_to_nearest(phrase: Span, names: Sequence[Span]) -> Span:
 
 
 def query_type(query: str, names: Sequence[Span]) -> str:
-    """Return the type that a question's words show: "comparison", "or", "and", or "default".
+    """Return a question's type by its words: "comparison", "or", "and", or "default".
 
     `names` are where its names stand, in order.
     """

@@ -1,4 +1,4 @@
-"""A text that is sent piece by piece while it is generated."""
+"""Stream a text piece by piece while it is generated."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class PieceStream:
 
     @property
     def has_sent(self) -> bool:
-        """Whether any piece that still counts was sent."""
+        """Whether any piece was sent since the last restart."""
         return bool(self._pieces)
 
     def add(self, piece: str) -> None:
-        """Send a further piece, unless it is empty."""
+        """Send the next piece, unless it is empty."""
         if piece:
             self._pieces.append(piece)
             self._tell(piece)
 
     def restart(self) -> None:
-        """Tell the listener, by None, that the pieces sent so far no longer count."""
+        """Send None, which tells the listener to discard the pieces sent so far."""
         if self._pieces:
             self._pieces.clear()
             self._tell(None)
 
     def end(self, text: str) -> None:
-        """Send the rest of the whole `text`; if it does not continue what was sent, restart."""
+        """Send the rest of the final `text`; restart if it does not extend what was sent."""
         sent = "".join(self._pieces)
         if not text.startswith(sent):
             self.restart()

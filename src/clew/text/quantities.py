@@ -1,16 +1,16 @@
-"""Write quantities with their nouns, and several as ranges."""
+"""Format counts with their nouns, and numbers as ranges."""
 
 from collections.abc import Sequence
 
 
 def format_count(n: int, what: str) -> str:
-    """Return a number and what it counts, named in the singular: "1 triple", "2,000 entities"."""
+    """Return a number with its noun, given in the singular: "1 triple", "2,000 entities"."""
     many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{n:,} {what if n == 1 else many}"
 
 
 def join_numbers(numbers: Sequence[int]) -> str:
-    """Return ascending numbers, those in a row as a range.
+    """Join ascending numbers, consecutive ones as ranges.
 
     >>> join_numbers([2, 3, 4, 7])
     '2-4, 7'

@@ -1,4 +1,4 @@
-"""Where a place of a document stands: the headings above it, and its pages.
+"""Locate a character of a document: the headings above it, and its page.
 
     Debian Reference > Package management > Basic operations, pp. 12-13
     title              section                                pages
@@ -16,13 +16,13 @@ from typing import Protocol
 from clew.text.normalize import collapse
 
 SEPARATOR = " > "
-_LONGEST = 100  # characters of a heading; what is longer is cut
-_READ = 1_000  # characters of a heading that are looked at
+_MAX_HEADING = 100  # characters of a heading; what is longer is cut
+_MAX_READ = 1_000  # characters of a heading that are looked at
 _DEEPEST = 12  # headings of a section
 
 
 class Headed(Protocol):
-    """A heading, as `clew.types.Heading` is."""
+    """A heading, such as `clew.types.Heading`."""
 
     @property
     def start(self) -> int: ...
@@ -33,7 +33,7 @@ class Headed(Protocol):
 
 
 def section_at(headings: Sequence[Headed], place: int, title: str = "") -> str:
-    """Return the section of a character, the widest heading first, or "".
+    """Return the section of a character, outermost heading first, or "".
 
     Each heading is of a lower level than the one behind it. One that repeats the document's title
     is left out, and so are those beyond the twelve that stand nearest above the place.
@@ -42,16 +42,16 @@ def section_at(headings: Sequence[Headed], place: int, title: str = "") -> str:
 
 
 def sections_at(headings: Sequence[Headed], places: Sequence[int], title: str = "") -> list[str]:
-    """Return the section that each of some characters is in, in time linear in the headings."""
+    """Return the section of each of some characters, in time linear in the headings."""
     if not headings:
         return [""] * len(places)
     above = _parent_headings(headings)
-    own = collapse(title[:_READ])
+    own = collapse(title[:_MAX_READ])
     return [_section(headings, above, place, own) for place in places]
 
 
 def _parent_headings(headings: Sequence[Headed]) -> list[int]:
-    """Return the nearest heading before each that is of a lower level, -1 for none."""
+    """Return the nearest earlier heading of a lower level for each, or -1."""
     parents: list[int] = []
     path: list[int] = []
     for i, heading in enumerate(headings):
@@ -68,10 +68,10 @@ def _section(headings: Sequence[Headed], above: Sequence[int], place: int, title
     for _ in range(_DEEPEST):
         if i < 0:
             break
-        names.insert(0, collapse(headings[i].title[:_READ]))
+        names.insert(0, collapse(headings[i].title[:_MAX_READ]))
         i = above[i]
     return SEPARATOR.join(
-        name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip()}…"
+        name if len(name) <= _MAX_HEADING else f"{name[: _MAX_HEADING - 1].rstrip()}…"
         for name in names
         if name and name != title
     )
@@ -83,17 +83,17 @@ def page_at(pages: Sequence[int], place: int) -> int | None:
 
 
 def join_title(title: str, section: str) -> str:
-    """Return title and section as one line."""
+    """Join title and section in one line."""
     return SEPARATOR.join(filter(None, (collapse(title), section)))
 
 
 def page_range(first: int | None, last: int | None) -> str:
-    """Return pages as they are cited: "p. 12", "pp. 12-13", or ""."""
+    """Format pages for a citation: "p. 12", "pp. 12-13", or ""."""
     if first is None:
         return ""
     return f"p. {first}" if last in (None, first) else f"pp. {first}-{last}"
 
 
 def format_head(title: str, section: str, first: int | None, last: int | None) -> str:
-    """Return the line above a passage: its title, section and pages, if any."""
+    """Return the line above a passage: title, section and pages."""
     return ", ".join(filter(None, (join_title(title, section), page_range(first, last))))

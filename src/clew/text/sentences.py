@@ -1,4 +1,4 @@
-"""Cut text into sentences by nupunkt's trained rules, inside paragraphs and list items.
+"""Split text into sentences by nupunkt's model, within paragraphs and list items.
 
 The splitter sees one block at a time, so a heading or a list item is never glued to the sentence
 behind it. A row of a table is one sentence. A sentence longer than `MAX_CHARACTERS` is cut at white
@@ -61,7 +61,7 @@ def sentence_spans(
 
 @cache
 def load_punkt() -> PunktTokenizer:
-    """Return NLTK's splitter of English; MissingExtra without NLTK, InputError without its data."""
+    """Return NLTK's English splitter. Raises MissingExtra without NLTK, InputError without data."""
     with needs("nltk", "nltk", "sentences as NLTK cuts them"):
         from nltk.tokenize.punkt import PunktTokenizer
     try:
@@ -74,7 +74,7 @@ def load_punkt() -> PunktTokenizer:
 
 
 def _prose_spans(text: str, start: int, end: int, splitter: Splitter) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of text[start:end], in which there is no table."""
+    """Yield the sentences of text[start:end], which contains no table."""
     split = _block_sentences if splitter == NUPUNKT else load_punkt().span_tokenize
     for block_start, block_end in _blocks(text, start, end):
         for a, b in split(text[block_start:block_end]):
@@ -109,7 +109,7 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
 
 
 def _join_abbreviated(block: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield spans, those as one between which an abbreviation or an ordinal stands."""
+    """Join spans that were split after an abbreviation or an ordinal."""
     open_: tuple[int, int] | None = None
     for start, end in spans:
         if open_ is not None and not _goes_on(block, open_, start):
@@ -121,7 +121,7 @@ def _join_abbreviated(block: str, spans: Iterable[tuple[int, int]]) -> Iterator[
 
 
 def _goes_on(block: str, span: tuple[int, int], start: int) -> bool:
-    """Say whether the sentence of a span goes on at `start`, behind the dot that it ends with."""
+    """Check whether the sentence of a span continues at `start`, after its dot."""
     tail = block[max(span[0], span[1] - 20) : span[1]].rstrip()
     if not tail.endswith("."):
         return False
@@ -131,7 +131,7 @@ def _goes_on(block: str, span: tuple[int, int], start: int) -> bool:
 
 
 def _split(block: str) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of a block; a cut inside a long word ends none."""
+    """Yield the sentences of a block, except for cuts inside a long word."""
     import nupunkt  # 0.06 s
 
     start = 0

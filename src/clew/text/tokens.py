@@ -1,4 +1,4 @@
-"""Count and place tokens: one counter for chunk sizes, budgets and costs.
+"""Count and locate tokens for chunk sizes, budgets and costs.
 
 The vocabulary is OpenAI's cl100k_base, and comes with Clew: nothing is fetched.
 `vocabulary/LICENSE` says where it is from.
@@ -26,21 +26,23 @@ _CUTS = (
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
 _GZIP = 31  # zlib's number for data with gzip's header
-_BETWEEN = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in one token alone
+_SEPARATOR = b"\xff"  # two tokens; no text in UTF-8 has this byte, so it is in one token alone
 _BLOCK = 1 << 18  # characters whose tokens are placed together: a whole book takes much memory
 _NOT_ASCII = compile_re(r"[^\x00-\x7f]+")
 _EDGE = compile_re(r"(?<=\S)(?= )")  # a token always begins here, and none depends on what follows
-_LONG = 1 << 16  # characters of white space that are encoded at once: of a million it is an error
-_WHITE = compile_re(rf"(?<!\s)\s{{{_LONG},}}")
+_MAX_RUN = (
+    1 << 16
+)  # characters of white space that are encoded at once: of a million it is an error
+_WHITE = compile_re(rf"(?<!\s)\s{{{_MAX_RUN},}}")
 
 
 @lru_cache(maxsize=1)
 def _encoding() -> "tiktoken.Encoding":
     import tiktoken  # 0.1 s with the vocabulary: only when something is counted
 
-    by_rank = zlib.decompress(VOCABULARY.read_bytes(), wbits=_GZIP).split(_BETWEEN)
+    by_rank = zlib.decompress(VOCABULARY.read_bytes(), wbits=_GZIP).split(_SEPARATOR)
     ranks = dict(zip(by_rank, range(len(by_rank)), strict=True))
-    ranks[_BETWEEN] = ranks.pop(b"")
+    ranks[_SEPARATOR] = ranks.pop(b"")
     return tiktoken.Encoding(NAME, pat_str=_CUTS, mergeable_ranks=ranks, special_tokens={})
 
 
@@ -51,17 +53,17 @@ def count(text: str) -> int:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield a text as it is, but for long white space, which is divided."""
+    """Yield a text with long runs of white space split off."""
     begin = 0
-    for match in _WHITE.finditer(text) if len(text) >= _LONG else ():
-        for end in range(match.start() + _LONG, match.end(), _LONG):
+    for match in _WHITE.finditer(text) if len(text) >= _MAX_RUN else ():
+        for end in range(match.start() + _MAX_RUN, match.end(), _MAX_RUN):
             yield text[begin:end]
             begin = end
     yield text[begin:]
 
 
 def count_at_least(text: str) -> int:
-    """Return how many tokens `text` has for any model, at the least.
+    """Return a lower bound of the tokens of `text` for any model.
 
     Half of our own count of what is ASCII, and one for eight other characters: `o200k_base`, whose
     tokens are the longest that were looked at, has 1.4 times as many or more in 114 languages,
@@ -72,7 +74,7 @@ def count_at_least(text: str) -> int:
 
 
 def count_part_at_most(text: str, n_tokens: int) -> int:
-    """Return how many tokens a part of a text of `n_tokens` has at the most, without counting.
+    """Return an upper bound of the tokens of a part of a text of `n_tokens`.
 
     Between the first and the last place where a token always begins they are those of the text.
     What is before and behind has at most as many as bytes.
@@ -83,12 +85,12 @@ def count_part_at_most(text: str, n_tokens: int) -> int:
 
 
 def count_bytes(text: str) -> int:
-    """Return the number of bytes of a text in UTF-8, of which each token has one or more."""
+    """Return the number of UTF-8 bytes of a text; every token has at least one."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def token_starts(text: str) -> NDArray[np.int64]:
-    """Return the (n,) character at which each token of `text` begins, ascending.
+    """Return the (n,) character offsets of the tokens of `text`, ascending.
 
     A character that several tokens share, such as an emoji, starts all of them.
     """
@@ -105,7 +107,7 @@ def token_starts(text: str) -> NDArray[np.int64]:
 
 
 def _places(tokens: Sequence[bytes]) -> NDArray[np.int64]:
-    """Return the character of their text at which each token, its bytes in UTF-8, begins."""
+    """Return the character offsets of tokens, given as UTF-8 bytes."""
     of_all = np.frombuffer(b"".join(tokens), dtype=np.uint8)
     character = np.cumsum((of_all & 0xC0) != 0x80) - 1  # that each byte is of
     sizes = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
@@ -113,7 +115,7 @@ def _places(tokens: Sequence[bytes]) -> NDArray[np.int64]:
 
 
 def truncate(text: str, n_tokens: int) -> str:
-    """Return the longest prefix of `text`, cut between tokens, of at most `n_tokens` tokens."""
+    """Truncate `text` to at most `n_tokens` whole tokens."""
     begins = token_starts(text)
     if len(begins) <= n_tokens:
         return text

@@ -1,4 +1,4 @@
-"""Characters inside words that nobody sees, without which words are compared.
+"""Drop invisible characters inside words before comparing them.
 
 They are soft hyphens, zero-width spaces and joiners of words, marks of a direction, byte order
 marks, and the escape codes by which programs colour their output. What joins or parts the letters
@@ -24,7 +24,7 @@ _UNSEEN = compile_re(
 
 
 def drop_unseen(text: str) -> str:
-    r"""Return a text without such characters.
+    r"""Return a text without invisible characters.
 
     >>> drop_unseen("co\u00adop\u00aderative"), drop_unseen("\x1b[1mstarted\x1b[0m")
     ('cooperative', 'started')
@@ -33,7 +33,7 @@ def drop_unseen(text: str) -> str:
 
 
 def drop_and_place(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text without such characters, and the place of each other one, and of the end.
+    """Drop invisible characters; also return the offset of each other one and the end.
 
     A range of the new text is `places[start], places[end - 1] + 1` of the old one.
     """
@@ -46,7 +46,7 @@ def drop_and_place(text: str) -> tuple[str, Sequence[int]]:
 
 
 def blank_codes(text: str) -> str:
-    """Return a text of the same length with spaces for escape codes, for models that read them."""
+    """Replace escape codes by spaces of the same length, for models that read them."""
     if "\x1b" not in text:
         return text
     return _CODES.sub(lambda match: " " * len(match[0]), text)

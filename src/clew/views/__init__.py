@@ -1,1 +1,1 @@
-"""An index as plain values, and its graph as files for other programs."""
+"""Describe an index as plain values, and export its graph for other programs."""

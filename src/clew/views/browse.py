@@ -1,4 +1,4 @@
-"""Views of a snapshot's documents and entities, which become JSON.
+"""List and describe the documents and entities of a snapshot, as JSON values.
 
 A snapshot is that of the documents which the caller may see, so nothing here can show others.
 Offsets count characters as Python does: code points, not UTF-16 units.
@@ -38,8 +38,8 @@ from clew.wire.refusals import no_such_resource
 
 T = TypeVar("T")
 
-_MOST_VALUES = 20  # shown of a field
-_MOST_NEAR = 50  # neighbours and triples shown of an entity
+_MAX_VALUES = 20  # shown of a field
+_MAX_NEIGHBOURS = 50  # neighbours and triples shown of an entity
 
 
 # -- documents ------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def select_documents(
 
 
 def _make_sort_key(document: Document, name: str) -> tuple[int, float, str] | None:
-    """Return the sort key of a document, numbers before texts, or None without a value."""
+    """Return a document's sort key, numbers before texts, or None without a value."""
     value: object = document.title if name == "title" else document.metadata.get(name)
     if isinstance(value, tuple):
         value = ", ".join(map(str, value))
@@ -82,7 +82,7 @@ def _make_sort_key(document: Document, name: str) -> tuple[int, float, str] | No
 
 
 def view_document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[DocumentLine, ...]:
-    """Return documents as they are in a list."""
+    """Return documents as list entries."""
     headers, (n_chunks, n_tokens) = snapshot.get(_HEADERS), snapshot.get(_SIZES)
     return tuple(
         make_view(
@@ -93,7 +93,7 @@ def view_document_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[Docume
 
 
 def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
-    """Return a document. Raises a refusal, 404, where there is none."""
+    """Return a document. Raises a 404 refusal if there is none."""
     [row] = snapshot.layer("document").rows([document_id])
     if row < 0:
         raise make_missing_document(document_id)
@@ -102,7 +102,7 @@ def view_document(snapshot: Snapshot, document_id: str) -> DocumentView:
 
 
 def make_missing_document(document_id: str) -> Exception:
-    """Return the refusal for a document that the caller cannot see."""
+    """Return the refusal for a document that is missing or hidden from the caller."""
     return no_such_resource(f"there is no document {document_id!r:.200} in this index")
 
 
@@ -131,7 +131,7 @@ def _count_fields(snapshot: Snapshot) -> tuple[FieldView, ...]:
             name=name,
             n_documents=n_documents[name],
             values=tuple(
-                sorted(values, key=lambda value: (-values[value], str(value)))[:_MOST_VALUES]
+                sorted(values, key=lambda value: (-values[value], str(value)))[:_MAX_VALUES]
             ),
         )
         for name, values in sorted(counts.items())
@@ -160,7 +160,7 @@ def _rank_entities(snapshot: Snapshot) -> NDArray[np.int64]:
 
 
 def count_texts(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return how many texts mention each entity."""
+    """Return the number of texts that mention each entity."""
     return np.asarray(snapshot.linked("entity", "unit").counts, dtype=np.int64)
 
 
@@ -183,7 +183,7 @@ def find_entities(snapshot: Snapshot, find: str, type_: str = "") -> list[int]:
 
 
 def view_entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLine, ...]:
-    """Return entities as they are in a list."""
+    """Return entities as list entries."""
     layer, counts = snapshot.layer("entity"), count_texts(snapshot)
     columns = layer.ids(rows), layer.texts(rows), find_types(snapshot, rows)
     return tuple(
@@ -193,7 +193,7 @@ def view_entity_lines(snapshot: Snapshot, rows: Sequence[int]) -> tuple[EntityLi
 
 
 def find_entity(snapshot: Snapshot, name: str) -> int:
-    """Return the row of an entity by its name or id. Raises a refusal, 404, where there is none."""
+    """Return an entity's row by name or id. Raises a 404 refusal if there is none."""
     [row] = snapshot.layer("entity").rows([name_key(name)])
     if row < 0:
         raise no_such_resource(f"there is no entity {name!r:.200} in this index")
@@ -201,7 +201,7 @@ def find_entity(snapshot: Snapshot, name: str) -> int:
 
 
 def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> EntityView:
-    """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
+    """Return an entity with some of its texts. Raises a 404 refusal if there is none."""
     layer, row = snapshot.layer("entity"), find_entity(snapshot, name)
     units = neighbours(snapshot.linked("entity", "unit"), row).tolist()
     descriptions = snapshot.layer("description")
@@ -214,7 +214,7 @@ def view_entity(snapshot: Snapshot, name: str, *, offset: int, limit: int) -> En
         entry=find_entry(snapshot.vocabulary, layer.ids([row])[0]),
         linkable=bool(layer.columns["linkable"][row]),
         title_of=tuple(snapshot.layer("document").ids(titled)),
-        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MOST_NEAR],
+        descriptions=tuple(dict.fromkeys(filter(None, descriptions.texts(own))))[:_MAX_NEIGHBOURS],
         triples=_find_triples(snapshot, row),
         neighbours=_find_neighbours(snapshot, row, units),
         texts=Listed(items=_view_texts(snapshot, units[offset : offset + limit]), total=len(units)),
@@ -247,7 +247,7 @@ def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[Ne
     shared = snapshot.linked("unit", "entity").rows(np.asarray(units, dtype=np.int64)).indices
     counts = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     counts[row] = 0
-    rows = positive_top_k(counts, _MOST_NEAR).tolist()
+    rows = positive_top_k(counts, _MAX_NEIGHBOURS).tolist()
     near = zip(rows, layer.ids(rows), layer.texts(rows), strict=True)
     return tuple(NearEntity(id=i, name=n, n_texts=int(counts[r])) for r, i, n in near)
 
@@ -255,7 +255,7 @@ def _find_neighbours(snapshot: Snapshot, row: int, units: list[int]) -> tuple[Ne
 def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
     layer, entities = cast("TripleLayer", snapshot.layer("triple")), snapshot.layer("entity")
     subjects, objects = layer.columns["subject"], layer.columns["object"]
-    rows = np.flatnonzero((subjects == row) | (objects == row))[:_MOST_NEAR].tolist()
+    rows = np.flatnonzero((subjects == row) | (objects == row))[:_MAX_NEIGHBOURS].tolist()
     link = snapshot.linked("triple", "chunk")
     chunks = [snapshot.layer("chunk").ids(neighbours(link, r).tolist()) for r in rows]
     ends = (entities.texts(each[rows].tolist()) for each in (subjects, objects))

@@ -1,4 +1,4 @@
-"""What came, went and says something else between two states of an index, or two indexes."""
+"""Diff between two states of an index, or between two indexes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class ComparedState:
-    """One side of a comparison."""
+    """One side of a diff."""
 
     state: IndexState
     snapshot: Snapshot | None  # None: it has no document
@@ -68,7 +68,7 @@ class ComparedState:
 def compare_states(
     before: ComparedState, after: ComparedState, renamed: Mapping[str, str], most: int | None
 ) -> Changes:
-    """Return what changed from one state to another, in time linear in what is compared.
+    """Return the diff between two states, in time linear in the compared documents.
 
     `renamed` has the former ids of documents by their present ones. At most so many documents,
     values and entities each.
@@ -102,7 +102,7 @@ def compare_states(
 
 
 def _read_documents(side: ComparedState) -> dict[str, tuple[int, Document]]:
-    """Return the documents that are compared with their rows, by id."""
+    """Return the compared documents and their rows, by id."""
     documents = [] if side.snapshot is None else side.snapshot.documents(side.rows)
     return {each.id: (row, each) for row, each in zip(side.rows, documents, strict=True)}
 
@@ -110,7 +110,7 @@ def _read_documents(side: ComparedState) -> dict[str, tuple[int, Document]]:
 def _read_sentences(
     snapshot: Snapshot | None, documents: Sequence[tuple[int, Document]]
 ) -> dict[str, list[_Sentence]]:
-    """Return the sentences of some documents, each once, by the document's id."""
+    """Return the distinct sentences of some documents, by document id."""
     if snapshot is None or snapshot.cutter is None or not documents:
         return {}
     owners = snapshot.layer("chunk").columns["document"]
@@ -148,7 +148,7 @@ def _compare_document(
 def _drop_common(
     went: Collection[Sequence[_Sentence]], came: Collection[Sequence[_Sentence]]
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Return what only one side says, by the texts of sentences."""
+    """Drop the sentences that both sides have."""
     old = {each.text for some in went for each in some}
     new = {each.text for some in came for each in some}
     return (
@@ -158,7 +158,7 @@ def _drop_common(
 
 
 def _find_values(went: Sequence[_Sentence], came: Sequence[_Sentence]) -> Iterator[ValueChange]:
-    """Yield sentences that went with those that say another value of the same thing."""
+    """Yield pairs of a removed and an added sentence that differ in a value only."""
     holders: dict[str, list[int]] = defaultdict(list)
     terms = [term_set(each.text) for each in came]
     for place, some in enumerate(terms):
@@ -185,7 +185,7 @@ def _find_values(went: Sequence[_Sentence], came: Sequence[_Sentence]) -> Iterat
 
 
 def _find_holders(sentence: _Sentence, holders: Mapping[str, Sequence[int]]) -> Iterator[int]:
-    """Return the places of sentences that have a term of one, those of its rarest terms first."""
+    """Return the positions of sentences that share a term with one, by its rarest terms."""
     ordered = sorted((len(holders.get(term, ())), term) for term in term_set(sentence.text))
     return islice(chain.from_iterable(holders.get(term, ()) for _, term in ordered), _LOOKED_AT)
 
@@ -196,7 +196,7 @@ def _list_entities(
     before: Snapshot | None,
     after: Snapshot | None,
 ) -> list[EntityChange]:
-    """Return the entities of which something else is said, those of most such sentences first."""
+    """Return the entities in changed sentences, those in most of them first."""
     names: dict[str, str] = {}
     counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     documents: dict[str, dict[str, None]] = defaultdict(dict)
@@ -224,6 +224,6 @@ def _list_entities(
 
 
 def _are_entities(snapshot: Snapshot | None, keys: Sequence[str]) -> set[str]:
-    """Return the keys that a state has an entity for."""
+    """Return the keys that are entities of a state."""
     rows = [-1] * len(keys) if snapshot is None else snapshot.layer("entity").rows(keys)
     return {key for key, row in zip(keys, rows, strict=True) if row >= 0}

@@ -1,4 +1,4 @@
-"""Describe an index, one row of it with its neighbours, or a method, as plain values."""
+"""Describe an index, a row with its neighbours, or a method as plain values."""
 
 import inspect
 import re
@@ -30,7 +30,7 @@ from clew.text.normalize import fold
 from clew.types import GRAPH, IMPORTED, SOURCES, UNITS, Usage
 from clew.views.themes import find_theme
 
-_MOST = 20  # neighbours shown of one kind
+_MAX_SHOWN = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed
 _UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made any
 
@@ -38,7 +38,7 @@ _UNITS_BY = {"none": "sentence"}  # by what units were made where nothing made a
 def describe_index(
     folder: Path, shown: str, store: Store, snapshot: Snapshot, spent: Usage | None
 ) -> dict[str, Any]:
-    """Return what the index holds, what it was built with, how big it is and what it cost."""
+    """Return an index's contents, settings, size and cost."""
     extraction: dict[str, Any] = {"wanted": dict(store.note(NOTE))}
     for kind, n_waiting in count_waiting(store, snapshot).items():
         made_by = _find_makers(snapshot, kind)
@@ -62,7 +62,7 @@ def describe_index(
 
 
 def _size(folder: Path, store: Store) -> int:
-    """Return what the store says, where it is not in the folder; else what the files have."""
+    """Return the size reported by the store, or else the size of the files."""
     own: int | None = getattr(store, "size_bytes", None)
     if own is not None:
         return own
@@ -70,12 +70,12 @@ def _size(folder: Path, store: Store) -> int:
 
 
 def describe_layers(snapshot: Snapshot) -> dict[str, int]:
-    """Return how many rows each layer has."""
+    """Return the number of rows of each layer."""
     return {name: len(layer) for name, layer in snapshot.layers.items()}
 
 
 def describe_links(snapshot: Snapshot) -> dict[str, int]:
-    """Return how many entries each link has."""
+    """Return the number of entries of each link."""
     return {"-".join(pair): int(link.counts.sum()) for pair, link in snapshot.links.items()}
 
 
@@ -91,13 +91,13 @@ def _cost(spent: Usage) -> dict[str, Any]:
 
 
 def _find_makers(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
-    """Return what made the extraction of each chunk; nothing else makes any of an imported one."""
+    """Return the extractor of each chunk; an imported chunk has no other."""
     columns = snapshot.layer("chunk").columns
     return np.where(columns[GRAPH] == IMPORTED, np.uint8(IMPORTED), columns[kind])
 
 
 def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str, Any]:
-    """Return which names stand for others, and pairs of names that may be of one thing.
+    """Return the aliases, and pairs of names that may be aliases.
 
     "merged" is of keys, as it is given, and "names" has each of these keys as it is first written.
     A name is proposed to go into one that is not shorter.
@@ -120,7 +120,7 @@ def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str,
 
 
 def _merged_names(snapshot: Snapshot, merged: Mapping[str, str]) -> dict[str, str]:
-    """Return each key that stands for another one, or is stood for, as it is first written."""
+    """Return the first spelling of each key that is an alias or has one."""
     names = {}
     for key in sorted({*merged, *merged.values()}):
         last = key
@@ -132,7 +132,7 @@ def _merged_names(snapshot: Snapshot, merged: Mapping[str, str]) -> dict[str, st
 
 
 def _find_spelling(snapshot: Snapshot, row: int, key: str) -> str:
-    """Return the first spelling of `key` that the index shows, which may be the key itself.
+    """Return the first spelling of `key`, by default the key itself.
 
     It is one of the names of the entity `row`, whose own name is another one after a merge.
     """
@@ -178,7 +178,7 @@ def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
 
 
 def without_sources(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a description of a row with ids of documents in place of where they came from."""
+    """Replace the sources in a description of a row by document ids."""
     hidden = dict(row)
     if "source" in row:
         hidden["source"] = row.get("document", row.get("document_id", row["id"]))
@@ -220,10 +220,10 @@ def _chunk(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_tokens": int(columns["n_tokens"][row]),
         "units_made_by": _units_by(_find_makers(snapshot, UNITS)[row]),
         "triples_made_by": SOURCES[_find_makers(snapshot, GRAPH)[row]],
-        "units": snapshot.layer("unit").ids(units[:_MOST]),
-        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MOST]),
-        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][:_MOST],
-        "triples": snapshot.layer("triple").texts(triples[:_MOST]),
+        "units": snapshot.layer("unit").ids(units[:_MAX_SHOWN]),
+        "entities": snapshot.layer("entity").texts(sorted(entities)[:_MAX_SHOWN]),
+        "descriptions": [{"name": name, "text": text} for name, text in pairs if text][:_MAX_SHOWN],
+        "triples": snapshot.layer("triple").texts(triples[:_MAX_SHOWN]),
     }
 
 
@@ -264,8 +264,8 @@ def _triple(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "relation": layer.relations([row])[0],
         "object": target,
         "strength": float(layer.columns["strength"][row]),
-        "descriptions": layer.descriptions(row)[:_MOST],
-        "chunks": _ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
+        "descriptions": layer.descriptions(row)[:_MAX_SHOWN],
+        "chunks": _first_ids(snapshot, "chunk", snapshot.link("triple", "chunk"), row),
     }
 
 
@@ -275,13 +275,13 @@ def _term(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "kind": "term",
         "id": snapshot.layer("term").ids([row])[0],
         "n_chunks": len(neighbours(chunks, row)),
-        "chunks": _ids(snapshot, "chunk", chunks, row),
+        "chunks": _first_ids(snapshot, "chunk", chunks, row),
     }
 
 
-def _ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
+def _first_ids(snapshot: Snapshot, layer: str, link: csr_array, row: int) -> list[str]:
     """Return the ids of the first neighbours of a row."""
-    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MOST])
+    return snapshot.layer(layer).ids(neighbours(link, row).tolist()[:_MAX_SHOWN])
 
 
 def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
@@ -291,11 +291,11 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
     shared = snapshot.link("unit", "entity")[units].indices  # with repeats
     near = np.bincount(shared, minlength=len(layer)).astype(np.float64)
     near[row] = 0
-    others = positive_top_k(near, _MOST).tolist()
+    others = positive_top_k(near, _MAX_SHOWN).tolist()
     ends = snapshot.layer("triple").columns
     about = (ends["subject"] == row) | (ends["object"] == row)
     descriptions = described.texts(np.flatnonzero(described.columns["entity"] == row).tolist())
-    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MOST]]
+    mentions = [_range(snapshot, "unit", unit) for unit in units[:_MAX_SHOWN]]
     shown = ("id", "document", "source", "line", "text")  # of a unit
     return {
         "kind": "entity",
@@ -307,8 +307,8 @@ def _entity(snapshot: Snapshot, row: int) -> dict[str, Any]:
         "n_units": len(units),
         "units": [{name: mention[name] for name in shown} for mention in mentions],
         "together_with": layer.texts(others),
-        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MOST],
-        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MOST]),
+        "descriptions": list(dict.fromkeys(filter(None, descriptions)))[:_MAX_SHOWN],
+        "triples": snapshot.layer("triple").texts(np.flatnonzero(about).tolist()[:_MAX_SHOWN]),
     }
 
 
@@ -339,7 +339,7 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
 
 
 def describe_method(name: str) -> dict[str, Any]:
-    """Return a method's summary, its group, the layers that it needs, and its parameters."""
+    """Return a method's summary, group, required layers and parameters."""
     kind = methods.load(name)
     described = inspect.getmodule(kind) if name in methods.list_modules() else kind
     summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
@@ -371,7 +371,7 @@ def describe_method(name: str) -> dict[str, Any]:
 
 
 def _source(kind: type) -> str:
-    """Return the text of a class, none where a package comes without."""
+    """Return the source code of a class, none if the package has no sources."""
     try:
         return inspect.getsource(kind)
     except (OSError, TypeError):

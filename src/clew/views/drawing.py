@@ -1,4 +1,4 @@
-"""A thread as a picture in SVG: boxes in columns from the question on, and curves between them.
+"""Draw the paths of an answer as SVG: boxes in columns from the question on, joined by curves.
 
 A box is as high as its text, and boxes and the labels of edges are moved apart in their columns, so
 nothing lies on anything else. Edges lead from a column to the next one, so they pass behind no box.
@@ -31,8 +31,8 @@ _NAMES = {
 _OTHER, _FACT = "#8a5a00", "#22609c"
 _TEXTS = ("query", "unit", "sentence", "chunk", "quote")  # layers whose boxes are wide
 _WIDE, _NARROW, _LABEL = 28, 18, 14  # columns of a line of text
-_MOST_LINES, _MOST_REASONS = 6, 2
-_LONGEST = 500  # characters of what is shown where the mouse rests
+_MAX_LINES, _MAX_REASONS = 6, 2
+_MAX_TOOLTIP = 500  # characters of what is shown where the mouse rests
 _COLUMN = 7.2  # pixels, as wide as letters of 12 pixels are in a wide font
 _PAD, _GAP, _GUTTER = 10.0, 14.0, 36.0
 _SIZES = {"name": (10, 14.0), "text": (12, 16.0), "reason": (10.5, 14.0)}  # of letters, lines
@@ -41,7 +41,7 @@ _FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing(Shown):
-    """A picture of a thread, which a notebook shows."""
+    """An SVG picture that a notebook shows."""
 
     svg: str  # write it to a file whose name ends in .svg
     n_nodes: int
@@ -54,7 +54,7 @@ class Drawing(Shown):
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """What is drawn of a node or on an edge: lines of text with their style, and the place."""
+    """A node or an edge label: lines of text with styles, and their position."""
 
     lines: tuple[tuple[str, str], ...]
     width: float
@@ -64,7 +64,7 @@ class _Box:
 
 
 def draw(found: Answer | Evidence, most: int = MOST_NODES) -> Drawing:
-    """Draw how an answer's quotes were found, or all that a search found and how.
+    """Draw how an answer's quotes were found, or everything that a search found.
 
     At most `most` nodes are drawn, those of the first hits before others. Raises InputError for
     what is neither an Answer nor an Evidence.
@@ -95,7 +95,7 @@ def _find_quoted(answer: Answer) -> Evidence:
 
 
 def _find_path(cited: Citation, answer: Answer) -> Path:
-    """Return the path to a quote; what it passes that is quoted, too, stands as that quote."""
+    """Return the path to a quote, with other quotes on it in place of their passages."""
     before = () if cited.path is None else answer.evidence.paths[cited.path].steps[:-1]
     steps = [_find_quote(step, answer) if step.layer == "unit" else step for step in before]
     last = _make_quote(cited)
@@ -114,7 +114,7 @@ def _make_quote(cited: Citation) -> Step:
 
 
 def _find_named(answer: Answer, graph: EvidenceGraph) -> EvidenceGraph:
-    """Return the facts on the ways to the answers that the text names, else those quoted."""
+    """Return the facts on the paths to answers that the text names, else to the quoted ones."""
     ways = {fact for each in graph.answers if each.text in answer.text for fact in each.facts}
     cited = {each.chunk_id for each in answer.citations}
     facts = tuple(
@@ -132,7 +132,7 @@ def _find_named(answer: Answer, graph: EvidenceGraph) -> EvidenceGraph:
 def _place(
     nodes: Mapping[str, ThreadNode], edges: Sequence[ThreadEdge]
 ) -> tuple[dict[str, _Box], dict[ThreadEdge, _Box]]:
-    """Return a box for each node, by its key, and for each edge that has a label."""
+    """Return a box for each node by key, and for each labelled edge."""
     numbers = {x: number for number, x in enumerate(sorted({each.x for each in nodes.values()}))}
     column = {key: numbers[node.x] for key, node in nodes.items()}
     boxes: dict[str, _Box] = {}
@@ -163,8 +163,8 @@ def _place(
 def _make_box(node: ThreadNode, width: int) -> _Box:
     name = _NAMES.get(node.layer, (node.layer.capitalize(), ""))[0]
     lines = [("name", f"{name} {node.rank}" if node.rank else name)]
-    lines += [("text", line) for line in _cut(node.text, width, _MOST_LINES)]
-    lines += [("reason", line) for line in _cut(node.reason, width + 2, _MOST_REASONS)]
+    lines += [("text", line) for line in _wrap(node.text, width, _MAX_LINES)]
+    lines += [("reason", line) for line in _wrap(node.reason, width + 2, _MAX_REASONS)]
     return _measure(lines)
 
 
@@ -174,8 +174,8 @@ def _measure(lines: Sequence[tuple[str, str]]) -> _Box:
     return _Box(tuple(lines), wide + 2 * _PAD, high + 1.4 * _PAD)
 
 
-def _cut(text: str, width: int, most: int) -> list[str]:
-    """Return the words of a text in at most so many lines; a mark says where it goes on."""
+def _wrap(text: str, width: int, most: int) -> list[str]:
+    """Wrap a text to at most so many lines, with an ellipsis if it is cut."""
     lines = [line for line in wrap(visible(" ".join(text.split())), width) if line]
     if len(lines) > most:
         lines[most - 1 :] = [shorten(f"{lines[most - 1]} {lines[most]}", width, " …")]
@@ -183,14 +183,14 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
 
 def _mean_height(key: str, edges: Sequence[ThreadEdge], boxes: Mapping[str, _Box]) -> float:
-    """Return the mean height of a node's neighbours that have a place."""
+    """Return the mean height of a node's placed neighbours."""
     ends = [{each.source, each.target} for each in edges]
     near = [boxes[other].y for pair in ends if key in pair for other in pair & boxes.keys()]
     return fmean(near) if near else 0.0
 
 
 def _spread(boxes: Sequence[_Box], wanted: Sequence[float]) -> list[_Box]:
-    """Return boxes below each other in their order, in the mean at the heights that are wanted."""
+    """Stack boxes in order, as close to the wanted heights as possible."""
     placed: list[_Box] = []
     low = float("-inf")
     for box, middle in zip(boxes, wanted, strict=True):
@@ -206,10 +206,10 @@ def _spread(boxes: Sequence[_Box], wanted: Sequence[float]) -> list[_Box]:
 def _label(
     edges: Iterable[ThreadEdge], nodes: Mapping[str, ThreadNode], boxes: Mapping[str, _Box]
 ) -> dict[ThreadEdge, _Box]:
-    """Return the labels of the edges that leave one column, at the heights of their middles."""
+    """Return the labels of the edges that leave a column, at the middle of each edge."""
     found = []
     for edge in edges:
-        lines = _cut(_find_relation(edge, nodes), _LABEL, _MOST_REASONS)
+        lines = _wrap(_find_relation(edge, nodes), _LABEL, _MAX_REASONS)
         if lines:
             middle = (boxes[edge.source].y + boxes[edge.target].y) / 2
             found.append((middle, edge, _measure([("reason", line) for line in lines])))
@@ -219,7 +219,7 @@ def _label(
 
 
 def _find_relation(edge: ThreadEdge, nodes: Mapping[str, ThreadNode]) -> str:
-    """Return an edge's text without the names of its ends, which stand in their boxes."""
+    """Return an edge's text without the names at its ends, which the boxes show."""
     ends = nodes[edge.source].text, nodes[edge.target].text
     return edge.text.removeprefix(ends[0]).removesuffix(ends[1]).strip()
 
@@ -282,7 +282,7 @@ def _curve(x1: float, y1: float, way1: int, x2: float, y2: float, way2: int) -> 
 def _write_box(node: ThreadNode, box: _Box) -> Iterator[str]:
     tone = _NAMES.get(node.layer, ("", _OTHER))[1]
     whole = "\n".join(filter(None, (node.text, node.reason)))
-    yield f"<g><title>{_escape(whole[:_LONGEST])}</title>"
+    yield f"<g><title>{_escape(whole[:_MAX_TOOLTIP])}</title>"
     yield _write_frame(box, "#faf9f6", "#dedad1", 6)
     top = box.y - box.height / 2
     stripe = f'<rect x="{box.x:.1f}" y="{top:.1f}" width="4" height="{box.height:.1f}" rx="2"'

@@ -1,4 +1,4 @@
-"""Write a graph to a file for other programs: that of an index, or the one that a query found.
+"""Export a graph to a file: the graph of an index, or of a query's evidence.
 
 A file is written beside its place and moved there when it is whole. Rows are written as they are
 read, so a graph need not fit into memory. Unless they are wanted raw, GraphML and tables have
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_AT_ONCE = 8_192  # rows that are read at once
-_MOST_STRENGTH = 10  # of a triple in a file that is read again
+_BATCH_SIZE = 8_192  # rows that are read at once
+_MAX_STRENGTH = 10  # of a triple in a file that is read again
 # What XML cannot hold: most control characters, halves of surrogate pairs, two that are none.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported(Shown):
-    """What was written."""
+    """The result of an export."""
 
     file: str
     n_nodes: int
@@ -64,7 +64,7 @@ class Exported(Shown):
 
 
 def _types(written: str) -> dict[str, str]:
-    """Return GraphML's types of names: a string where none is written behind a colon."""
+    """Return the GraphML types of attributes: `string` unless given after a colon."""
     pairs = (each.partition(":") for each in written.split())
     return {name: kind or "string" for name, _, kind in pairs}
 
@@ -91,21 +91,21 @@ class ExportedGraph:
 
 
 class Form(Protocol):
-    """What writes a graph to a file of one format."""
+    """A writer of one file format."""
 
     def __call__(self, path: Path, graph: ExportedGraph, *, raw: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file that is to be written, in a format that its name says."""
+    """A file to write, with the format that its name implies."""
 
     path: Path
     form: Form
     raw: bool = False
 
     def write(self, graph: ExportedGraph) -> Exported:
-        """Write `graph`, in place of what is there. Raises InputError where that cannot be."""
+        """Write `graph`, replacing an existing file. Raises InputError if that fails."""
         part = self.path.with_name(f"{self.path.name}.part")
         try:
             self.form(part, graph, raw=self.raw)
@@ -121,13 +121,13 @@ class Target:
 
 
 def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
-    """Return the file to write a `whole` graph to, or what a query found.
+    """Return the file to write a `whole` graph or a query's graph to.
 
     With `raw` nothing of a text is escaped or guarded beyond what the format itself needs. Raises
     InputError for a folder, and for a suffix of no such format.
     """
     path = Path(path)
-    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _OF_GRAPHS}
+    forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _GRAPH_SUFFIXES}
     if path.suffix.lower() not in forms:
         what = "a graph" if whole else "what a question finds"
         raise InputError(f"{what} is written to {', '.join(forms)}, and not to {str(path)!r}")
@@ -140,14 +140,14 @@ def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
 
 
 def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
-    """Raise InputError where a graph of triples is to be written and an index has none.
+    """Raise InputError for an export of triples from an index that has none.
 
     The `whole` graph in GraphML or JSON is that of its sentences then.
     """
     made_by = snapshot.layer("chunk").columns[GRAPH]
     if not len(made_by):
         raise InputError("this index is empty: add documents first")
-    if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _OF_GRAPHS):
+    if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _GRAPH_SUFFIXES):
         return
     what = f"a {target.path.suffix.lower()} file holds" if whole else "the graph of a question has"
     missing = f"this index has no triples, and {what} nothing else"
@@ -163,7 +163,7 @@ def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
 
 
 def index_graph(snapshot: Snapshot) -> ExportedGraph:
-    """Return the entities of an index that an extraction has, and its triples.
+    """Return the extracted entities of an index, and its triples.
 
     Without triples it is the graph of its sentences: names, joined where one sentence has both.
     """
@@ -180,7 +180,7 @@ def index_graph(snapshot: Snapshot) -> ExportedGraph:
 
 
 def keep_types(graph: ExportedGraph, types: Collection[str]) -> ExportedGraph:
-    """Return the entities of some types, and what joins two of them.
+    """Restrict a graph to entities of some types.
 
     Raises InputError for a type that no entity has.
     """
@@ -201,7 +201,7 @@ def keep_types(graph: ExportedGraph, types: Collection[str]) -> ExportedGraph:
 
 
 def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
-    """Return the entities that questions can name, and the pairs that stand in one sentence.
+    """Return the entities that questions can name, and pairs in the same sentence.
 
     A sentence of more than thirty names is a list, and joins none. A name that is a part of another
     is not joined to it.
@@ -237,7 +237,7 @@ def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
 def _pair_rows(
     snapshot: Snapshot, pairs: NDArray[np.int64], units: Sequence[NDArray[np.int64]]
 ) -> Iterator[Row]:
-    """Yield pairs of entities; the strength is how many sentences of the `units` have both."""
+    """Yield pairs of entities, weighted by the number of `units` with both."""
     link, chunks = snapshot.link("unit", "chunk"), snapshot.layer("chunk")
     keys = snapshot.layer("entity").ids
     for (one, other), own in zip(pairs.tolist(), units, strict=False):
@@ -261,8 +261,8 @@ def _entities(
     owners = profiles.columns["entity"]
     order = np.argsort(owners, kind="stable")
     begins = np.searchsorted(owners[order], np.arange(len(layer) + 1))
-    for start in range(0, len(entities), _AT_ONCE):
-        rows = entities[start : start + _AT_ONCE]
+    for start in range(0, len(entities), _BATCH_SIZE):
+        rows = entities[start : start + _BATCH_SIZE]
         columns = layer.ids(rows), layer.texts(rows), find_types(snapshot, rows)
         for row, key, name, type_ in zip(rows, *columns, strict=True):
             texts = profiles.texts(order[begins[row] : begins[row + 1]].tolist())
@@ -276,15 +276,15 @@ def _entities(
 
 
 def _triples(snapshot: Snapshot) -> Iterator[Row]:
-    """Yield the triples, with what a table or a line has of them beside what a graph has.
+    """Yield the triples, with the extra fields of tables and JSON lines.
 
     "places" are the document, None where it was made of triples, and the strength in each chunk.
     """
     layer = cast("TripleLayer", snapshot.layer("triple"))
     entities, columns = snapshot.layer("entity"), layer.columns
     link = snapshot.link("triple", "chunk")
-    for start in range(0, len(layer), _AT_ONCE):
-        rows = range(start, min(start + _AT_ONCE, len(layer)))
+    for start in range(0, len(layer), _BATCH_SIZE):
+        rows = range(start, min(start + _BATCH_SIZE, len(layer)))
         subjects, objects = columns["subject"][rows].tolist(), columns["object"][rows].tolist()
         ends = list(dict.fromkeys([*subjects, *objects]))
         keys = dict(zip(ends, entities.ids(ends), strict=True))
@@ -309,7 +309,7 @@ def _triples(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple[str, str | None]]:
-    """Return the chunks of some triples: their ids, and their documents where these are texts."""
+    """Return the ids of some triples' chunks, and the documents of those that are texts."""
     layer = snapshot.layer("chunk")
     chunks = np.unique(link.indices[link.indptr[rows.start] : link.indptr[rows.stop]])
     is_text = layer.columns[GRAPH][chunks] != IMPORTED
@@ -320,7 +320,7 @@ def _chunks(snapshot: Snapshot, link: csr_array, rows: range) -> dict[int, tuple
 
 
 def evidence_graph(evidence: Evidence) -> ExportedGraph:
-    """Return the graph of what a query found. Raises InputError where that has no node."""
+    """Return the graph of a query's evidence. Raises InputError if it has no node."""
     graph, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
     if graph is None:
         raise InputError(
@@ -334,11 +334,11 @@ def evidence_graph(evidence: Evidence) -> ExportedGraph:
         )
     about = {"query": evidence.query, "method": evidence.method}
     if graph.subgraph:
-        return _of_subgraph(about, graph.subgraph, graph.facts, evidence.hits)
-    return _of_candidates(about, graph)
+        return _build_subgraph(about, graph.subgraph, graph.facts, evidence.hits)
+    return _build_candidate_graph(about, graph)
 
 
-def _of_candidates(about: Row, graph: EvidenceGraph) -> ExportedGraph:
+def _build_candidate_graph(about: Row, graph: EvidenceGraph) -> ExportedGraph:
     """Return the entities and triples of the chosen candidates."""
     anchored: dict[tuple[str, str], list[str]] = {}
     for group in graph.groups:
@@ -376,10 +376,10 @@ def _of_candidates(about: Row, graph: EvidenceGraph) -> ExportedGraph:
     )
 
 
-def _of_subgraph(
+def _build_subgraph(
     about: Row, graph: Subgraph, facts: Sequence[Fact], hits: Sequence[Hit]
 ) -> ExportedGraph:
-    """Return the nodes of a subgraph, an edge for each of its facts, and its other edges.
+    """Return the nodes, the facts as edges, and the other edges of a subgraph.
 
     The growth of an edge is that of its later end. Chunks that are hits have section and pages.
     """
@@ -437,7 +437,7 @@ def _make_graph(
     nodes: Sequence[Row],
     edges: Sequence[Row],
 ) -> ExportedGraph:
-    """Return a graph that is small enough to be held in lists."""
+    """Return a graph held in memory."""
     return ExportedGraph(
         about=about,
         node_types=node_types,
@@ -461,7 +461,7 @@ def _fact_row(fact: Fact) -> Row:
 
 
 def _edge_row(edge: Edge) -> Row:
-    """Return what no fact says: that a chunk contains an entity, or that two are synonyms.
+    """Return an edge that is not a fact: a chunk contains an entity, or two are synonyms.
 
     No triple has such a key: its first name would have a colon beside letters.
     """
@@ -484,7 +484,7 @@ def _open_file(path: Path) -> TextIO:
 
 
 def _write_graphml(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
-    """Write GraphML; what is empty is left out, and a list is a line for each of its members."""
+    """Write GraphML without empty values; a list is written as lines."""
     about = {name: value for name, value in graph.about.items() if isinstance(value, str)}
     kinds = {
         "graph": dict.fromkeys(about, "string"),
@@ -528,12 +528,12 @@ def _attribute(text: str, raw: bool) -> str:  # noqa: FBT001
 
 
 def _escape_text(text: str, raw: bool) -> str:  # noqa: FBT001
-    """Return text with escapes for what is not seen; raw, with what XML cannot hold replaced."""
+    """Escape invisible characters; raw text only loses what XML cannot hold."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text) if raw else escape_unseen(text)
 
 
 def _write_json(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
-    """Write JSON in node-link form, a line for each node and edge."""
+    """Write node-link JSON, a line for each node and edge."""
     node_names = ("id", *graph.node_types)
     edge_names = ("source", "target", "key", *graph.edge_types)
     with _open_file(path) as file:
@@ -552,7 +552,7 @@ def _write_objects(file: TextIO, names: Sequence[str], rows: Iterable[Row]) -> N
 
 
 def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
-    """Write what entities are and what triples say, as `clew.readers.graph_files` reads it."""
+    """Write entities and triples in the format of `clew.readers.graph_files`."""
     with _open_file(path) as file:
         for node in graph.nodes():
             if node["type"] != ENTITY_TYPES[0] or node["description"]:
@@ -561,7 +561,7 @@ def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  
         for edge in graph.edges():
             values = {name: edge[name] for name in ("subject", "relation", "object", "description")}
             for document, strength in edge["places"]:
-                whole = min(max(round(strength), 1), _MOST_STRENGTH)
+                whole = min(max(round(strength), 1), _MAX_STRENGTH)
                 file.write(_json_line({**values, "strength": whole, "document": document}))
 
 
@@ -570,7 +570,7 @@ def _json_line(row: Row) -> str:
 
 
 def _write_table(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
-    """Write subject, relation and object, with tabs between them."""
+    """Write subject, relation and object, separated by tabs."""
     columns = ("subject", "relation", "object")
     with _open_file(path) as file:
         file.write("\t".join(columns) + "\n")
@@ -578,7 +578,7 @@ def _write_table(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
 
 
 def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
-    """Return a cell of one line, in quotes where it begins with one."""
+    """Return a cell on one line, quoted if it begins with a quote."""
     text = _escape_text(collapse(text), raw)  # a control character would make the file look binary
     text = text if raw else guard(text)
     return '"' + text.replace('"', '""') + '"' if text.startswith('"') else text
@@ -598,13 +598,13 @@ def _write_parquet(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # n
         rows: list[Row] = []
         for edge in graph.edges():
             rows.append({name: edge[name] for name in types})
-            if len(rows) == _AT_ONCE:
+            if len(rows) == _BATCH_SIZE:
                 writer.write_table(pa.Table.from_pylist(rows, schema))
                 rows.clear()
         writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-_OF_GRAPHS = (".graphml", ".json")  # formats of any graph, not of triples alone
+_GRAPH_SUFFIXES = (".graphml", ".json")  # formats of any graph, not of triples alone
 _FORMS: Mapping[str, Form] = {
     ".graphml": _write_graphml,
     ".json": _write_json,

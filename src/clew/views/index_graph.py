@@ -1,4 +1,4 @@
-"""The graph of an index as it is drawn: nodes with computed places, and edges."""
+"""The graph of an index for drawing: nodes with computed positions, and edges."""
 
 from typing import Any, cast
 
@@ -20,11 +20,11 @@ from clew.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept
 _EDGES_PER_NODE = 4  # that are drawn, in the mean
-_MOST_RELATIONS = 5  # told of one edge
+_MAX_RELATIONS = 5  # told of one edge
 
 
 def draw_index(snapshot: Snapshot, limit: int) -> DrawnIndex:
-    """Draw the graph of the `limit` entities that most texts mention.
+    """Draw the graph of the `limit` most mentioned entities.
 
     A layout is computed once for a generation, for few sizes: a smaller graph is a part of one.
     """
@@ -65,7 +65,7 @@ def _draw_entities(snapshot: Snapshot, limit: int) -> DrawnIndex:
                 source=keys[i],
                 target=keys[j],
                 n_texts=int(n),
-                relations=tuple(relations.get((i, j), ())[:_MOST_RELATIONS]),
+                relations=tuple(relations.get((i, j), ())[:_MAX_RELATIONS]),
             )
             for i, j, n in zip(a.tolist(), b.tolist(), both, strict=True)
         ),
@@ -77,7 +77,7 @@ _DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
 def _find_themes(snapshot: Snapshot, rows: NDArray[np.int64]) -> list[str]:
-    """Return the id of the widest theme with most of each entity's chunks, "" for none."""
+    """Return the id of the top-level theme with most of each entity's chunks, "" for none."""
     found = themes(snapshot)
     widest = found.of_level(0)
     chunks = _read_ones(steps.entity_chunks(snapshot), rows)
@@ -99,7 +99,7 @@ def _count_shared_texts(snapshot: Snapshot, rows: NDArray[np.int64]) -> csr_arra
 
 
 def _read_ones(link: Link, rows: NDArray[np.int64]) -> csr_array:
-    """Return some rows of a link as a matrix of ones."""
+    """Return some rows of a link as a binary matrix."""
     found = link.rows(rows)
     ones = np.ones(len(found.indices))
     return csr_array((ones, found.indices, found.indptr), shape=found.shape)
@@ -108,7 +108,7 @@ def _read_ones(link: Link, rows: NDArray[np.int64]) -> csr_array:
 def _find_relations(
     snapshot: Snapshot, rows: NDArray[np.int64]
 ) -> dict[tuple[int, int], list[str]]:
-    """Return the distinct relations of each pair of entities, by places a < b in `rows`."""
+    """Return the distinct relations between pairs of entities, by indices a < b in `rows`."""
     layer = cast("TripleLayer", snapshot.layer("triple"))
     place = np.full(len(snapshot.layer("entity")), -1)
     place[rows] = np.arange(len(rows))

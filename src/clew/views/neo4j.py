@@ -1,4 +1,4 @@
-"""Write a graph for Neo4j: as Cypher, or as the CSV of `neo4j-admin database import` in a zip file.
+"""Export a graph for Neo4j: as Cypher, or as zipped CSV for `neo4j-admin database import`.
 
 A node has the label Entity, and that of its type; a relationship is of its relation's type, in
 capitals, and has the relation as it is written as a property.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_AT_ONCE = 1_000  # rows of a statement
+_BATCH_SIZE = 1_000  # rows of a statement
 _PLAIN = re.compile(r"[A-Z_][A-Z0-9_]*")
 _LABEL = "Entity"
 _NODE = ("id", "name", "type", "description", "n_chunks")
@@ -36,7 +36,7 @@ NODES, RELATIONSHIPS = "nodes.csv", "relationships.csv"
 
 
 def write_cypher(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
-    """Write statements that make the graph; run again they change nothing."""
+    """Write idempotent statements that create the graph."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"CREATE CONSTRAINT clew_entity IF NOT EXISTS FOR (n:{_LABEL}) ")
         file.write("REQUIRE n.id IS UNIQUE;\n")
@@ -63,7 +63,7 @@ def write_cypher(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
 
 
 def write_csv(path: Path, graph: ExportedGraph, *, raw: bool) -> None:
-    """Write a zip file with a table of nodes and one of relationships."""
+    """Write a zip file with tables of nodes and relationships."""
     node_head = ("id:ID", "name", "type", "description", "n_chunks:int", ":LABEL")
     edge_head = (
         ":START_ID", ":END_ID", ":TYPE", "key", "relation", "strength:double", "description",
@@ -95,24 +95,24 @@ def _write_part(
 
 def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     remaining = iter(rows)
-    while batch := list(islice(remaining, _AT_ONCE)):
+    while batch := list(islice(remaining, _BATCH_SIZE)):
         yield batch
 
 
 def _cell(value: Any, *, raw: bool) -> str:  # noqa: ANN401 -- text, a number or a list
-    """Return a value as a cell of one line: by default Neo4j reads no longer ones."""
+    """Return a value as a cell on one line: by default Neo4j reads no multi-line cells."""
     text = collapse(";".join(value) if isinstance(value, list) else str(value))
     return text if raw or isinstance(value, int | float) else guard(escape_unseen(text))
 
 
 def _map(row: Row, names: Sequence[str], raw: bool) -> str:  # noqa: FBT001
-    """Return what is not empty of some values as a map of Cypher."""
+    """Return the non-empty values as a Cypher map."""
     pairs = ((name, row[name]) for name in names if row[name] not in (None, "", []))
     return "{" + ", ".join(f"{name}: {_value(value, raw)}" for name, value in pairs) + "}"
 
 
 def _value(value: Any, raw: bool) -> str:  # noqa: ANN401, FBT001 -- as above
-    """Return a value as Cypher writes it, whose texts and lists are those of JSON."""
+    """Return a value as a Cypher literal; strings and lists are those of JSON."""
     written = json.dumps(value, ensure_ascii=False)
     return written if raw else escape_unseen(written)
 

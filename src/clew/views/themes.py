@@ -1,4 +1,4 @@
-"""Themes as values, and a report of all of them as Markdown or HTML."""
+"""Themes as plain values, and a report of all themes as Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".md", ".html")
 _MARKS = compile_re(r"([\\`*_{}\[\]<>#|!~])")  # what Markdown obeys
-_MOST_DOCUMENTS = 10
+_MAX_DOCUMENTS = 10
 _STYLE = "body{max-width:50em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-serif}"
 
 
 def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
-    """Return the themes of a level, the largest first; one above it without parts is among them."""
+    """Return the themes of a level, largest first, with undivided ones of the level above."""
     return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
 
 
 def page_themes(
     snapshot: Snapshot, level: int, parent: str, offset: int, limit: int
 ) -> Listed[Theme]:
-    """Return some of the themes of a level, or of the parts of a `parent`, the largest first.
+    """Return a page of a level's themes, or of a `parent`'s parts, largest first.
 
     Raises a refusal, 404, where there is no such theme.
     """
@@ -48,13 +48,13 @@ def page_themes(
 
 
 def find_theme(snapshot: Snapshot, name: str) -> Theme | None:
-    """Return the theme of an id, None where there is none."""
+    """Return a theme by its id, or None."""
     row = themes(snapshot).find(name)
     return None if row < 0 else describe_themes(snapshot, [row])[0]
 
 
 def write_report(snapshot: Snapshot, path: Path, title: str) -> int:
-    """Write a report of all themes of an index to a file, and return how many it has.
+    """Write a report of all themes of an index to a file; return the number of themes.
 
     Every text in it comes from documents, and is escaped. Raises InputError for another suffix,
     and where the file cannot be written.
@@ -106,9 +106,9 @@ def _describe_theme(described: Mapping[str, Theme], theme: Theme) -> Iterator[st
     for relation in theme.relations:
         verb = f" – {_plain(relation.relation)} –" if relation.relation else " –"
         yield f"- {_plain(relation.subject)}{verb} {_plain(relation.object)} ({relation.count:,})"
-    more = len(theme.documents) - _MOST_DOCUMENTS
+    more = len(theme.documents) - _MAX_DOCUMENTS
     yield ""
-    names = ", ".join(map(_plain, theme.documents[:_MOST_DOCUMENTS]))
+    names = ", ".join(map(_plain, theme.documents[:_MAX_DOCUMENTS]))
     yield f"In {names}{f' and {more:,} more' if more > 0 else ''}."
     for child in theme.children:
         yield from _describe_theme(described, described[child])

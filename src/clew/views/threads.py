@@ -1,4 +1,4 @@
-"""The graph of a question as it is drawn: nodes in columns from the question on, and edges."""
+"""The evidence of a question as a graph for drawing: nodes in columns, and edges."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ _OF_HIT = ("text", "score", "document_id", "start", "end")  # what a node has of
 
 
 def draw_evidence(evidence: Evidence) -> DrawnThread:
-    """Draw the threads of evidence, and its graph where it has one."""
+    """Draw the paths of evidence, and its graph if there is one."""
     steps: dict[str, Step] = {}
     edges: dict[tuple[str, str], ThreadEdge] = {}
     for one in _find_steps(evidence):

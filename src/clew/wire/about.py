@@ -1,4 +1,4 @@
-"""What a server replies of itself: its version, its methods, and what keys have spent."""
+"""A server's description: its version, its methods, and the spending of keys."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from clew.types import Scalar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboutServer:
-    """The server's version, and what the caller may do and has spent."""
+    """The server's version, and the caller's rights and spending."""
 
     version: str
     caller: str
@@ -22,7 +22,7 @@ class AboutServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInView:
-    """How people sign in to the page, beside keys."""
+    """How people sign in to the page, besides keys."""
 
     provider: str  # the host of who signs them in, at /sign-in; "": nobody does
 
@@ -52,7 +52,7 @@ class MethodView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentLine:
-    """What was billed under a key on a day."""
+    """The cost of a key on a day."""
 
     key: str  # its id, "" for what needed none
     name: str

@@ -1,11 +1,11 @@
-"""Graphs as a page draws them: nodes with their places, and edges."""
+"""Graphs for drawing: nodes with positions, and edges."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnEntity:
-    """An entity, and where it is drawn."""
+    """An entity and its position."""
 
     id: str
     name: str
@@ -18,7 +18,7 @@ class DrawnEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnLink:
-    """Two entities that texts mention together, or that a triple names."""
+    """Two entities that occur together or that a triple joins."""
 
     source: str
     target: str
@@ -28,7 +28,7 @@ class DrawnLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnIndex:
-    """The entities of most texts, and the strongest links between them."""
+    """The most mentioned entities, and the strongest links between them."""
 
     nodes: tuple[DrawnEntity, ...]
     edges: tuple[DrawnLink, ...]
@@ -37,7 +37,7 @@ class DrawnIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadNode:
-    """A row that a method came by, why, and where it is drawn: the question stands on the left."""
+    """A node of a method's evidence: a row, the reason, and its position; the question is left."""
 
     key: str  # of this graph: the layer and the id
     layer: str
@@ -55,7 +55,7 @@ class ThreadNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadEdge:
-    """A step from one node to the next, or what joins two in the graph of triples."""
+    """A step from one node to the next, or an edge of the graph of triples."""
 
     source: str
     target: str
@@ -65,7 +65,7 @@ class ThreadEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnThread:
-    """What a method found for a question, as a graph."""
+    """A method's evidence for a question, as a graph."""
 
     query: str
     method: str

@@ -1,4 +1,4 @@
-"""What a server replies of an index, its documents and its entities.
+"""A server's replies about an index, its documents and its entities.
 
 Offsets count characters as Python does: code points, not UTF-16 units.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Generic[T]):
-    """A part of a list, and how long the list is."""
+    """A page of a list, and the length of the whole list."""
 
     items: tuple[T, ...]
     total: int
@@ -43,7 +43,7 @@ class FieldView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexView:
-    """What an index holds. What is None is not shown to who sees a part of it."""
+    """The contents of an index; None hides a value from callers who see only a part of it."""
 
     name: str
     n_documents: int

@@ -1,4 +1,4 @@
-"""Workers: processes that have the models, and make the rows of documents for one that commits.
+"""Workers: processes that load the models and build rows of documents for a process that commits.
 
 `processes` has those of this machine, `ray` those of a Ray cluster, and `tasks` what either does.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clew.index.building import Workers
     from clew.loading import Specs
 
-_FEW, _A_CORE = 16, 4  # processes that are always allowed, and for each core
+_MIN_ALLOWED, _PER_CORE = 16, 4  # processes that are always allowed, and for each core
 _RAY = compile_re(r"ray(?::(//)?[^/]+)?")
 
 
@@ -33,7 +33,7 @@ def parse_workers(spec: int | str) -> int | str:
 
 
 def open_workers(spec: int | str, models: Specs) -> Workers | None:
-    """Return workers that load models by name, or None if this process does all the work.
+    """Return workers that load models by name, or None to work in this process.
 
     `spec` is a number of processes, 0 for one on each core that this process may use, or the
     address of a Ray cluster. Raises InputError, MissingExtra, ModelError where the cluster cannot
@@ -44,7 +44,7 @@ def open_workers(spec: int | str, models: Specs) -> Workers | None:
         from clew.workers.ray import RayWorkers
 
         return RayWorkers(spec, models)
-    n, most = spec or cores(), max(_FEW, _A_CORE * cores())
+    n, most = spec or cores(), max(_MIN_ALLOWED, _PER_CORE * cores())
     if n == 1:
         return None
     if n > most:

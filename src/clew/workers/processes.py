@@ -1,4 +1,4 @@
-"""Workers on this machine: processes of loky, which begin without the caller's main module."""
+"""Workers on this machine: loky processes, which do not import the caller's main module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRIES = 3  # before a task is given up at which workers end
 
 
 class ProcessWorkers:
-    """Some processes. The first task starts them; each loads the models once.
+    """A pool of processes, started by the first task; each loads the models once.
 
     What computes in a worker has its part of the cores. For the thread that made them only.
     """
@@ -32,7 +32,7 @@ class ProcessWorkers:
         self._ends = 0  # of workers, since the last task that was done
 
     def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
-        """Let a worker do a task; see `clew.index.building.Workers`."""
+        """Run a task on a worker; see `clew.index.building.Workers`."""
         new_task = _Task(self, task, arguments)
         self._waiting[new_task] = None
         new_task.send()
@@ -50,12 +50,12 @@ class ProcessWorkers:
         return self._executor.submit(tasks.run, self._specs, task, arguments)  # type: ignore[no-any-return]  # loky has no types
 
     def forget(self, task: _Task) -> None:
-        """Forget a task that has its result."""
+        """Forget a finished task."""
         self._waiting.pop(task, None)
         self._ends = 0
 
     def restart(self, error: BrokenExecutor) -> None:
-        """Replace the processes after one of them ended, and send unfinished tasks again."""
+        """Replace the processes after a crash, and send unfinished tasks again."""
         self._ends += 1
         if self._ends == _TRIES:
             self.close()
@@ -81,7 +81,7 @@ class ProcessWorkers:
 
 
 class _Task:
-    """A task, wherever it is done."""
+    """A task, independent of the worker that runs it."""
 
     def __init__(self, workers: ProcessWorkers, name: str, arguments: tuple[Any, ...]) -> None:
         self._workers = workers

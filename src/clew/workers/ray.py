@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster: one task of Ray for each, retried by it where a process or node ends.
+"""Workers on a Ray cluster: one Ray task per task, retried if a process or node dies.
 
 The models' packages must be on each node, in the releases that the recipe of the index names. A
 node's process loads them once and keeps them for later tasks.
@@ -31,10 +31,10 @@ GONE_S = 40.0  # before it is given up; after a minute Ray would end this proces
 
 
 class RayWorkers:
-    """The cores of a cluster, as many as it has when it is reached."""
+    """The cores of a cluster at the time of connecting."""
 
     def __init__(self, spec: str, specs: Specs) -> None:
-        """Reach a cluster.
+        """Connect to a cluster.
 
         "ray" is that of this machine, "ray:HOST:PORT" one of which this machine is a node, and
         "ray://HOST:PORT" another one, through its Ray client server.
@@ -48,11 +48,11 @@ class RayWorkers:
         self._specs = self._ray.put(specs)
 
     def submit(self, task: str, *arguments: Any) -> _Task:  # noqa: ANN401 -- as the task takes
-        """Let a worker do a task; see `clew.index.building.Workers`."""
+        """Run a task on a worker; see `clew.index.building.Workers`."""
         return _Task(self, self._ray, self._run.remote(self._specs, task, arguments))
 
     def check_head(self) -> None:
-        """Look for the head of the cluster, now and then.
+        """Check from time to time that the head of the cluster is alive.
 
         Raises ModelError where it has been gone for a while.
         """
@@ -72,7 +72,7 @@ class RayWorkers:
                 ) from error
 
     def close(self) -> None:
-        """Leave the cluster, which goes on; tasks that it has at hand end."""
+        """Disconnect; the cluster stays, and running tasks end."""
         if not self._was_there:
             self._ray.shutdown()
 
@@ -85,7 +85,7 @@ class _TaskError:
 
 
 def _run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
-    """Do a task on a node."""
+    """Run a task on a node."""
     try:
         return tasks.run(specs, task, arguments)
     except ClewError as error:
@@ -93,7 +93,7 @@ def _run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN
 
 
 class _Task:
-    """A task, wherever it is done."""
+    """A task, independent of the node that runs it."""
 
     def __init__(self, workers: RayWorkers, ray: Any, reference: Any) -> None:  # noqa: ANN401 -- a module and what it gives
         self._workers = workers
@@ -128,13 +128,13 @@ class _Task:
         return result
 
     def _is_ready(self, seconds: float) -> bool:
-        """Wait so long for the task's end, which may be an error."""
+        """Wait up to a timeout for the task to end, with a result or an error."""
         done, _ = self._ray.wait([self._reference], timeout=seconds)
         return bool(done)
 
 
 def connect(spec: str) -> tuple[Any, str, bool]:
-    """Return Ray, the address of the cluster that a spec names, and whether it was joined before.
+    """Connect to the cluster of a spec; return Ray, its address, and whether it was connected.
 
     Raises MissingExtra, and ModelError where the cluster cannot be reached.
     """
@@ -161,7 +161,7 @@ def connect(spec: str) -> tuple[Any, str, bool]:
 
 
 def _address(spec: str) -> str:
-    """Return the address of a cluster; where none is named, that which Ray would take.
+    """Return the address of a cluster, by default the one that Ray would use.
 
     Raises ConnectionError where there is none.
     """
@@ -177,7 +177,7 @@ def _address(spec: str) -> str:
 
 @contextmanager
 def _keep_handler() -> Iterator[None]:
-    """Keep the SIGTERM handler from before the block, since Ray's ends this process."""
+    """Restore the SIGTERM handler after the block: Ray's ends this process."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -187,12 +187,12 @@ def _keep_handler() -> Iterator[None]:
 
 
 def _reach(address: str) -> None:
-    """Raise OSError where nobody listens at an address: Ray would end this process for that."""
+    """Raise OSError if nobody listens at an address; Ray itself would end this process."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
 
 
 def first_sentence(error: BaseException) -> str:
-    """Return the first sentence of what another package says."""
+    """Return the first sentence of another package's message."""
     return str(error).strip().partition("\n")[0].removesuffix(".")[:200] or type(error).__name__

@@ -1,4 +1,4 @@
-"""Models whose work is done by workers, each on a part of the texts."""
+"""Distribute the texts of a model call over workers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from clew.models import TokenVectors
     from clew.types import Extraction
 
-_FEW = 32  # texts: fewer are done here before a worker has them
+_MIN_TEXTS = 32  # texts: fewer are done here before a worker has them
 
 
 def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
-    """Return an embedder of documents' texts by workers; token vectors it makes itself.
+    """Return an embedder that runs on workers, except for token vectors.
 
     They are a hundred times the size of what is kept of them, too much to send.
     """
@@ -36,7 +36,7 @@ class _SpreadEmbedder(AroundEmbedder):
     workers: Workers
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
-        if kind != "document" or len(texts) < _FEW:
+        if kind != "document" or len(texts) < _MIN_TEXTS:
             return self.inner.embed(texts, kind=kind)
         return np.concatenate(_run_parts(self.workers, "names", (), texts))
 
@@ -51,7 +51,7 @@ class _SpreadTokenEmbedder(_SpreadEmbedder):
 
 @dataclass(frozen=True, slots=True)
 class SpreadExtractor:
-    """An extractor whose rules, named `by`, run in workers."""
+    """An extractor whose rules, named `by`, run on workers."""
 
     inner: Extractor
     by: str
@@ -62,7 +62,7 @@ class SpreadExtractor:
         return self.inner.name
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        if len(texts) < _FEW:
+        if len(texts) < _MIN_TEXTS:
             return self.inner.extract(texts)
         parts = _run_parts(self.workers, "triples", (self.by,), texts)
         return [each for part in parts for each in part]
@@ -71,7 +71,7 @@ class SpreadExtractor:
 def _run_parts(
     workers: Workers, task: str, arguments: tuple[Any, ...], texts: Sequence[str]
 ) -> list[Any]:
-    """Return the workers' results for the texts, a part for each worker, in order."""
+    """Split the texts over the workers; return their results in order."""
     size = -(-len(texts) // workers.n)
     parts = [list(texts[begin : begin + size]) for begin in range(0, len(texts), size)]
     pending = [workers.submit(task, *arguments, part) for part in parts]

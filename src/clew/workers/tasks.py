@@ -18,7 +18,7 @@ from clew.types import Document, Extraction, Scalar
 
 
 def run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns
-    """Do a task with the models that are named."""
+    """Run a task with the named models."""
     return _TASKS[task](_models(specs), *arguments)
 
 
@@ -33,7 +33,7 @@ def _rows(
     recipe: Mapping[str, Scalar],
     stored: Mapping[ChunkKey, ChunkVectors],
 ) -> Rows:
-    """Return the rows of documents. Raises RecipeMismatch where this process has other models."""
+    """Return the rows of documents. Raises RecipeMismatch if this process has other models."""
     check_recipe(recipe, build_model_recipe(models))
     return build_rows(documents, recipe, models, Meter(), stored)
 
@@ -51,7 +51,7 @@ def _triples(models: Models, by: str, texts: Sequence[str]) -> list[Extraction]:
 
 
 def _process(_models: Models) -> int:
-    """Return the number of the process, which tests end."""
+    """Return the process id, for tests that kill workers."""
     return os.getpid()
 
 

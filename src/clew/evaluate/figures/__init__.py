@@ -1,4 +1,4 @@
-"""Reports as figures: curves of a grid, bars side by side, quality against cost.
+"""Figures of reports: curves over a grid, bars, and quality against cost.
 
 Its modules need matplotlib, the extra `plots`.
 """
@@ -12,7 +12,7 @@ PICTURE_SECTIONS = ("ranking", "answers", "grids", "cost")  # of a page that hav
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A figure, and the section where it belongs."""
+    """A figure, and the section that it belongs to."""
 
     name: str  # of its file, without suffix and without what comes before
     section: str  # one of PICTURE_SECTIONS

@@ -1,4 +1,4 @@
-"""Settings side by side as bars with intervals, and how far each is from the full method."""
+"""Bar charts of settings with intervals, and their difference to the full method."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,10 +14,10 @@ Bars = Sequence[tuple[str, Mapping[str, "Estimate"]]]  # what is measured, and o
 _HATCHES = ("", "////", "....", "xxxx")  # so that colour is not all that tells datasets apart
 _WIDTH = 7.5  # inches, as the next four
 _ROW = 0.19  # of a bar
-_GAP = 0.11  # between the bars of one thing and the next
+_GROUP_GAP = 0.11  # between the bars of one thing and the next
 _HEAD = 0.75  # of a panel, without its bars
 _FOOT = 0.9  # of a figure, without its panels
-_LOW = 0.5  # up to which scores have an axis of their own
+_LOW_SCORE = 0.5  # up to which scores have an axis of their own
 _MEAN_AT, _DIFFERENCE_AT = 40.0, 90.0  # points from a panel to where the columns of numbers end
 
 
@@ -29,7 +29,7 @@ def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
     """
     datasets = list(dict.fromkeys(name for bars in groups.values() for _, m in bars for name in m))
     drawn = {name: bars for name, bars in groups.items() if bars}
-    heights = [_HEAD + len(bars) * (_ROW * len(datasets) + _GAP) for bars in drawn.values()]
+    heights = [_HEAD + len(bars) * (_ROW * len(datasets) + _GROUP_GAP) for bars in drawn.values()]
     with canvas.style():
         figure = canvas.figure()
         figure.set_size_inches(_WIDTH, sum(heights) + _FOOT)
@@ -40,7 +40,7 @@ def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
             panel.set_title(canvas.shown_name(name), loc="left", fontsize="medium")
             panel.tick_params(labelbottom=True)
         highest = max(e.high for bars in drawn.values() for _, of in bars for e in of.values())
-        panels[-1].set_xlim(0, 1.0 if highest > _LOW else 1.2 * highest or 1.0)
+        panels[-1].set_xlim(0, 1.0 if highest > _LOW_SCORE else 1.2 * highest or 1.0)
         panels[-1].set_xlabel(
             f"{metric} with 95 % intervals; differences are to the first of a panel"
         )
@@ -55,7 +55,7 @@ def bar_figure(groups: Mapping[str, Bars], metric: str, title: str) -> Figure:
 
 
 def families(report: Report, metric: str) -> dict[str, Bars]:
-    """Return the settings by family: methods as they are, then each method that has several.
+    """Group the settings by family: single methods, then methods with several settings.
 
     A family begins with the full method, the one without parameters, where it was measured.
     """
@@ -78,8 +78,8 @@ def families(report: Report, metric: str) -> dict[str, Bars]:
 
 
 def _draw_panel(panel: Axes, bars: Bars, datasets: Sequence[str]) -> None:
-    """Draw the bars from the top down, those of one thing together, and write numbers beside."""
-    step = _ROW * len(datasets) + _GAP
+    """Draw the bars from the top down, grouped by setting, with their values."""
+    step = _ROW * len(datasets) + _GROUP_GAP
     for number, dataset in enumerate(datasets):
         places = [place * step + _ROW * number for place, (_, m) in enumerate(bars) if dataset in m]
         estimates = [measured[dataset] for _, measured in bars if dataset in measured]
@@ -94,7 +94,7 @@ def _draw_panel(panel: Axes, bars: Bars, datasets: Sequence[str]) -> None:
         [place * step + middle for place in range(len(bars))],
         [canvas.shown_name(label) for label, _ in bars],
     )
-    panel.set(ylim=(len(bars) * step - _ROW / 2, -_ROW / 2 - _GAP))
+    panel.set(ylim=(len(bars) * step - _ROW / 2, -_ROW / 2 - _GROUP_GAP))
     panel.grid(visible=False, axis="y")
     for text, at in (("mean", _MEAN_AT), ("difference", _DIFFERENCE_AT)):
         _write(panel, text, at, 1.03, "axes fraction")
@@ -117,7 +117,7 @@ def _draw_bars(
 
 
 def _write(panel: Axes, text: str, at: float, y: float, along: str) -> None:
-    """Write a text that ends `at` points to the right of a panel, at the height y."""
+    """Write a text that ends `at` points to the right of a panel, at height y."""
     panel.annotate(
         text,
         (1, y),

@@ -1,4 +1,4 @@
-"""Figures by matplotlib: one style, the same bytes every time, and SVG that says what it shows."""
+"""Matplotlib figures with one style, reproducible bytes, and accessible SVG."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ except ModuleNotFoundError as error:
 
 Colour = tuple[float, float, float, float]  # red, green, blue and opacity
 
-_POINTS = 72  # of an inch
+_POINTS_PER_INCH = 72  # of an inch
 SUFFIXES = (".png", ".svg")
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
@@ -36,7 +36,7 @@ _LIGHTEST = 0.85  # of viridis: what is lighter is lost on white
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw and write by one style, whatever the user's own settings of matplotlib are."""
+    """Apply one style, independent of the user's matplotlib settings."""
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
         mpl.rcParams.update(
@@ -58,29 +58,29 @@ def style() -> Iterator[None]:
 
 
 def figure(layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """Return an empty figure whose pixels are points; draw it within `style` too."""
-    return Figure(layout=layout, dpi=_POINTS)
+    """Return an empty figure with one pixel per point; draw within `style`."""
+    return Figure(layout=layout, dpi=_POINTS_PER_INCH)
 
 
 def colour(number: int, n: int) -> Colour:
-    """Return the colour of one of n things, which differ in lightness too."""
+    """Return one of n colours that also differ in lightness."""
     return mpl.colormaps["viridis"](_LIGHTEST * number / max(n - 1, 1))
 
 
 def shown_name(text: str) -> str:
-    """Return a name as a figure has it: printable, not empty, not too long."""
+    """Return a name for display: printable, not empty, and not too long."""
     name = printable(text).strip() or "?"
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def width(name: str, size: float) -> float:
-    """Return how wide a name is in points, in letters of that size; only within `style`."""
+    """Return the width of a text of a size, in points; call within `style`."""
     outline = TextPath((0, 0), name, size=size).vertices[:, 0]
     return float(np.ptp(outline)) if outline.size else 0.0
 
 
 def svg_text(figure: Figure, title: str, about: str) -> str:
-    """Return a figure as SVG with a title and a description for those who do not see it."""
+    """Return a figure as SVG with a title and a description for screen readers."""
     written = StringIO()
     with style():
         figure.savefig(written, format="svg", metadata=_NO_METADATA)
@@ -94,7 +94,7 @@ def svg_text(figure: Figure, title: str, about: str) -> str:
 
 
 def save(figure: Figure, file: str | Path, title: str, about: str) -> None:
-    """Write a figure as .svg or .png; InputError where the file cannot be written."""
+    """Write a figure as .svg or .png. Raises InputError if the file cannot be written."""
     path = Path(file)
     try:
         if path.suffix == ".svg":
@@ -107,5 +107,5 @@ def save(figure: Figure, file: str | Path, title: str, about: str) -> None:
 
 
 def check_file(file: str | Path) -> None:
-    """Raise InputError for a file that `save` could not write, so that it is known before."""
+    """Raise InputError early for a file that `save` could not write."""
     files.check_file(file, SUFFIXES, "a plot")

@@ -1,4 +1,4 @@
-"""The figures that the page of a report has, each as SVG with the section where it belongs."""
+"""The figures of a report page as SVG, with the sections that they belong to."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -36,7 +36,7 @@ def pictures(report: Report) -> list[Picture]:
 
 
 def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
-    """Return what can be drawn as curves: one or two parameters, numbers along the axis."""
+    """Return the grids that can be drawn as curves: one or two parameters, one of numbers."""
     values: dict[Grid, set[Scalar]] = {}
     for setting in settings:
         names = tuple(setting.parameters)
@@ -51,7 +51,7 @@ def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
 
 
 def _bars(report: Report, metric: str) -> Iterator[Picture]:
-    """Show settings side by side, unless there is only one."""
+    """Draw settings as bars, unless there is only one."""
     groups = families(report, metric)
     means = {
         label: estimate.mean
@@ -69,7 +69,7 @@ def _bars(report: Report, metric: str) -> Iterator[Picture]:
 
 
 def _costs(report: Report, metric: str) -> Iterator[Picture]:
-    """Show `metric` over the context, what models were given and took, dollars and seconds."""
+    """Plot `metric` against context size, model tokens, dollars and seconds."""
     answers = metric == TESTED_ANSWER
     unit = "a question with its answer" if answers else "a question"
     median = _medians(report, answers=answers)
@@ -107,7 +107,7 @@ def _curves(report: Report, grid: Grid, number: int) -> Picture:
 
 
 def _medians(report: Report, *, answers: bool) -> dict[str, float]:
-    """Return the median seconds of a question by label, with those of its answer if asked for."""
+    """Return the median seconds of a question by label, including answers if wanted."""
     seconds: dict[str, list[float]] = {}
     for row in report.rows:
         spent = (row.usage, row.answer_usage) if answers else (row.usage,)
@@ -118,7 +118,7 @@ def _medians(report: Report, *, answers: bool) -> dict[str, float]:
 
 
 def _sum_spent(name: str, answers: bool, summary: Summary) -> float | None:  # noqa: FBT001
-    """Return what a search cost, with its answer if asked for; None where it is not known."""
+    """Return the cost of a search, including the answer if wanted; None if unknown."""
     spent = (summary.search, summary.answer) if answers else (summary.search,)
     costs = [cost for each in spent if (cost := getattr(each, name, None)) is not None]
     return sum(costs) if len(costs) == len(spent) else None
@@ -130,5 +130,5 @@ def _picture(figure: Figure, name: str, section: str, title: str, about: str) ->
 
 
 def _slug(metric: str) -> str:
-    """Return a metric as part of a file's name: "recall@5" as "recall-5"."""
+    """Return a metric as part of a file name: "recall@5" as "recall-5"."""
     return "".join(c if c.isalnum() else "-" for c in metric.lower())

@@ -1,4 +1,4 @@
-"""Grids as pictures: metrics over the parameters that a grid varies."""
+"""Sensitivity figures: metrics over the parameters that a grid varies."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,26 +22,26 @@ _PANEL = (5.0, 3.4)  # inches, as the next three
 _LEGEND_ROW = 0.25
 _LEGEND_LINE = 0.7  # of a legend's entry, beside its letters
 _LETTER = 0.085
-_APART = 0.12  # between series at one value that is no number, where 1 is to the next value
-_SPREAD = 0.6  # of all of them, at most
+_SERIES_OFFSET = 0.12  # between series at one value that is no number, where 1 is to the next value
+_MAX_OFFSET = 0.6  # of all of them, at most
 
 Measured = tuple[Setting, Mapping[str, "Estimate"]]  # by metric
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What varies along a picture: one or two parameters of a method, the first along the axis."""
+    """One or two varied parameters of a method; the first is the x axis."""
 
     method: str
     names: tuple[str, ...]
 
     def holds(self, setting: Setting) -> bool:
-        """Say whether a setting is a point of this grid."""
+        """Check whether a setting is a point of this grid."""
         return (setting.method, tuple(setting.parameters)) == (self.method, self.names)
 
 
 def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
-    """Write a picture with a panel for each metric: its mean over the parameter of a grid.
+    """Draw a figure with a panel for each metric over a grid's parameters, and save it.
 
     A second parameter has a line for each value; settings without parameters are dashed lines.
     Where a value of the first is no number, points with bars stand in place of lines with bands,
@@ -60,7 +60,7 @@ def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
 def check_figure(
     file: str | Path, settings: Sequence[Setting], metrics: Sequence[str], have: Collection[str]
 ) -> None:
-    """Raise InputError for what `draw` cannot do, so that it is known before measuring."""
+    """Raise InputError before measuring for what `draw` could not draw."""
     canvas.check_file(file)
     _grid(settings)
     unknown = [metric for metric in metrics if metric not in have]
@@ -77,13 +77,13 @@ def pair_estimates(report: Report) -> list[Measured]:
 
 
 def make_title(report: Report) -> str:
-    """Return what a figure is of."""
+    """Return the title of a figure."""
     name = canvas.shown_name(report.dataset.name)
     return f"{name}: {report.dataset.n_questions} questions"
 
 
 def describe_curves(grid: Grid, metrics: Sequence[str]) -> str:
-    """Say what `curves` shows, for those who do not see it."""
+    """Describe `curves` in words, for screen readers."""
     return f"{', '.join(metrics)} over {' and '.join(grid.names)} of {grid.method}"
 
 
@@ -113,7 +113,7 @@ def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[
 
 
 def _grid(settings: Sequence[Setting]) -> Grid:
-    """Return the one grid of the settings."""
+    """Return the only grid of the settings."""
     grids = {(s.method, tuple(s.parameters)) for s in settings if s.parameters}
     if len(grids) != 1:
         varied = " and ".join(sorted(f"{method}: {', '.join(names)}" for method, names in grids))
@@ -129,7 +129,7 @@ def _grid(settings: Sequence[Setting]) -> Grid:
 
 
 def _lay_out(figure: Figure, panel: Axes, title: str, intervals: str) -> None:
-    """Give a figure its legend, which is that of one panel, its size and its title."""
+    """Set a figure's shared legend, size and title."""
     n_columns = min(len(figure.axes), 2)
     n_rows = -(-len(figure.axes) // n_columns)
     width, height = _PANEL[0] * n_columns, _PANEL[1] * n_rows
@@ -149,7 +149,7 @@ def _lay_out(figure: Figure, panel: Axes, title: str, intervals: str) -> None:
 
 
 def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
-    """Return where each value stands along a panel, and whether they are numbers.
+    """Return the x position of each value, and whether the values are numbers.
 
     Numbers stand at themselves, others side by side.
     """
@@ -172,7 +172,7 @@ def _draw_panel(
     *,
     joined: bool,
 ) -> None:
-    """Draw one metric of all settings; the values of the first parameter stand at `places`."""
+    """Draw one metric of all settings, with the first parameter's values at `places`."""
     x = grid.names[0]
     series: dict[str, dict[float, Estimate]] = {}
     others: dict[str, float] = {}
@@ -194,8 +194,8 @@ def _draw_panel(
 def _draw_lines(
     panel: Axes, series: Mapping[str, Mapping[float, Estimate]], *, joined: bool
 ) -> None:
-    """Draw each series by its name; points that are not joined stand side by side."""
-    apart = 0.0 if joined else min(_APART, _SPREAD / len(series))
+    """Draw each series with its label; unconnected points are drawn side by side."""
+    apart = 0.0 if joined else min(_SERIES_OFFSET, _MAX_OFFSET / len(series))
     for number, (label, points) in enumerate(series.items()):
         shift = apart * (number - (len(series) - 1) / 2)
         estimates = [points[place] for place in sorted(points)]
@@ -217,7 +217,7 @@ def _draw_lines(
 
 
 def _series_label(setting: Setting, x: str) -> str:
-    """Return "clue by depth", with the second parameter's value and what else tells them apart."""
+    """Return a label such as "clue by depth", with the values that distinguish the series."""
     second = {name: value for name, value in setting.parameters.items() if name != x}
     apart = setting.label.removeprefix(replace(setting, name="").label)
     label = ", ".join([f"{setting.method} by {x}", *(f"{n}={v}" for n, v in second.items())])

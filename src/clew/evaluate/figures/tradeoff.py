@@ -1,4 +1,4 @@
-"""Quality against what it costs: a point for each setting, and which of them none outdoes."""
+"""Plot quality against cost, a point for each setting, with the Pareto front."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from clew.evaluate.summary import Estimate
 
 _WIDTH, _HEIGHT = 7.5, 4.6  # inches
 _ABOVE, _BELOW = 0.6, 0.55  # of them, for the titles and for the axis
-_TALLER = 0.09  # inches for each setting beyond the first twelve
+_HEIGHT_PER_SETTING = 0.09  # inches for each setting beyond the first twelve
 _LETTERS = 8.0  # points, as the next two
 _LINE = 10.0  # height of a name
-_MARKER = 5.0  # half of one, with some air
-_WIDE = 20.0  # times from the least to the most, from which on an axis is logarithmic
+_MARKER_RADIUS = 5.0  # half of one, with some air
+_LOG_RATIO = 20.0  # times from the least to the most, from which on an axis is logarithmic
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A setting: what it costs and how good it is."""
+    """The cost and the quality of a setting."""
 
     label: str
     cost: float
@@ -31,7 +31,7 @@ class Point:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Return the points that no other outdoes, being as good and as cheap and better in one."""
+    """Return the Pareto front: the points that no other point dominates."""
     best: list[Point] = []
     for point in sorted(points, key=lambda p: (p.cost, -p.quality.mean)):
         better = point.quality.mean - best[-1].quality.mean if best else 1.0
@@ -44,7 +44,7 @@ def tradeoff_figure(points: Sequence[Point], metric: str, cost: str, title: str)
     """Return a figure of `metric` over `cost`, with a step line along the front."""
     with canvas.style():
         figure = canvas.figure(layout=None)
-        height = _HEIGHT + _TALLER * max(0, len(points) - 12)
+        height = _HEIGHT + _HEIGHT_PER_SETTING * max(0, len(points) - 12)
         figure.set_size_inches(_WIDTH, height)
         panel = figure.subplots()
         figure.subplots_adjust(0.1, _BELOW / height, 0.98, 1 - _ABOVE / height)
@@ -63,7 +63,7 @@ def tradeoff_figure(points: Sequence[Point], metric: str, cost: str, title: str)
 
 
 def _draw_points(panel: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
-    """Draw those of the front as filled circles on a line, the others as hollow squares."""
+    """Draw the front as filled circles on a line, other points as hollow squares."""
     colour = canvas.colour(1, 4)
     panel.step(
         [p.cost for p in best],
@@ -97,9 +97,9 @@ def _draw_points(panel: Axes, points: Sequence[Point], best: Sequence[Point]) ->
 
 
 def _scale(panel: Axes, costs: Sequence[float]) -> None:
-    """Make the axis logarithmic where costs are far apart, and begin at nought where it is not."""
+    """Use a logarithmic axis if costs differ widely, else begin at zero."""
     paid = [cost for cost in costs if cost > 0]
-    far_apart = max(paid) > _WIDE * min(paid)
+    far_apart = max(paid) > _LOG_RATIO * min(paid)
     free = len(paid) < len(costs)
     if far_apart and free:
         least = 10.0 ** floor(log10(min(paid)))
@@ -116,7 +116,7 @@ def _scale(panel: Axes, costs: Sequence[float]) -> None:
 
 
 def _write_names(panel: Axes, points: Sequence[Point], best: Sequence[Point]) -> int:
-    """Write each name near its point, free of other names and points; return how many cannot."""
+    """Label each point without overlaps; return the number of points without a label."""
     names = [canvas.shown_name(point.label) for point in points]
     at = [_on_paper(panel, p.cost, p.quality.mean) for p in points]
     widths = [canvas.width(name, _LETTERS) + 2 for name in names]
@@ -127,7 +127,7 @@ def _write_names(panel: Axes, points: Sequence[Point], best: Sequence[Point]) ->
         _, low = _on_paper(panel, point.cost, point.quality.low)
         _, high = _on_paper(panel, point.cost, point.quality.high)
         lines.append((x - 1, low, x + 1, high))
-    boxes = place_names(at, widths, _LINE, inside, _MARKER, lines)
+    boxes = place_names(at, widths, _LINE, inside, _MARKER_RADIUS, lines)
     for name, place, box in zip(names, at, boxes, strict=True):
         if box is not None:
             _write_name(panel, name, place, box)
@@ -140,7 +140,7 @@ def _on_paper(panel: Axes, cost: float, quality: float) -> tuple[float, float]:
 
 
 def _steps(panel: Axes, best: Sequence[Point]) -> Iterator[Box]:
-    """Yield where the line along the front is: to the right, then up."""
+    """Yield the corners of the front's step line: to the right, then up."""
     for one, other in pairwise(best):
         x, y = _on_paper(panel, one.cost, one.quality.mean)
         right, top = _on_paper(panel, other.cost, other.quality.mean)
@@ -149,7 +149,7 @@ def _steps(panel: Axes, best: Sequence[Point]) -> Iterator[Box]:
 
 
 def _write_name(panel: Axes, name: str, point: tuple[float, float], box: Box) -> None:
-    """Write a name into its box, with a line to its point where that is not beside it."""
+    """Write a label into its box, with a leader line unless it is adjacent."""
     left, bottom, _, top = box
     panel.annotate(
         name,

@@ -1,4 +1,4 @@
-"""The formats of data sets, each told by what stands in the files.
+"""Formats of datasets, recognized by their content.
 
 | format | module |
 |---|---|
@@ -40,7 +40,7 @@ _FORMATS: Mapping[str, _Read] = {  # by a key of the first question: the first o
 
 
 def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Parsed, Corpus]:
-    """Return where the questions of a file or folder are, what they are, and their corpus.
+    """Return the path of a dataset's questions, the questions, and their corpus.
 
     `corpus` names another corpus than their own. Raises InputError.
     """
@@ -68,7 +68,7 @@ def read(path: Path, split: str | None, corpus: Path | None) -> tuple[Path, Pars
 
 
 def parsed_questions(path: Path) -> Parsed:
-    """Return the questions of a file. Raises InputError."""
+    """Parse the questions of a file. Raises InputError."""
     first = next(records(path), None)
     if first is None:
         raise InputError(f"{path}: no questions")
@@ -82,7 +82,7 @@ def parsed_questions(path: Path) -> Parsed:
 
 
 def _questions_file(path: Path) -> Path:
-    """Return the file of questions that is named, or is in the folder that is named."""
+    """Return the file of questions at a path, or in the folder at that path."""
     file = path / "questions.jsonl" if path.is_dir() else path
     if file == path or file.is_file():
         return file
@@ -94,7 +94,7 @@ def _questions_file(path: Path) -> Path:
 def _find_only_file(
     root: Path, key: str, what: str, hint: str, otherwise: str | None = None
 ) -> Path:
-    """Return the one file in a folder, or one below, whose first record has a key.
+    """Return the only file in or below a folder whose first record has a key.
 
     Raises InputError where there is none or more than one, with a `hint` at what to do, which is
     `otherwise` where there is none; where there is none but a file that cannot be read, the error

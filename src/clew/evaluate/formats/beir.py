@@ -20,21 +20,21 @@ from clew.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.evaluate.formats.records import records, unique
 
 CORPUS = "corpus.jsonl"
-_USUAL = "test"
+_DEFAULT_SPLIT = "test"
 
 
 def fits(root: Path) -> bool:
-    """Say whether a folder has this format."""
+    """Check whether a folder has this format."""
     return (root / "qrels").is_dir() and (root / "queries.jsonl").is_file()
 
 
 def read(root: Path, split: str | None) -> Parsed:
-    """Return the queries that are judged in `split`, in the order of their file.
+    """Return the queries with judgements in `split`, in file order.
 
     Without a split it is `test`, or the only one.
     """
     files = {path.stem: path for path in sorted((root / "qrels").glob("*.tsv"))}
-    wanted = split or (next(iter(files)) if len(files) == 1 else _USUAL)
+    wanted = split or (next(iter(files)) if len(files) == 1 else _DEFAULT_SPLIT)
     if wanted not in files:
         names = ", ".join(files) or "none"
         raise InputError(f"{root / 'qrels'}: no split {wanted!r}, only {names}")
@@ -68,7 +68,7 @@ def read(root: Path, split: str | None) -> Parsed:
 
 
 def _judgements(path: Path) -> Iterator[tuple[str, str, str, float]]:
-    """Yield place, query, document and score of each line."""
+    """Yield location, query, document and score of each line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:

@@ -19,12 +19,12 @@ from clew.evaluate.formats.records import Record, unique
 
 
 def read(records: Iterable[Record], _source: str) -> Parsed:
-    """Return the questions; the corpus is beside them."""
+    """Return the questions, which lie beside their corpus."""
     return Parsed(format="clew", questions=tuple(_question(record) for record in unique(records)))
 
 
 def corpus_path(root: Path) -> Path:
-    """Return where the corpus of the questions in a folder is; InputError where that is unclear."""
+    """Return the corpus of the questions in a folder. Raises InputError if it is ambiguous."""
     file = root / "corpus.jsonl"
     if file.exists():
         return file
@@ -63,7 +63,7 @@ def _question(record: Record) -> DatasetQuestion:
 
 
 def _supporting_ids(record: Record) -> tuple[str, ...]:
-    """Return the supporting ids of a question, none where they are not sure."""
+    """Return a question's supporting ids, none if they are uncertain."""
     sure = record.values.get("gold_sure", True)
     if not isinstance(sure, bool):
         raise record.error(f"'gold_sure' must be true or false, but is {sure!r}")

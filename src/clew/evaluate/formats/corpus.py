@@ -1,4 +1,4 @@
-"""The documents that questions are asked of: a file of records, or a folder of files."""
+"""Read the corpus of a dataset: a file of records, or a folder of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What `Index.add` takes, and the ids of its documents."""
+    """Sources for `Index.add`, and the ids of their documents."""
 
     documents: Path | tuple[Document, ...]
     ids: frozenset[str]
@@ -43,12 +43,12 @@ def read(path: Path) -> Corpus:
 
 
 def make_corpus(documents: tuple[Document, ...]) -> Corpus:
-    """Return the corpus of documents that were read."""
+    """Return the corpus of documents already read."""
     return Corpus(documents, frozenset(document.id for document in documents))
 
 
 def is_long(values: Mapping[str, object]) -> bool:
-    """Say whether a record is a document of GraphRAG-Bench."""
+    """Check whether a record is a GraphRAG-Bench document."""
     return "corpus_name" in values and "context" in values and "question" not in values
 
 

@@ -19,7 +19,7 @@ from clew.evaluate.metrics import distinct
 
 
 def read(records: Iterable[Record], _source: str) -> Parsed:
-    """Return the questions; the corpus is another file."""
+    """Return the questions; the corpus is a separate file."""
     questions: dict[str, DatasetQuestion] = {}
     sources: set[str] = set()
     n_repeated = 0

@@ -1,4 +1,4 @@
-"""HotpotQA and 2WikiMultiHopQA: a question with ten paragraphs, each a title and sentences.
+"""HotpotQA and 2WikiMultiHopQA: each question has ten paragraphs, titled lists of sentences.
 
 {"_id", "question", "answer", "type", "supporting_facts": [[title, sentence], ...],
  "context": [[title, [sentence, ...]], ...]}; in 2Wiki also "evidences".
@@ -30,7 +30,7 @@ _TWO_WIKI_TYPES = ("compositional", "inference", "bridge_comparison")
 
 
 def read(records: Iterable[Record], source: str) -> Parsed:
-    """Return the questions, and the pool of their paragraphs."""
+    """Return the questions, and the corpus pooled from their paragraphs."""
     questions, contexts, n_two_wiki = [], [], 0
     for record in unique(records):
         titles = _supporting_titles(record)
@@ -59,7 +59,7 @@ def read(records: Iterable[Record], source: str) -> Parsed:
 
 
 def _supporting_titles(record: Record) -> tuple[str, ...]:
-    """Return the titles of the supporting facts, each once."""
+    """Return the distinct titles of the supporting facts."""
     facts = _parse_value(record, "supporting_facts", record.values.get("supporting_facts"))
     if facts is None:
         return ()
@@ -88,7 +88,7 @@ def _context(record: Record, gold: Sequence[str]) -> list[Paragraph]:
 
 
 def _parse_value(record: Record, key: str, value: object) -> object:
-    """Return the value of a key, which may be written as JSON in a text."""
+    """Return the value of a key, decoded if it is a string of JSON."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Data sets for classification as AGRAG's authors keep WOS and IFS-Rel: texts with a label each.
+"""Text classification datasets in the layout of AGRAG's WOS and IFS-Rel: texts with labels.
 
 FOLDER/.../n1/train.txt     rounds n1, n2, ..., whose labels are different ones; a line is a label,
 FOLDER/.../n1/test.txt      a tab and a text, in which further tabs are blanks
@@ -20,7 +20,7 @@ from clew.types import Document
 
 
 def read_labelled(path: Path, split: str) -> tuple[Document, ...]:
-    """Return the texts of one split, of all rounds; none where the path is no such data set.
+    """Return the texts of one split over all rounds; none if the path has another layout.
 
     Each has its label in its metadata. A file is read whole, if its name ends with the split.
     Raises InputError for a line without a label or a text.
@@ -41,13 +41,13 @@ def read_labelled(path: Path, split: str) -> tuple[Document, ...]:
 
 
 def _key(file: Path) -> list[tuple[str, int]]:
-    """Return by what a file is sorted: n2 stands before n10."""
+    """Return a natural sort key: n2 precedes n10."""
     pieces = re.findall(r"(\D*)(\d*)", str(file))
     return [(letters, int(digits or 0)) for letters, digits in pieces]
 
 
 def _read_file(file: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each line, its label and its text; nothing of a file of another form."""
+    """Yield line number, label and text of each line; nothing if the file has another layout."""
     if file.suffix == ".txt":
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
         if "\t" not in next(filter(str.strip, lines), ""):

@@ -1,4 +1,4 @@
-"""MuSiQue: a question with twenty paragraphs, some of them flagged as supporting.
+"""MuSiQue: each question has twenty paragraphs, some flagged as supporting.
 
 {"id": "2hop__...", "question", "answer", "answer_aliases", "answerable",
  "paragraphs": [{"title", "paragraph_text" or "text", "is_supporting"}, ...]}
@@ -28,7 +28,7 @@ _SHAPE = re.compile(r"(([0-9]+)hop[0-9]*)__")
 
 
 def read(records: Iterable[Record], source: str) -> Parsed:
-    """Return the questions that have an answer, and the pool of their paragraphs."""
+    """Return the answerable questions, and the corpus pooled from their paragraphs."""
     questions, contexts = [], []
     n_unanswerable = 0
 

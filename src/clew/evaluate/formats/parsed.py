@@ -1,4 +1,4 @@
-"""What a format makes of its files: questions, and a corpus pooled from their contexts."""
+"""Parsed datasets: questions, and a corpus pooled from their contexts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.types import Document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetQuestion:
-    """A question with what is known of its answer."""
+    """A question with its gold answers and evidence."""
 
     id: str
     text: str
@@ -27,7 +27,7 @@ class DatasetQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The questions of a file, and the corpus where it is pooled from them."""
+    """The questions of a file, and the corpus if it is pooled from them."""
 
     format: str
     questions: tuple[DatasetQuestion, ...]
@@ -38,7 +38,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph of one question's context."""
+    """A paragraph of a question's context."""
 
     title: str
     text: str
@@ -46,7 +46,7 @@ class Paragraph:
 
     @property
     def id(self) -> str:
-        """The id of its document; a paragraph without words gives none, and goes by its title."""
+        """The document id; the title for a paragraph without words."""
         return paragraph_id(self.title, self.text) if self.has_words else self.title
 
     @property
@@ -55,12 +55,12 @@ class Paragraph:
 
 
 def paragraph_id(title: str, text: str) -> str:
-    """Return a hash of a title and a text without the white space around them, 16 digits."""
+    """Return a hash, 16 digits, of a title and a text without surrounding white space."""
     return hashlib.sha256(json.dumps([title.strip(), text.strip()]).encode()).hexdigest()[:16]
 
 
 def join_sentences(sentences: Sequence[str]) -> str:
-    """Return the text of a paragraph's sentences.
+    """Join the sentences of a paragraph.
 
     HotpotQA's sentences begin with the blank before them, 2Wiki's do not.
     """
@@ -69,7 +69,7 @@ def join_sentences(sentences: Sequence[str]) -> str:
 
 
 def pool_paragraphs(contexts: Iterable[Sequence[Paragraph]], source: str) -> tuple[Document, ...]:
-    """Return a document for each distinct (title, text) that has words, the first first.
+    """Return a document for each distinct (title, text) with words, in first-seen order.
 
     So the papers build their corpora. Two texts under one title are two documents, and the id of
     each stays the same whichever questions are added or removed, in every data set that has it.
@@ -84,5 +84,5 @@ def pool_paragraphs(contexts: Iterable[Sequence[Paragraph]], source: str) -> tup
 
 
 def supporting(context: Sequence[Paragraph]) -> tuple[str, ...]:
-    """Return the ids of what a full answer needs, each once."""
+    """Return the distinct ids of the supporting documents."""
     return distinct(paragraph.id for paragraph in context if paragraph.supporting)

@@ -1,4 +1,4 @@
-"""Files of records, told by content: JSON lines, a JSON array, one JSON object, or Parquet."""
+"""Read records from JSON lines, a JSON array, one JSON object, or Parquet."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clew.evaluate.metrics import distinct
 from clew.readers.decode import replace_surrogates
 from clew.runtime.lazy import needs
 
-_BLANK = re.compile(r"[ \t\r\n]*")
+_WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 _PARQUET = b"PAR1"
 
 
 def records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file, one at a time.
+    """Yield the records of a file lazily.
 
     Raises InputError for a file that cannot be read and for what is no record, with its place;
     MissingExtra for Parquet without the extra.
@@ -40,7 +40,7 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def unique(items: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records; InputError where one has no id, or an id comes back."""
+    """Yield the records. Raises InputError for a missing or repeated id."""
     places: dict[str, str] = {}
     for record in items:
         id_ = record.id
@@ -52,22 +52,22 @@ def unique(items: Iterable[Record]) -> Iterator[Record]:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record with its place, so that every complaint can name it."""
+    """A record with its location, for error messages."""
 
     place: str
     values: Mapping[str, object]
 
     def error(self, reason: str) -> InputError:
-        """Return the complaint, for the caller to raise."""
+        """Return an InputError with the location, for the caller to raise."""
         return InputError(f"{self.place}: {reason}")
 
     @property
     def id(self) -> str:
-        """Its `id`, or its `_id` where it has no other."""
+        """The record's `id`, or else its `_id`."""
         return self.text("_id" if "_id" in self.values and "id" not in self.values else "id")
 
     def value(self, key: str) -> object:
-        """Return what a key has; InputError where the record lacks it."""
+        """Return the value of a key. Raises InputError if it is missing."""
         if key not in self.values:
             raise self.error(f"there is no {key!r}")
         return self.values[key]
@@ -82,7 +82,7 @@ class Record:
         return None if self.values.get(key) in (None, "") else self.text(key)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the texts of a list, each once; there may be none."""
+        """Return the distinct texts of a list, which may be empty."""
         values = self.values.get(key)
         if values is None:
             return ()
@@ -93,7 +93,7 @@ class Record:
         return distinct(strings)
 
     def strings(self, values: object, name: str) -> list[str]:
-        """Return `values`, which the complaint calls `name`, if they are a list of texts."""
+        """Return `values` if they are a list of strings; error messages call them `name`."""
         if not isinstance(values, list):
             raise self.error(f"{name} must be a list of texts, but is {_shorten(values)}")
         for value in values:
@@ -128,7 +128,7 @@ def _lines(path: Path) -> Iterator[Record]:
 
 
 def _object(path: Path) -> Record | None:
-    """Return the one record of a file that is a JSON object over several lines, if it is one."""
+    """Return the record of a file that is one JSON object over several lines, else None."""
     with path.open("rb") as file:
         first = next((raw for raw in file if raw.strip()), b"")
     try:
@@ -155,7 +155,7 @@ def _parse(raw: bytes, place: str) -> object:
 
 
 def _array(path: Path) -> Iterator[Record]:
-    """Yield the records of a JSON array without holding them all at once."""
+    """Yield the records of a JSON array lazily."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -180,7 +180,7 @@ def _array(path: Path) -> Iterator[Record]:
 
 
 def _past_blanks(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
+    match = _WHITE_SPACE.match(text, at)
     return match.end() if match else at
 
 
@@ -202,7 +202,7 @@ def _rows(path: Path) -> Iterator[Record]:
 
 
 def _number_record(value: object, place: str) -> Record:
-    """Return a record that is found by its number, so its id is told with the place."""
+    """Return a record whose id is its number, so that errors name both."""
     record = _record(value, place)
     id_ = record.values.get("_id", record.values.get("id"))
     return Record(f"{place} (id {id_})", record.values) if isinstance(id_, str) else record

@@ -1,1 +1,1 @@
-"""Reports as pages to pass on: Markdown with its figures beside it, or one HTML file."""
+"""Report pages: Markdown with figures beside it, or one HTML file."""

@@ -1,4 +1,4 @@
-"""Sections as Markdown and as one self-contained HTML page.
+"""Write sections as Markdown, or as one self-contained HTML page.
 
 What a section says may quote a dataset, a peer or an endpoint, so every text is escaped here.
 """
@@ -20,7 +20,7 @@ _SPECIAL = re.compile(
     r"|(?<!\S)#|(?<!\w)@|:(?=//)|(?<=www)\.",
     re.IGNORECASE,
 )
-_AT_START = re.compile(r"^([-+=>\[]|\d+(?=[.)]))")  # of a list, a quotation, a box
+_BLOCK_START = re.compile(r"^([-+=>\[]|\d+(?=[.)]))")  # of a list, a quotation, a box
 _IN_BRACKETS = re.compile(rf"{_SPECIAL.pattern}|[\[\]]", re.IGNORECASE)
 _SVG_NAME = re.compile(r'(\bid="|href="#|url\(#)')
 
@@ -54,7 +54,7 @@ figcaption { font-size: .9rem; }
 
 
 def to_markdown(title: str, sections: Sequence[Section], stem: str = "") -> str:
-    """Return sections as Markdown below a heading.
+    """Return sections as Markdown under a heading.
 
     A picture is a link to `<stem>-<its name>.svg`.
     """
@@ -77,7 +77,7 @@ def to_markdown(title: str, sections: Sequence[Section], stem: str = "") -> str:
 
 
 def to_html(title: str, sections: Sequence[Section]) -> str:
-    """Return sections as a page that needs no other file, no script and no network."""
+    """Return sections as an HTML page without other files, scripts or network access."""
     name = escape(printable(title))
     links = [
         f'<li><a href="#s{number}">{escape(section.title)}</a></li>'
@@ -106,18 +106,18 @@ def to_html(title: str, sections: Sequence[Section]) -> str:
 
 
 def file_name(stem: str, picture: Picture) -> str:
-    """Return the name of the file that a Markdown page has a picture in."""
+    """Return the file name of a Markdown page's picture."""
     return f"{stem}-{picture.name}.svg"
 
 
 def _plain(text: str, special: re.Pattern[str] = _SPECIAL) -> str:
-    """Return Markdown that reads as `text` does, within a heading or a cell."""
+    """Escape text for a Markdown heading or table cell."""
     return special.sub(r"\\\g<0>", printable(text).strip())
 
 
 def _line(text: str) -> str:
-    """Return Markdown that reads as `text` does, on a line of its own."""
-    return _AT_START.sub(
+    """Escape text for a line of Markdown."""
+    return _BLOCK_START.sub(
         lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", _plain(text)
     )
 
@@ -140,7 +140,7 @@ def _html(section: Section, number: int) -> Iterator[str]:
 
 
 def _html_table(rows: Rows, name: str) -> Iterator[str]:
-    """Return a table that scrolls by itself where the screen is narrow."""
+    """Return a table that scrolls horizontally on narrow screens."""
     header, *body = ([escape(printable(cell)) for cell in row] for row in rows)
     yield f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}">'
     yield "<table>"
@@ -156,7 +156,7 @@ def _html_table(rows: Rows, name: str) -> Iterator[str]:
 
 
 def _html_figure(picture: Picture) -> Iterator[str]:
-    """Return a figure whose names are its own, since a page has several."""
+    """Return a figure with unique ids, since a page has several."""
     _, _, drawn = picture.svg.partition("<svg ")
     svg = _SVG_NAME.sub(rf"\g<1>{picture.name}-", drawn)
     title = escape(printable(picture.title))

@@ -1,4 +1,4 @@
-"""A report as a page to read and to pass on: Markdown with its figures beside it, or HTML."""
+"""Write a report as a page: Markdown with figures beside it, or HTML."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,14 +40,14 @@ def write(report: Report, path: str | Path) -> None:
 
 
 def check_page(path: str | Path) -> None:
-    """Raise InputError for a file that `write` could not write, so that it is known before."""
+    """Raise InputError early for a file that `write` could not write."""
     check_file(path, SUFFIXES, "a report")
 
 
 def to_markdown(
     report: Report, pictures: Sequence[Picture] = (), *, stem: str = "", remark: str = ""
 ) -> str:
-    """Return a report as Markdown below a heading, with links to `pictures`.
+    """Return a report as Markdown under a heading, with links to `pictures`.
 
     The file of a picture is `<stem>-<name>.svg`. A `remark` on figures stands at the beginning.
     """
@@ -55,7 +55,7 @@ def to_markdown(
 
 
 def to_html(report: Report, pictures: Sequence[Picture] = (), *, remark: str = "") -> str:
-    """Return a report as one HTML page that holds `pictures`."""
+    """Return a report as one HTML page that embeds `pictures`."""
     return markup.to_html(_title(report), sections(report, pictures, remark))
 
 

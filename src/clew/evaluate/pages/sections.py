@@ -1,4 +1,4 @@
-"""What a page says of a report, as sections that `markup` writes as Markdown and as HTML."""
+"""The sections of a report page, which `markup` writes as Markdown and HTML."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DIGEST = 16  # letters of it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading with what stands below it: sentences, tables, a list, figures."""
+    """A heading with its content: sentences, tables, a list, figures."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Section:
 
 
 def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "") -> list[Section]:
-    """Return the sections that have something to say; `remark` is said of the figures."""
+    """Return the non-empty sections; `remark` is a note on the figures."""
     of = {key: tuple(p for p in pictures if p.section == key) for key in PICTURE_SECTIONS}
     metrics = cells.compared_metrics(report)
     summaries, indexing = report.summaries, cells.index_cost(report.summaries)
@@ -107,7 +107,7 @@ def _cost(report: Report, pictures: tuple[Picture, ...]) -> Section:
 
 
 def _reading(report: Report) -> Iterator[str]:
-    """Say in three lines how to read the tables."""
+    """Explain in three lines how to read the tables."""
     yield (
         "Scores lie between 0 and 1, and higher is better. A 95 % interval is where the mean would "
         f"lie for other questions of the same kind (bootstrap over questions, seed "

@@ -1,4 +1,4 @@
-"""Reports as rows of cells, which text and pages share, and as aligned text."""
+"""Reports as tables of cells, and as aligned text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report) -> str:
-    """Return the report as text; every score is between 0 and 1."""
+    """Return the report as text; scores are from 0 to 1."""
     dataset, summaries, headline = report.dataset, report.summaries, report.headline
     questions = format_count(dataset.n_questions, "question")
     documents = format_count(dataset.n_documents, "document")

@@ -1,4 +1,4 @@
-"""A report as rows of cells, the first of which is the header, for `text` and for pages.
+"""Reports as tables of cells, header first, for text and for pages.
 
 A cell is "-" where a setting has no such figure: a metric that a peer was not measured by, the
 cost of a setting that failed everywhere.
@@ -35,19 +35,19 @@ ANSWER_METRICS = (
     "faithfulness",
 )
 _INTERVAL = "95 % interval"
-_LEVEL = 0.05
-_MOST_NOTES = 3  # of a setting
-_NONE = "-"
+_ALPHA = 0.05
+_MAX_NOTES = 3  # of a setting
+_EMPTY = "-"
 
 
 def ranking_metrics(report: Report) -> list[str]:
-    """Return the metrics of rankings, in the order of a report."""
+    """Return the ranking metrics, in report order."""
     at = [f"{metric}@{k}" for metric in ("recall", "all") for k in report.scoring.ks]
     return [*at, "nDCG@10", "MRR@10"]
 
 
 def answer_metrics(report: Report) -> list[str]:
-    """Return the metrics of contexts and answers, without the rules of F1 that change nothing."""
+    """Return the context and answer metrics, without F1 rules that make no difference."""
     f1 = [_means_of(TESTED_ANSWER, summary) for summary in report.summaries]
     return [
         metric
@@ -59,13 +59,13 @@ def answer_metrics(report: Report) -> list[str]:
 
 
 def compared_metrics(report: Report) -> list[str]:
-    """Return the metrics that have intervals and paired tests, the headline first."""
+    """Return the metrics with intervals and paired tests, headline first."""
     have = {metric for summary in report.summaries for metric in summary.estimates}
     return list(dict.fromkeys(m for m in (report.headline, TESTED_ANSWER) if m in have))
 
 
 def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
-    """Return a row per setting, a column per metric that applies; those compared have intervals."""
+    """Return a row per setting and a column per metric, with intervals for compared metrics."""
     summaries = report.summaries
     shown = [m for m in metrics if any(m in s.estimates for s in summaries)]
     if not shown:
@@ -74,15 +74,15 @@ def means(report: Report, title: str, metrics: Sequence[str]) -> Rows:
     columns = [[title, *(s.label for s in summaries)]]
     for metric in shown:
         estimates = [s.estimates.get(metric) for s in summaries]
-        columns.append([metric, *(_NONE if e is None else f"{e.mean:.3f}" for e in estimates)])
+        columns.append([metric, *(_EMPTY if e is None else f"{e.mean:.3f}" for e in estimates)])
         if metric in compared:
-            intervals = (_NONE if e is None else _interval(e.low, e.high) for e in estimates)
+            intervals = (_EMPTY if e is None else _interval(e.low, e.high) for e in estimates)
             columns.append([_INTERVAL, *intervals])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def counts(metrics: Sequence[str], summaries: Sequence[Summary]) -> str:
-    """Say over how many questions the means of `metrics` are; "" where none applies."""
+    """Say how many questions the means of `metrics` cover; "" if none applies."""
     sizes: dict[str, list[str]] = {}
     for metric in metrics:
         ns = {s.estimates[metric].n for s in summaries if metric in s.estimates}
@@ -100,50 +100,50 @@ def counts(metrics: Sequence[str], summaries: Sequence[Summary]) -> str:
 
 
 def tests(metric: str, summaries: Sequence[Summary]) -> Rows:
-    """Return a row per setting that was compared with the first one."""
+    """Return a row for each setting compared with the first one."""
     pairs = [(s.label, s.against_first[metric]) for s in summaries if metric in s.against_first]
     if not pairs:
         return []
     rows = [[f"{metric} minus {summaries[0].label}'s", "difference", _INTERVAL, "p", "p < .05"]]
     for label, test in pairs:
         verdict = "yes, higher" if test.difference > 0 else "yes, lower"
-        verdict = "no" if test.p_value >= _LEVEL else verdict
+        verdict = "no" if test.p_value >= _ALPHA else verdict
         interval, p_value = _interval(test.low, test.high), f"{test.p_value:.4f}"
         rows.append([label, f"{test.difference:+.3f}", interval, p_value, verdict])
     return rows
 
 
 def by_type(metric: str, summaries: Sequence[Summary]) -> Rows:
-    """Return a row per setting, a column per type of questions."""
+    """Return a row per setting and a column per question type."""
     return _groups(metric, [(s.label, s.by_type) for s in summaries])
 
 
 def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
-    """Return a row per setting, a column per number of hops."""
+    """Return a row per setting and a column per number of hops."""
     groups = [{f"hops {n}": group for n, group in s.by_hops.items()} for s in summaries]
     return _groups(metric, [(s.label, g) for s, g in zip(summaries, groups, strict=True)])
 
 
 def search_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return for each setting what a search cost, and the mean size of the context."""
+    """Return the cost of a search for each setting, and the mean context size."""
     rows = _spending("search", [(s.label, s.search) for s in summaries])
     sizes = [s.context_tokens for s in summaries]
-    column = ["context tokens", *(_NONE if size is None else f"{size:.0f}" for size in sizes)]
+    column = ["context tokens", *(_EMPTY if size is None else f"{size:.0f}" for size in sizes)]
     return [[*row, cell] for row, cell in zip(rows, column, strict=False)]
 
 
 def answer_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return for each setting what an answer cost, without the search."""
+    """Return the cost of an answer for each setting, without the search."""
     return _spending("answer", [(s.label, s.answer) for s in summaries])
 
 
 def judge_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return for each setting what it cost to judge an answer."""
+    """Return the cost of judging an answer for each setting."""
     return _spending("judge", [(s.label, s.judge) for s in summaries])
 
 
 def index_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return a row per figure, a column per index that was searched."""
+    """Return a row per figure and a column per searched index."""
     costs: list[Mapping[str, Scalar]] = []
     users: list[list[str]] = []
     for summary in summaries:
@@ -157,12 +157,12 @@ def index_cost(summaries: Sequence[Summary]) -> Rows:
         return []
     names = list(dict.fromkeys(name for cost in costs for name in cost))
     header = ["all settings"] if len(costs) == 1 else [", ".join(labels) for labels in users]
-    rows = [[name, *(str(cost.get(name, _NONE)) for cost in costs)] for name in names]
+    rows = [[name, *(str(cost.get(name, _EMPTY)) for cost in costs)] for name in names]
     return [["index", *header], *rows]
 
 
 def describe_left_out(dataset: About) -> Iterator[str]:
-    """Say what of the dataset the means do not hold."""
+    """Describe what the means leave out of the dataset."""
     for reason, n in dataset.left_out.items():
         yield f"questions of the file that are left out, {reason}: {n}"
     if dataset.n_without_gold:
@@ -176,13 +176,13 @@ def describe_left_out(dataset: About) -> Iterator[str]:
 
 
 def notes(report: Report) -> Iterator[str]:
-    """Say which settings failed, went another way than asked, or are not known in full."""
+    """List the settings that failed, used a fallback, or have unknown parts."""
     for summary in report.summaries:
         yield from _failures(summary, report.dataset.n_questions)
-        for note, n in islice(summary.notes.items(), _MOST_NOTES):
+        for note, n in islice(summary.notes.items(), _MAX_NOTES):
             yield f"{summary.label}: {note} ({format_count(n, 'question')})"
-        if len(summary.notes) > _MOST_NOTES:
-            yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MOST_NOTES}"
+        if len(summary.notes) > _MAX_NOTES:
+            yield f"{summary.label}: other notes, in the JSON: {len(summary.notes) - _MAX_NOTES}"
         stages = {"search": summary.search, "answer": summary.answer, "judge": summary.judge}
         recorded = {name: spent.recorded_calls for name, spent in stages.items() if spent}
         calls = " and ".join(f"{n} of {name}" for name, n in recorded.items() if n)
@@ -194,7 +194,7 @@ def notes(report: Report) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """Escape what is not seen: names and messages may quote a dataset or an endpoint."""
+    """Escape invisible characters, which datasets and endpoints may contain."""
     return visible(text)
 
 
@@ -217,7 +217,7 @@ def _means_of(metric: str, summary: Summary) -> float | None:
 
 
 def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) -> Rows:
-    """Return a row per setting, a column per group of questions that the metric applies to."""
+    """Return a row per setting and a column per group of questions that the metric applies to."""
     shown: dict[str, int] = {}
     for _, groups in settings:
         for name, group in groups.items():
@@ -229,12 +229,12 @@ def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) ->
     rows = [header]
     for label, groups in settings:
         means = (groups[n].means.get(metric) if n in groups else None for n in shown)
-        rows.append([label, *(_NONE if mean is None else f"{mean:.3f}" for mean in means)])
+        rows.append([label, *(_EMPTY if mean is None else f"{mean:.3f}" for mean in means)])
     return rows
 
 
 def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Rows:
-    """Return for each setting the seconds at median and 95th percentile, and the mean cost."""
+    """Return the median and 95th percentile seconds and the mean cost of each setting."""
     if all(spent is None for _, spent in settings):
         return []
     columns = ["p50 s", "p95 s", "model p50 s", "model p95 s", "LLM calls", "tokens", "USD"]
@@ -242,7 +242,7 @@ def _spending(stage: str, settings: Sequence[tuple[str, Spending | None]]) -> Ro
     rows = [header]
     for label, spent in settings:
         if spent is None:
-            rows.append([label, *[_NONE] * len(columns)])
+            rows.append([label, *[_EMPTY] * len(columns)])
             continue
         seconds = (spent.p50_s, spent.p95_s, spent.model_p50_s, spent.model_p95_s)
         cost = "unknown" if spent.cost_usd is None else f"{spent.cost_usd:.5f}"

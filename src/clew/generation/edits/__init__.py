@@ -56,7 +56,7 @@ def find_edits(
     stored: StoredColumns,
     touched: Sequence[Touched],
 ) -> Arrays:
-    """Return the edits that make `base` a later generation, as `GenerationEdits` reads them.
+    """Return the edits that turn `base` into a later generation, for `GenerationEdits`.
 
     `touched` are the documents that were added or removed since, by their ids. Raises TooManyEdits
     where the generation is to be put together anew.
@@ -89,7 +89,7 @@ def find_edits(
 
 @dataclass(frozen=True, slots=True)
 class _Edits:
-    """All that came and went."""
+    """All rows that were added and removed."""
 
     source: Source
     terms: TermEdits
@@ -121,7 +121,7 @@ class _Edits:
         return layers
 
     def touched_chunks(self) -> Rows:
-        """Return the chunks that came or have a unit that came, by their present rows."""
+        """Return the present rows of the chunks that are new or have a new unit."""
         units = self.units
         moved = units.distinct.code[units.edits.origin >= 0]
         have = units.known_rows.chunks_of(units.stored_units.keys(moved))
@@ -129,7 +129,7 @@ class _Edits:
         return np.union1d(self.source.chunks.at, rows[rows >= 0])
 
     def columns(self) -> Arrays:
-        """Return the values of the rows that came, in every column and in `stored`."""
+        """Return the values of the added rows in every column, and their stored rows."""
         source, live, entities = self.source, self.source.live, self.entities
         titled = np.flatnonzero(source.titles >= 0)
         title = np.full(len(source.titles), -1, dtype=np.int64)
@@ -183,7 +183,7 @@ class _Edits:
         }
 
     def links(self) -> dict[tuple[str, str], tuple[Rows, csr_array]]:
-        """Return the rows of links that came, and their entries."""
+        """Return the added rows of links, with their entries."""
         source, live, units = self.source, self.source.live, self.units
         layers = self.layers
         sizes = {layer: edits.size for layer, edits in layers.items()}
@@ -215,7 +215,7 @@ class _Edits:
         return {(a, b): (layers[a].at, entries) for (a, b), entries in links.items()}
 
     def _sentence_terms(self, postings: Postings) -> csr_array:
-        """Return the terms of the sentences that came, or of the units that are sentences."""
+        """Return the terms of the added sentences, or of added units that are sentences."""
         if self.sentences is not None:
             edits, rows = self.sentences.edits, self.sentences.stored
         else:

@@ -1,4 +1,4 @@
-"""Find the distinct rows that came and went; each stands at its first occurrence.
+"""Find the distinct rows that were added and removed; a row's place is its first occurrence.
 
 Units, sentences and triples are such rows: a chunk has occurrences, and equal ones are one row.
 """
@@ -33,7 +33,7 @@ _NONE = np.iinfo(np.int64).max  # behind every chunk
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """The rows of the base, and all their occurrences by key, those of one key in order.
+    """The base's rows with all their occurrences, grouped by key and in order.
 
     Codes are numbers by which occurrences ascend in a chunk.
     """
@@ -52,13 +52,13 @@ class KnownRows:
         return cls(chunk, code, *occurrences)
 
     def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
-        """Return the places of the occurrences of some keys, and which key each is of."""
+        """Return the occurrences of some keys, and the index of each one's key."""
         first = insertion_places(self.keys, keys)
         owner, at = expand_ranges(first, insertion_places(self.keys, keys, behind=True))
         return at.astype(np.int64), owner
 
     def rows_of(self, keys: NDArray[np.uint64], codes: Rows) -> Rows:
-        """Return the rows whose first occurrences have these keys and codes, or -1."""
+        """Return the rows whose first occurrences have these keys and codes, -1 if unknown."""
         first = insertion_places(self.keys, keys)
         matches = np.flatnonzero(first < len(self.keys))
         at = first[matches]
@@ -76,7 +76,7 @@ class KnownRows:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Occurrences that came, in order."""
+    """The new occurrences, in order."""
 
     keys: NDArray[np.uint64]
     chunk: Rows  # by its place among the chunks that came
@@ -85,7 +85,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Rows that stand elsewhere now, are new, or went."""
+    """The rows that moved, were added or were removed."""
 
     chunk: Rows  # the present row of the chunk that each is first in
     code: Rows
@@ -97,7 +97,7 @@ class Moves:
     former: Rows
 
     def add_returning(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
-        """Return them with former rows that come again where they stand, in present chunks."""
+        """Add former rows that return to their old place in a present chunk."""
         return replace(
             self,
             chunk=np.concatenate([self.chunk, chunk]),
@@ -110,7 +110,7 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class DistinctEdits:
-    """The rows that came, in order."""
+    """The added rows, in order."""
 
     edits: RowEdits
     chunk: Rows  # the present row of the chunk that each is first in
@@ -120,7 +120,7 @@ class DistinctEdits:
 
     @classmethod
     def from_moves(cls, n: int, moves: Moves) -> DistinctEdits:
-        """Return the edits of `n` rows, some of which moved."""
+        """Return the edits of `n` rows, given those that moved."""
         order = np.lexsort((moves.code, moves.chunk))
         before = moves.before[order]
         edits = RowEdits.from_changes(n, moves.gone, before, moves.origin[order])
@@ -141,7 +141,7 @@ def find_moves(
     *,
     always: bool = False,
 ) -> Moves:
-    """Return the rows that came and went with chunks, or whose first occurrence moved.
+    """Find the rows that were added or removed with chunks, or whose first occurrence moved.
 
     `gone` are the former chunks that went, and `lost` the keys of what stood first in these. Where
     `always`, every row of a key that came or was lost comes anew.

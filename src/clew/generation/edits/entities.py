@@ -1,4 +1,4 @@
-"""Find the entities that came and went."""
+"""Find the entities that were added and removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TITLE, _MENTION, _DESCRIPTION = range(3)  # how a document names an entity
 
 @dataclass(frozen=True, slots=True)
 class EntityEdits:
-    """The entities that anything that came or went names."""
+    """The entities that an added or removed row names."""
 
     edits: RowEdits
     stored: Rows
@@ -47,7 +47,7 @@ class EntityEdits:
 
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
-    """Return which entities came and went, each where a document first names it."""
+    """Find the added and removed entities; an entity's place is its first mention."""
     titled = np.flatnonzero(source.titles >= 0)
     described = source.new_values("description.entity").astype(np.int64)
     lost = _find_lost(source, mentions)
@@ -109,7 +109,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
 
 
 def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
-    """Return the former entities of titles, mentions and descriptions that went, ascending."""
+    """Return the former entities in removed titles, mentions and descriptions, ascending."""
     gone = {
         "document.title_entity": source.documents.gone,
         "mention.entity": mentions.edits.gone,
@@ -120,7 +120,7 @@ def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
 
 
 def _first_before(edits: RowEdits, stays: Rows, new: Rows) -> Rows:
-    """Return the first of former rows that stay and of rows that came, -1 for none of both."""
+    """Return the lower of a kept and an added row for each entity, -1 for neither."""
     firsts = np.full(len(stays), _NONE)
     has = stays >= 0
     firsts[has] = edits.to_present(stays[has])
@@ -132,7 +132,7 @@ def _first_before(edits: RowEdits, stays: Rows, new: Rows) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _FirstPlaces:
-    """Where entities are first named, as far as was looked.
+    """The first place of each entity among the rows scanned so far.
 
     A place is three times the present document and how it names the entity; the present unit or
     description; the row of the title, mention or description.
@@ -145,7 +145,7 @@ class _FirstPlaces:
     before: Rows  # (n,) the former entity before which one stands that is first there
 
     def scan_kept(self, how: int, rows: Rows) -> None:
-        """Look at former titles, mentions or descriptions, -1 for none."""
+        """Scan former titles, mentions or descriptions; -1 stands for none."""
         some = np.flatnonzero(rows >= 0)
         at, column = rows[some], self.source.column
         documents = ranks = at
@@ -162,7 +162,7 @@ class _FirstPlaces:
         self._lower_places(some, np.stack([now, ranks, at]), before)
 
     def scan_new(self, how: int, rows: Rows) -> None:
-        """Look at titles, mentions or descriptions that came, -1 for none."""
+        """Scan added titles, mentions or descriptions; -1 stands for none."""
         some = np.flatnonzero(rows >= 0)
         at, edits = rows[some], self.source.documents
         if how == _TITLE:
@@ -188,7 +188,7 @@ class _FirstPlaces:
         return places_inside(lookups["entity.place"], lookups["entity.first"], places, rows)
 
     def _lower_places(self, some: Rows, places: Rows, before: Rows) -> None:
-        """Put places of some entities in place of higher ones."""
+        """Lower the first places of some entities."""
         own = self.places[:, some]
         lower = places[2] < own[2]
         for i in (1, 0):
@@ -201,7 +201,7 @@ class _FirstPlaces:
 def _kept_occurrences(
     source: Source, mentions: MentionEdits, rows: Rows, lost: Rows
 ) -> tuple[Rows, Rows, NDArray[np.bool_]]:
-    """Return the first title and the first mention of each entity among those that stay.
+    """Return the first title and the first mention of each entity in kept documents.
 
     Of a former entity in `rows`, or none (-1); `lost` are those of which some occurrence went.
     And whether one that stays makes it linkable.
@@ -233,7 +233,7 @@ def _kept_occurrences(
 
 
 def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the descriptions of some former entities that stay, and the place of each entity."""
+    """Return the kept descriptions of some entities, and the index of each one's entity."""
     places = np.flatnonzero(rows >= 0)
     chunks = np.unique(source.base.links["entity", "chunk"].rows(rows[places]).indices)
     chunks = chunks[~are_in(chunks, source.chunks.gone)]
@@ -245,7 +245,7 @@ def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
 
 
 def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:
-    """Return the rows of the link from entities to the chunks whose extractions have them."""
+    """Return the rows of the link from entities to the chunks whose extractions name them."""
     described = entities.numbers[source.new_values("description.entity")]
     place = np.searchsorted(entities.edits.at, described)
     chunk = source.chunks.at[source.live.chunks_of("description")]

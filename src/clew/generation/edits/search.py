@@ -1,4 +1,4 @@
-"""Rows found by their values in arrays that ascend, and lookups with rows that are not there."""
+"""Search sorted arrays for values, and look up rows that may be missing."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 def insertion_places(
     column: NDArray[Any], values: NDArray[np.integer], *, behind: bool = False
 ) -> Rows:
-    """Return before, or `behind`, which rows of an ascending column values stand."""
+    """Return the insertion points of values in an ascending column."""
     own = values.astype(column.dtype, copy=False)  # else the whole column were copied
     return np.searchsorted(column, own, side="right" if behind else "left").astype(np.int64)
 
 
 def rows_below(parents: NDArray[Any], rows: NDArray[np.integer]) -> Rows:
-    """Return the places in ascending `parents` that hold some rows."""
+    """Return the positions in ascending `parents` that hold one of the given rows."""
     return expand_ranges(
         insertion_places(parents, rows), insertion_places(parents, rows, behind=True)
     )[1].astype(np.int64)
 
 
 def places_inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values: Rows) -> Rows:
-    """Return where values stand among the `ranks`, which ascend below each of `parents`."""
+    """Return the insertion points of values among `ranks`, ascending within each parent."""
     first, last = insertion_places(parents, rows), insertion_places(parents, rows, behind=True)
     while np.any(first < last):
         some = np.flatnonzero(first < last)
@@ -43,14 +43,14 @@ def places_inside(parents: NDArray[Any], ranks: NDArray[Any], rows: Rows, values
 
 
 def are_in(values: NDArray[Any], among: Rows) -> NDArray[np.bool_]:
-    """Say which values are among `among`, which ascends."""
+    """Mark the values that are in ascending `among`."""
     is_in = np.zeros(len(values), dtype=bool)
     is_in[match_sorted(among, values)[0]] = True
     return is_in
 
 
 def take_or_default(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) -> NDArray[Any]:
-    """Return table[rows], with `other` for a row that is no place of it."""
+    """Return table[rows], with `other` where a row is out of bounds."""
     values = np.full(len(rows), other, dtype=bool if table.dtype == bool else np.int64)
     inside = (rows >= 0) & (rows < len(table))
     values[inside] = table[rows[inside]]
@@ -58,12 +58,12 @@ def take_or_default(table: NDArray[Any], rows: Rows, *, other: int | bool = -1) 
 
 
 def take_or_any(column: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return column[rows], any value where a row is -1."""
+    """Return column[rows], with an arbitrary value where a row is -1."""
     return column[np.maximum(rows, 0)] if len(column) else np.zeros(len(rows), column.dtype)
 
 
 def first_in_groups(groups: NDArray[np.integer], size: int) -> Rows:
-    """Return where each of `size` groups first stands, -1 for nowhere."""
+    """Return the first position of each of `size` groups, -1 for an empty one."""
     first = np.full(size, -1, dtype=np.int64)
     first[groups[::-1]] = np.arange(len(groups))[::-1]
     return first

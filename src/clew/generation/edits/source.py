@@ -1,4 +1,4 @@
-"""The documents, chunks and extractions that were stored or removed since the base."""
+"""The documents, chunks and extractions added or removed since the base."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from clew.store.columns import StoredColumns
 
 MOST_ROWS = 10_000  # of a layer that come; of more, everything is put together anew
-_LIMITED = ("sentence", "statement", "triple", "description")
+_LIMITED_LAYERS = ("sentence", "statement", "triple", "description")
 
 
 class TooManyEdits(Exception):
-    """Too much changed, or something that edits are not found for."""
+    """The generations differ too much, or in a way that edits do not cover."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The material that edits are found from, and the edits of documents and chunks.
+    """The changes that edits are derived from, and the edits of documents and chunks.
 
     A chunk of which something was extracted since is one that went, and came in its own place.
     """
@@ -58,8 +58,8 @@ class Source:
     # -- documents and chunks ---------------------------------------------------------------------
 
     @property
-    def _came(self) -> Rows:
-        """The stored documents that came."""
+    def _added_documents(self) -> Rows:
+        """The stored rows of the added documents."""
         return np.array([each.row for each in self.touched if each.live], dtype=np.int64)
 
     @cached_property
@@ -80,12 +80,12 @@ class Source:
 
     @cached_property
     def removed(self) -> Rows:
-        """The former chunks of documents that went, ascending."""
+        """The former rows of the removed documents' chunks, ascending."""
         return rows_below(self.column("chunk.document"), self.documents.gone)
 
     @cached_property
     def changed(self) -> Rows:
-        """The former chunks that stay and have a new extraction, ascending."""
+        """The former rows of kept chunks with a new extraction, ascending."""
         new = self.stored.tail("extraction.chunk", int(self.lookups["sizes"][1])).astype(np.int64)
         rows = np.unique(self.base.places("chunk", new))
         rows = rows[rows >= 0]
@@ -93,9 +93,9 @@ class Source:
 
     @cached_property
     def _chunks(self) -> tuple[Rows, Rows, Rows, Rows]:
-        """What came, in order: the stored chunk, its present document, before what, and origin."""
+        """The added chunks in order: stored row, present document, insertion point and origin."""
         document = self.column("chunk.document")
-        new, owner = self.stored.rows_below("chunk", self._came)
+        new, owner = self.stored.rows_below("chunk", self._added_documents)
         if len(new) + len(self.changed) > MOST_ROWS:
             raise TooManyEdits
         stays = self.documents.to_present(document[self.changed])
@@ -115,16 +115,16 @@ class Source:
 
     @property
     def chunk_documents(self) -> Rows:
-        """The present document of each chunk that came."""
+        """The present document of each added chunk."""
         return self._chunks[1]
 
     @property
     def chunks_before(self) -> Rows:
-        """The former chunk before which each chunk that came stands, or in whose place."""
+        """The former chunk that each added chunk is inserted before or replaces."""
         return self._chunks[2]
 
     def documents_of(self, chunks: Rows) -> Rows:
-        """Return the present document of present chunks."""
+        """Return the document of each given chunk; both are present rows."""
         former = self.chunks.to_former(chunks)
         old = self.documents.to_present(self.column("chunk.document")[np.maximum(former, 0)])
         new = np.flatnonzero(former < 0)
@@ -135,9 +135,9 @@ class Source:
 
     @cached_property
     def live(self) -> Live:
-        """The stored rows of the documents and chunks that came, and of all below these chunks."""
+        """The stored rows of the added documents and chunks, and of all layers below them."""
         chunks = self._chunks[0]
-        live = Live({"document": self._came, "chunk": chunks})
+        live = Live({"document": self._added_documents, "chunk": chunks})
         for layer in ("sentence", "count", "posting"):
             self._follow(live, layer, chunks)
         if self.is_halved:
@@ -154,22 +154,22 @@ class Source:
     def _follow(self, live: Live, layer: str, above: Rows) -> None:
         """Add the rows of a layer below some rows. Raises TooManyEdits above the limit."""
         live.rows[layer], live.above[layer] = self.stored.rows_below(layer, above)
-        if layer in _LIMITED and len(live.rows[layer]) > MOST_ROWS:
+        if layer in _LIMITED_LAYERS and len(live.rows[layer]) > MOST_ROWS:
             raise TooManyEdits
 
     def new_values(self, name: str) -> NDArray[Any]:
-        """Return a stored column of the rows that came with chunks."""
+        """Return a stored column of the rows added with chunks."""
         return self.stored.take(name, self.live.rows[name.partition(".")[0]])
 
     def extraction_sources(self, kind: str) -> NDArray[np.uint8]:
-        """Return the source of the extraction of a kind of each chunk that came, or 0."""
+        """Return the source of each added chunk's extraction of a kind, or 0."""
         mine = self.new_values("extraction.kind") == KINDS.index(kind)
         sources = np.zeros(len(self.live.rows["chunk"]), dtype=np.uint8)
         sources[self.live.above["extraction"][mine]] = self.new_values("extraction.source")[mine]
         return sources
 
     def edit_rows_below(self, column: str, chunks: Rows) -> RowEdits:
-        """Return the edits of rows that come and go with their chunks.
+        """Return the edits of rows that are added and removed with their chunks.
 
         `column` names that of the chunks that they stand in; `chunks` are those that came.
         """
@@ -184,6 +184,6 @@ class Source:
 
     @cached_property
     def titles(self) -> Rows:
-        """The stored entity of the title of each document that came, -1 for none."""
+        """The stored entity in the title of each added document, -1 for none."""
         rows = self.live.rows["document"]
         return self.stored.take("document.title_entity", rows).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Find the terms that came and went, and those that are common words now."""
+"""Find the terms that were added and removed, and those that became common words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NONE = np.iinfo(np.int64).max  # behind every place
 
 @dataclass(frozen=True, slots=True)
 class TermEdits:
-    """The terms that came: all that a document that came or went has."""
+    """The terms of added and removed documents."""
 
     edits: RowEdits
     stored: Rows
@@ -42,7 +42,7 @@ class TermEdits:
 
 
 def find_terms(source: Source) -> TermEdits:
-    """Return which terms came and went, each where a chunk first has it."""
+    """Find the added and removed terms; a term's place is its first chunk."""
     table = source.lookups
     new = np.flatnonzero(source.chunks.origin < 0)  # all others have the terms that they had
     mine = np.flatnonzero(are_in(source.live.above["count"], new))
@@ -93,7 +93,7 @@ def find_terms(source: Source) -> TermEdits:
 
 
 def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:
-    """Return which terms are in chunks that stay, the first such chunk, and the count there."""
+    """Return the terms in kept chunks, with the first such chunk of each and its count there."""
     places = np.flatnonzero(rows >= 0)
     chunk = source.lookups["term.chunk"][rows[places]].astype(np.int64)
     count = source.lookups["term.count"][rows[places]].astype(np.int64)
@@ -110,7 +110,7 @@ def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Ro
 
 
 def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
-    """Return the first row, outside `but`, that has each column, or -1."""
+    """Return the first row of each column, ignoring the rows in `but`; -1 if none."""
     number = place_by_row(columns, link.shape[1])
     entries = np.flatnonzero(number[link.indices] >= 0)
     rows = np.searchsorted(link.indptr, entries, side="right") - 1

@@ -1,4 +1,4 @@
-"""Find the triples that came and went, and their occurrences in chunks."""
+"""Find the triples that were added and removed, and their occurrences in chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TripleEdits:
-    """The triples that came, all that a chunk that came or went has; and their occurrences."""
+    """The triples in added and removed chunks, with their occurrences."""
 
     distinct: DistinctEdits
     occurrences: RowEdits
@@ -39,7 +39,7 @@ class TripleEdits:
 
 
 def find_triples(source: Source) -> TripleEdits:
-    """Return which triples and occurrences came and went."""
+    """Find the added and removed triples and occurrences."""
     rows, chunk = source.live.rows["triple"], source.live.chunks_of("triple")
     two = source.new_values("triple.subject") != source.new_values("triple.object")
     rows, chunk = rows[two], chunk[two]
@@ -71,7 +71,7 @@ def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
 
 
 def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
-    """Return the rows of a link to chunks: the entries in chunks that stay, and new ones.
+    """Merge a link's entries in kept chunks with the new entries.
 
     `origin` is the former row of each, -1 for one that is new.
     """
@@ -90,7 +90,7 @@ def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) ->
 
 
 def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[str, NDArray[Any]]:
-    """Return the values of the rows that came; `numbers` are the present rows of entities."""
+    """Return the column values of added triples; `numbers` maps entities to present rows."""
     stored = triples.distinct.code
     ends = {
         f"triple.{end}": numbers[source.stored.take(f"triple.{end}", stored)]

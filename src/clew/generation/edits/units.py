@@ -1,4 +1,4 @@
-"""Find the units and mentions that came and went."""
+"""Find the units and mentions that were added and removed."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class StoredUnits:
         return np.asarray(codes >= FIRST_STATEMENT)
 
     def keys(self, codes: NDArray[Any]) -> NDArray[np.uint64]:
-        """Return the hashes of their texts."""
+        """Return the hashes of the texts."""
         return self._take_both("sentence.key", "statement.key", codes).astype(np.uint64)
 
     def column(self, name: str, codes: Rows) -> NDArray[Any]:
-        """Return where sentences start or end; a statement has its chunk's range."""
+        """Return the start or end column; a statement takes its chunk's range."""
         values = self._take_both(f"sentence.{name}", "statement.extraction", codes)
         is_statement = self.are_statements(codes)
         chunks = self.stored.take("extraction.chunk", values[is_statement])
@@ -50,14 +50,14 @@ class StoredUnits:
         return values
 
     def tokens(self, name: str, codes: Rows) -> NDArray[Any]:
-        """Return a place among the tokens of its chunk of each sentence, -1 for a statement."""
+        """Return the token offset of each sentence in its chunk, -1 for a statement."""
         tokens = np.full(len(codes), -1, dtype=np.int64)
         own = ~self.are_statements(codes)
         tokens[own] = self.stored.take(f"sentence.{name}", codes[own])
         return tokens
 
     def places(self, codes: Rows) -> Rows:
-        """Return the place of statements among those of their chunk, -1 for a sentence."""
+        """Return the index of each statement in its chunk, -1 for a sentence."""
         places = np.full(len(codes), -1, dtype=np.int64)
         statements = np.flatnonzero(self.are_statements(codes))
         rows = codes[statements] - FIRST_STATEMENT
@@ -69,7 +69,7 @@ class StoredUnits:
         return places
 
     def mentions_of(self, codes: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
-        """Return the mentions in some of these, in their order, and in which of them each is."""
+        """Return the mentions in some units, in order, and the index of each one's unit."""
         is_statement = self.are_statements(codes)
         own, other = np.flatnonzero(~is_statement), np.flatnonzero(is_statement)
         rows, in_own = self.stored.rows_below("mention", codes[own])
@@ -84,7 +84,7 @@ class StoredUnits:
         return place[order], columns
 
     def mentions_with(self, column: str, values: Rows) -> tuple[Rows, Rows]:
-        """Return in what each stored mention is that has one of some values, and the value."""
+        """Return the units of the stored mentions with one of some values, and that value."""
         codes, matched_values = [], []
         for layer, above in (("mention", "sentence"), ("statement_mention", "statement")):
             stored_values = self.stored.tail(f"{layer}.{column}", 0)
@@ -113,7 +113,7 @@ class StoredUnits:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The stored entities that some mention has as a word of a script without capitals, ascending.
+    """The stored entities that are names in scripts without capitals, ascending.
 
     Such a word is a name where it joins a few chunks.
     """
@@ -123,7 +123,7 @@ class Names:
     flipped: Rows  # those that are names now and were not, or the other way
 
     def are_useful(self, labels: NDArray[Any], entities: Rows) -> NDArray[np.bool_]:
-        """Say which mentions, by their labels and stored entities, are not to be dropped."""
+        """Mark the mentions to keep, by their labels and stored entities."""
         is_useful = labels != TERM
         some = np.flatnonzero(~is_useful)
         is_useful[some] = self.useful[np.searchsorted(self.entities, entities[some])]
@@ -133,7 +133,7 @@ class Names:
 def find_names(
     source: Source, stored_units: StoredUnits, known_units: KnownRows, moves: Moves
 ) -> Names:
-    """Return which words of such scripts are names after some units came and went."""
+    """Find which words of such scripts are names after units were added and removed."""
     owner, columns = stored_units.mentions_of(moves.code)
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
     before, df = source.lookups["named.entities"], source.lookups["named.df"]
@@ -163,7 +163,7 @@ def find_names(
 
 @dataclass(frozen=True, slots=True)
 class UnitEdits:
-    """The units that came, in order."""
+    """The added units, in order."""
 
     distinct: DistinctEdits
     known_rows: KnownRows
@@ -178,7 +178,7 @@ class UnitEdits:
 
 @dataclass(frozen=True, slots=True)
 class MentionEdits:
-    """The mentions of the units that came, in order."""
+    """The mentions of the added units, in order."""
 
     edits: RowEdits
     before: Rows
@@ -188,7 +188,7 @@ class MentionEdits:
 
 
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
-    """Return the units that came and went, or whose first chunk is another one now."""
+    """Find the units that were added or removed, or whose first chunk changed."""
     stored_units = StoredUnits(source.stored)
     known_rows = KnownRows.from_lookups(
         "unit", source.lookups, source.column("unit.chunk"), _former_codes(source)
@@ -213,14 +213,14 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
 
 
 def _former_codes(source: Source) -> NDArray[Any]:
-    """Return the code of what each former unit is first written as."""
+    """Return the code of the first occurrence of each former unit."""
     if not source.has_statements:
         return source.base.stored["unit.sentence"]
     return unit_codes(*(source.base.stored[f"unit.{each}"] for each in ("sentence", "statement")))
 
 
 def _new_units(source: Source) -> tuple[Rows, Rows]:
-    """Return the units in chunks that came: the chunk, by its place among these, and the code."""
+    """Return the units of added chunks: the index of the chunk, and the code."""
     live = source.live
     is_kept = source.extraction_sources(UNITS)[live.above["sentence"]] != LLM_MADE
     statements = live.rows["statement"]
@@ -236,7 +236,7 @@ def _new_units(source: Source) -> tuple[Rows, Rows]:
 def _find_renamed_units(
     source: Source, stored_units: StoredUnits, known_rows: KnownRows, terms: TermEdits, names: Names
 ) -> Rows:
-    """Return the former units with a word that is a name now and was none, or so."""
+    """Find the former units with a word that became a name or stopped being one."""
     n_known = len(source.lookups["term.rows"])
     flipped = {"term": terms.flipped[terms.flipped < n_known], "entity": names.flipped}
     mentions = [stored_units.mentions_with(*each) for each in flipped.items() if len(each[1])]
@@ -250,7 +250,7 @@ def _find_renamed_units(
 
 
 def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> MentionEdits:
-    """Return the mentions of the units that came and went."""
+    """Find the added and removed mentions of units."""
     unit, columns = units.stored_units.mentions_of(units.distinct.code)
     term = columns["term"].astype(np.int64)
     stays = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
@@ -265,7 +265,7 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
-    """Return the values of the units that came."""
+    """Return the column values of the added units."""
     stored_units, chunks = units.stored_units, units.distinct.chunk
     codes = units.distinct.code
     is_statement = stored_units.are_statements(codes)
@@ -297,7 +297,7 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class SentenceEdits:
-    """The sentences that came, in order, where these are rows of their own."""
+    """The added sentences, in order, if sentences are not the units."""
 
     edits: RowEdits
     chunk: Rows
@@ -305,7 +305,7 @@ class SentenceEdits:
 
 
 def find_sentences(source: Source) -> SentenceEdits:
-    """Return which sentences came and went with documents, whatever was made of their chunks."""
+    """Find the sentences added and removed with documents, whatever was extracted from them."""
     stored = source.base.stored["sentence"]
     known_rows = KnownRows.from_lookups(
         "sentence", source.lookups, source.column("sentence.chunk"), stored

@@ -41,7 +41,7 @@ from clew.types import Evidence, Limits
 Order = Literal["fused", "graph"]
 
 _NO_FACT = "no fact of the graph is about the question"
-_MOSTLY_EMPTY = 0.9  # a share of the chunks without a statistical entity that is worth a note
+_EMPTY_SHARE = 0.9  # a share of the chunks without a statistical entity that is worth a note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class Agrag:
         reason: str,
         notes: tuple[str, ...] = (),
     ) -> Evidence:
-        """Return hybrid retrieval alone where there is no subgraph, nothing where that is off."""
+        """Fall back to hybrid retrieval if there is no subgraph; return nothing if that is off."""
         instead = "hybrid retrieval alone" if self.hybrid else "nothing, since hybrid is off"
         notes += (f"{reason}: {instead}",)
         n_chunks = self.chunks if self.hybrid else 0
@@ -173,7 +173,7 @@ class Agrag:
         drawn = (self.entities, self.contains, self.verbatim)
         settings = (self.score, self.threshold, self.longest, self.nested, self.synonym)
         graph = snapshot.get(_GRAPH, drawn, settings, counted=counted)
-        if self.entities != "statistical" or counted.empty <= _MOSTLY_EMPTY:
+        if self.entities != "statistical" or counted.empty <= _EMPTY_SHARE:
             return counted, graph, ()
         share = f"{counted.empty:.0%} of the chunks have no statistical entity"
         other = "" if self.score == "normalised" else ", or score=normalised"

@@ -1,4 +1,4 @@
-"""A reasoning subgraph as evidence: its facts, the chunks on it, and threads through it.
+"""Turn a reasoning subgraph into evidence: its facts, its chunks, and paths through it.
 
 AGRAG's input for the answer (arXiv:2511.05549, §III-D): the subgraph in words, then its chunks,
 then the best of hybrid retrieval (Eq. 21).
@@ -25,14 +25,14 @@ from clew.text.keys import name_key
 from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
 
 FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"  # kinds of edges
-_NEAR, _TERMINAL = "near the question", "an end of a fact near the question"
+_NEARBY, _TERMINAL = "near the question", "an end of a fact near the question"
 _ON_GRAPH, _HYBRID = "subgraph", "hybrid"  # channels: what led to a chunk
-_FIRST = 1.0  # added to the scores of chunks on the subgraph, so that they come first
+_BONUS = 1.0  # added to the scores of chunks on the subgraph, so that they come first
 
 
 @dataclass(frozen=True)
 class FoundSubgraph:
-    """A tree and what grew around it, with the influence of all nodes; nodes are numbers."""
+    """A tree and the nodes grown around it, with the influence of each; nodes are numbers."""
 
     view: AgragView
     mapped: MappedFacts
@@ -43,18 +43,18 @@ class FoundSubgraph:
 
     @cached_property
     def nodes(self) -> list[int]:
-        """All nodes, those of most influence first."""
+        """All nodes by descending influence."""
         nodes = np.array(sorted({*self.tree.nodes, *(each.node for each in self.added)}))
         return [int(node) for node in nodes[top_k(self.influence[nodes], len(nodes))]]
 
     @cached_property
     def edges(self) -> list[tuple[int, int, float]]:
-        """All edges between the nodes: two of them, the lower first, and the cost."""
+        """All edges between the nodes: the lower node, the higher node, and the cost."""
         return induced_edges(self.view.get_neighbours, self.nodes)
 
     @cached_property
     def component(self) -> dict[int, int]:
-        """The number of each node's component, from 1, the one of most influence first."""
+        """The component of each node, from 1, by descending influence."""
         order = {node: place for place, node in enumerate(self.nodes)}
         parts = components(self.nodes, self.edges)
         ordered = sorted(parts, key=lambda nodes: min(order[node] for node in nodes))
@@ -62,13 +62,13 @@ class FoundSubgraph:
 
     @cached_property
     def depth(self) -> dict[int, int]:
-        """The place among what grew of each node, from 1; 0 for those of the tree."""
+        """The position at which each node was added, from 1; 0 for nodes of the tree."""
         grown = {each.node: place for place, each in enumerate(self.added, 1)}
         return dict.fromkeys(self.tree.nodes, 0) | grown
 
     @cached_property
     def chunks(self) -> list[int]:
-        """The rows of the chunks on the subgraph, those of most influence first."""
+        """The rows of the subgraph's chunks, by descending influence."""
         first = self.view.graph.first_chunk
         return [node - first for node in self.nodes if node >= first]
 
@@ -85,13 +85,13 @@ class FoundSubgraph:
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """The name of each node that is an entity of either kind."""
+        """The name of each node of either entity kind."""
         nodes = [node for node in self.nodes if node < self.view.graph.first_chunk]
         return dict(zip(nodes, self.view.read_texts(nodes), strict=True))
 
     @cached_property
     def inside(self) -> dict[tuple[int, int], list[int]]:
-        """The rows of the triples between each two nodes that facts join."""
+        """The rows of the triples between each pair of nodes that facts join."""
         view = self.view
         pairs = {(a, b): view.find_pair(a, b) for a, b, _ in self.edges}
         return {ends: view.graph.get_triples(p).tolist() for ends, p in pairs.items() if p >= 0}
@@ -113,7 +113,7 @@ class FoundSubgraph:
         }
 
     def get_kind(self, a: int, b: int) -> str:
-        """Return what the edge between two nodes is; a fact where they are synonyms too."""
+        """Return the kind of the edge between two nodes; a fact takes precedence over a synonym."""
         if max(a, b) >= self.view.graph.first_chunk:
             return CONTAINS
         return FACT if (min(a, b), max(a, b)) in self.inside else SYNONYM
@@ -151,7 +151,7 @@ def subgraph_evidence(
         paths=tuple(
             _build_thread(graph, ways, view.graph.first_chunk + row, score)
             if row in on_graph
-            else Path((start, steps.chunk_step(view.snapshot, row, _NEAR, score)), score)
+            else Path((start, steps.chunk_step(view.snapshot, row, _NEARBY, score)), score)
             for row, score in ranked.items()
         ),
         seeds=tuple(_build_seeds(graph)),
@@ -163,17 +163,17 @@ def subgraph_evidence(
 def _concatenate(
     graph: FoundSubgraph, on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int
 ) -> dict[int, float]:
-    """Return at most `k` chunks with scores: those of the subgraph, then by hybrid retrieval."""
+    """Return at most `k` scored chunks: the subgraph's first, then those of hybrid retrieval."""
     own, first = on_graph[:k], graph.view.graph.first_chunk
     best = top_k(hybrid, k).tolist() if hybrid.any() else []
     others = [row for row in best if row not in own][: k - len(own)]
     influence = np.round(graph.influence[[first + row for row in own]], DECIMALS)
-    ranked = dict(zip(own, (_FIRST + influence).tolist(), strict=True))
-    return ranked | dict(zip(others, np.minimum(hybrid[others], _FIRST).tolist(), strict=True))
+    ranked = dict(zip(own, (_BONUS + influence).tolist(), strict=True))
+    return ranked | dict(zip(others, np.minimum(hybrid[others], _BONUS).tolist(), strict=True))
 
 
 def _fuse_chunks(on_graph: Sequence[int], hybrid: NDArray[np.float64], k: int) -> dict[int, float]:
-    """Return at most `k` chunks with scores: as the subgraph and hybrid retrieval rank them."""
+    """Return at most `k` scored chunks: the rankings of subgraph and hybrid retrieval fused."""
     scores = steps.beside_hybrid(on_graph, hybrid)
     best = (top_k if hybrid.any() else positive_top_k)(scores, k)
     return dict(zip(best.tolist(), scores[best].tolist(), strict=True))
@@ -222,7 +222,7 @@ def _build_subgraph(graph: FoundSubgraph) -> Subgraph:
 
 
 def _build_node_steps(graph: FoundSubgraph) -> Iterator[Step]:
-    """Yield a step for each node, in their order, with why it is one and its influence."""
+    """Yield a step for each node: why it was chosen, and its influence."""
     snapshot, whole = graph.view.snapshot, graph.view.graph
     for node in graph.nodes:
         depth, score = graph.depth[node], float(graph.influence[node])
@@ -244,7 +244,7 @@ def _build_node_step(graph: FoundSubgraph, node: int, reason: str, score: float)
 
 
 def _order_facts(graph: FoundSubgraph) -> list[tuple[int, int, int, int]]:
-    """Return (component, a, b, triple) of the facts inside: components, then by influence.
+    """Return the subgraph's facts as (component, a, b, triple), by component and influence.
 
     The influence of a fact is that of both of its ends.
     """
@@ -273,7 +273,7 @@ def _build_table(graph: FoundSubgraph, facts: Sequence[Fact]) -> Table:
 
 
 def _find_ways(graph: FoundSubgraph) -> dict[int, int]:
-    """Return the node before each one on its cheapest way from a terminal, itself for these."""
+    """Return the predecessor of each node on its cheapest path from a terminal."""
     beside: dict[int, list[tuple[float, int]]] = {node: [] for node in graph.nodes}
     for a, b, cost in graph.edges:
         beside[a].append((cost, b))
@@ -303,7 +303,7 @@ def _build_thread(graph: FoundSubgraph, before: Mapping[int, int], node: int, sc
 
 
 def _build_stops(graph: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
-    """Yield what leads from one node of the subgraph to the next, and that one."""
+    """Yield the link from one node of the subgraph to the next, and that node."""
     snapshot, first = graph.view.snapshot, graph.view.graph.first_chunk
     kind, score = graph.get_kind(last, here), float(graph.influence[here])
     if kind == FACT:

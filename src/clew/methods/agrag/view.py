@@ -1,4 +1,4 @@
-"""The graph of an index as AGRAG sees it, and as one query does: every edge has a cost.
+"""AGRAG's graph of an index, and its edge costs for one query.
 
 Facts between entities, entities and statistical entities in chunks, and synonyms
 (arXiv:2511.05549, Algorithm 1 and Eqs. 4 to 6, 14).
@@ -43,7 +43,7 @@ _LEAST_COST = 1e-6  # an edge without cost has no ratio
 
 @dataclass(frozen=True)
 class AgragGraph:
-    """Nodes are entities, then statistical entities that the index has no other name for, chunks.
+    """Nodes are entities, then statistical entities that are no entity by name, then chunks.
 
     Weights are for PageRank: a fact edge's is the number of its triples, a synonym's the cosine,
     and 1 where a chunk contains an entity. A fact and a synonym between two nodes are two entries.
@@ -60,27 +60,27 @@ class AgragGraph:
 
     @property
     def first_chunk(self) -> int:
-        """The node of the first chunk; those before it are entities of both kinds."""
+        """The first chunk's node; lower nodes are entities of both kinds."""
         return self.n_entities + self.n_terms
 
     @property
     def n_edges(self) -> int:
-        """How many edges there are, each counted once."""
+        """The number of undirected edges."""
         return self.adjacency.nnz // 2
 
     @cached_property
     def degrees(self) -> NDArray[np.float64]:
-        """The (n,) sums of the weights of each node's edges."""
+        """The (n,) weighted degrees."""
         return np.asarray(self.adjacency.sum(axis=1), dtype=np.float64)
 
     @cached_property
     def whole(self) -> WholeGraph:
-        """All edges, for a push along them."""
+        """The graph in memory, for pushing along all edges at once."""
         return WholeGraph(Entries.from_matrix(self.adjacency))
 
     @cached_property
     def transition(self) -> csr_array:
-        """The matrix that moves weight along the edges."""
+        """The transition matrix."""
         return transition_matrix(self.adjacency)
 
     def row_entries(self, node: int) -> slice:
@@ -99,7 +99,7 @@ def build_graph(
     contains: Contains,
     verbatim: bool,
 ) -> AgragGraph:
-    """Return the graph of all triples of an index whose ends their text has.
+    """Build the graph of all triples whose ends occur in their text.
 
     An "extracted" entity is contained where an extraction has it, not where it is salient; with
     "mention" one that some chunk contains is so in every chunk that mentions it. Without
@@ -132,7 +132,7 @@ def build_graph(
 def _join_facts(
     subjects: NDArray[np.int32], objects: NDArray[np.int32], stated: NDArray[np.bool_]
 ) -> tuple[Edges, NDArray[np.int64], NDArray[np.int64]]:
-    """Return an edge for each two entities that triples join, and these triples by edge."""
+    """Return an edge for each pair of entities that triples join, and its triples."""
     triples = np.flatnonzero(stated)
     low, high = (least(subjects, objects)[triples] for least in (np.minimum, np.maximum))
     order = np.lexsort((high, low))
@@ -162,7 +162,7 @@ def _find_mentions(
 def _join_parts(
     inside: Sequence[tuple[NDArray[np.integer], NDArray[np.integer]]], first: int, n_chunks: int
 ) -> Edges:
-    """Return an edge for each entity and chunk that stands in any of the parts."""
+    """Return an edge for each entity and chunk that any of the parts links."""
     nodes, chunks = (np.concatenate(ends) for ends in zip(*inside, strict=True))
     ones = np.ones(len(nodes), dtype=np.int32)
     nodes, chunks = csr_array((ones, (nodes, chunks)), shape=(first, n_chunks)).nonzero()
@@ -171,7 +171,7 @@ def _join_parts(
 
 
 def _join_synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
-    """Return the synonyms, of nodes `below` a number only where one is given."""
+    """Return the edges between synonyms, limited to nodes `below` a number if given."""
     a, b = counted.synonyms.nonzero()
     is_pair = a < b if below is None else (a < b) & (b < below)
     weights = counted.synonyms.data[is_pair].astype(np.float64)
@@ -180,7 +180,7 @@ def _join_synonyms(counted: StatisticalEntities, below: int | None) -> Edges:
 
 
 def _assemble(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[np.int32]]:
-    """Return the symmetric matrix of all edges, and the pair of each entry.
+    """Return the symmetric matrix of all edges, and the pair of nodes of each entry.
 
     Edges are sorted as a matrix of twice as many columns, where a synonym stands beside a fact.
     """
@@ -195,7 +195,7 @@ def _assemble(parts: Sequence[Edges], n_nodes: int) -> tuple[csr_array, NDArray[
 def compute_influence(
     graph: AgragGraph, terminals: Sequence[int], damping: float, influence: Influence = "pagerank"
 ) -> NDArray[np.float64]:
-    """Return the (n,) influences of nodes, PageRank personalised to the terminals; together 1.
+    """Return the (n,) influences of nodes: PageRank personalized to the terminals, sum 1.
 
     As printed Eqs. 7 to 13 are no PageRank; docs/methods/agrag.md says why this is what they mean.
     By "eq12" they are taken at their word.
@@ -224,7 +224,7 @@ def compute_influence(
 
 @dataclass(frozen=True, slots=True)
 class AgragView:
-    """The graph with the costs that a query gives its edges (Eq. 14).
+    """The graph with the edge costs of a query (Eq. 14).
 
     An edge costs 1 less a similarity to the query: of a fact edge the best of its triples', of a
     synonym the better of its two names', of a chunk's edges, by "released", its hybrid score from
@@ -240,7 +240,7 @@ class AgragView:
     _edges: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict)
 
     def get_neighbours(self, node: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the nodes that edges join a node to, ascending, and what the edges cost."""
+        """Return the neighbours of a node, ascending, and the costs of the edges."""
         if node not in self._edges:
             entries = self.graph.row_entries(node)
             others = self.graph.adjacency.indices[entries].astype(np.intp)
@@ -266,7 +266,7 @@ class AgragView:
         return np.maximum(np.round((1.0 - similarity) / scale, DECIMALS), _LEAST_COST)
 
     def _pair_cosines(self, pairs: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the best cosine of the triples of each pair; only their vectors are read."""
+        """Return the best cosine among the triples of each pair, reading only their vectors."""
         if not len(pairs):
             return np.empty(0)
         graph = self.graph
@@ -286,13 +286,13 @@ class AgragView:
     def _row_cosines(
         self, layer: Layer | StatisticalEntities, rows: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """Return the cosines of rows, in double precision: in any company they are the same."""
+        """Return the cosines of rows in double precision, independent of the other rows."""
         if not len(rows):
             return np.empty(0)
         return np.asarray(layer.vectors[rows] @ self.query.vector.astype(np.float64))
 
     def find_pair(self, a: int, b: int) -> int:
-        """Return the number of two entities that facts join, -1 where none does."""
+        """Return the index of two entities joined by facts, or -1."""
         entries = self.graph.row_entries(a)
         others = self.graph.adjacency.indices[entries]
         place = int(np.searchsorted(others, others.dtype.type(b)))  # a fact before a synonym
@@ -314,7 +314,7 @@ def open_view(
     costs: Costs,
     hybrid: NDArray[np.float64],
 ) -> AgragView:
-    """Return the graph as `query` sees it; `hybrid` are the (n_chunks,) scores of the chunks."""
+    """Return the graph as weighted by `query`; `hybrid` are the (n_chunks,) chunk scores."""
     is_released = costs == "released"
     similarity = min_max(hybrid) if is_released else steps.dense_scores(snapshot, "chunk", query)
     return AgragView(snapshot, query, graph, counted, costs, similarity)

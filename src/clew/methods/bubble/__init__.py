@@ -33,9 +33,9 @@ from clew.types import Evidence, Limits
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]
 
-_MOST = 100  # for α and γ: beyond it a score is no number
-_BARE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
-_STRICT = 10.0  # the least α of a question whose concepts are all required
+_MAX_WEIGHT = 100  # for α and γ: beyond it a score is no number
+_NO_GRAPH = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_STRICT_ALPHA = 10.0  # the least α of a question whose concepts are all required
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class Bubble:
         counts = ("chunks", "anchors", "found", "hops", "candidates", "width", "states")
         steps.check_least(self, 1, *counts)
         steps.check_least(self, 0, "shown", "depth", "seconds")
-        steps.check_range(self, 0, _MOST, "alpha")
-        steps.check_range(self, 1, _MOST, "penalty")
+        steps.check_range(self, 0, _MAX_WEIGHT, "alpha")
+        steps.check_range(self, 1, _MAX_WEIGHT, "penalty")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         begun = time.monotonic()
@@ -86,8 +86,10 @@ class Bubble:
         if not len(snapshot.layer("triple")):
             hybrid = self._hybrid_scores(snapshot, question)
             if hybrid is None:
-                return steps.nearest_chunks(snapshot, question, self.name, self.chunks, (_BARE,))
-            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_BARE,))
+                return steps.nearest_chunks(
+                    snapshot, question, self.name, self.chunks, (_NO_GRAPH,)
+                )
+            return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_NO_GRAPH,))
         retrieved, scores = self._find_shown(snapshot, question)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
@@ -140,13 +142,13 @@ class Bubble:
     def _find_shown(
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
-        """Return the chunks of texts that are nearest to the query, and their cosines."""
+        """Return the chunks nearest to the query, and their cosines."""
         n = min(self.shown, self.chunks)
         rows, cosines = steps.nearest(snapshot, "chunk", query, n, only=snapshot.are_texts())
         return rows.tolist(), cosines
 
     def _hybrid_scores(self, snapshot: Snapshot, query: steps.Query) -> NDArray[np.float64] | None:
-        """Return the (n_chunks,) scores that texts are ranked by beside the graph's order."""
+        """Return the (n_chunks,) hybrid scores that rank texts beside the graph."""
         texts = snapshot.are_texts()
         if self.order == "graph" or not texts.any():
             return None
@@ -188,10 +190,10 @@ class Bubble:
         )
 
     def _choose_alpha(self, meaning: str) -> float:
-        return {"and": max(self.alpha, _STRICT), "or": 0.0}.get(meaning, self.alpha)
+        return {"and": max(self.alpha, _STRICT_ALPHA), "or": 0.0}.get(meaning, self.alpha)
 
     def _choose_candidates(self, pieces: Sequence[RankedPiece], meaning: str) -> list[int]:
-        """Return the places of the candidates to go on with.
+        """Return the indices of the candidates to grow.
 
         What is compared needs a candidate each, so those of a comparison differ.
         """
@@ -209,7 +211,7 @@ def grow_candidates(
     starts: Sequence[NamedEntity] = (),
     depth: int,
 ) -> list[CandidateGrowth]:
-    """Return what each of the `candidates`, given as nodes by rank, grows by (§3.5).
+    """Return the growth of each of the `candidates`, given as nodes by rank (§3.5).
 
     They grow one after the other, so whatever ends it early leaves what was added until then. At
     each of `depth` levels triples are chosen from those beside the entities that the level before

@@ -1,4 +1,4 @@
-"""What a question asks for: its concepts and its type, by an LLM or by its names and phrases.
+"""Analyse a question into concepts and a type, by an LLM or from its names and phrases.
 
 BubbleRAG (arXiv:2603.20309, §3.2) infers concepts that a question leaves unsaid, specialises
 generic ones and relaxes those that the graph may word differently, with a preview of chunks.
@@ -23,8 +23,8 @@ from clew.types import DirectAnswer, Hit
 
 QUERY_TYPES = ("default", "and", "or", "comparison")
 
-_MOST_CONCEPTS = 8
-_MOST_RELAXED = 4  # of one concept
+_MAX_CONCEPTS = 8
+_MAX_RELAXED = 4  # of one concept
 _STRING = {"type": "string"}
 _CONCEPT = closed_schema(
     {
@@ -50,7 +50,7 @@ _PUNCTUATION = punctuation + "“”‘’„«»‹›…¿¡。，、；：？
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concept:
-    """Something that a question needs, in words to search for."""
+    """A concept that a question needs, with the words to search for."""
 
     text: str
     latent: bool = False  # the question needs it and does not say it
@@ -59,14 +59,14 @@ class Concept:
 
     @property
     def searches(self) -> tuple[str, ...]:
-        """The distinct words to search for: relaxed forms only add some."""
+        """The distinct texts to search for; relaxed forms only add candidates."""
         first = self.specialised or self.text
         return tuple(dict.fromkeys(filter(None, (first, *self.relaxed))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """A question taken apart."""
+    """The concepts and the type of a question."""
 
     concepts: tuple[Concept, ...]
     phrases: tuple[str, ...] = ()  # what is asked, in the words between the names
@@ -85,7 +85,7 @@ def analyse(
     latent: bool,
     specialise: bool,
 ) -> Analysis:
-    """Return the concepts of a question, and with `early` its answer where `shown` proves one.
+    """Return the concepts of a question; with `early`, also an answer that `shown` proves.
 
     The other switches drop latent concepts and specialised forms. All leave the prompt as it is, so
     that a recorded reply serves them. No concept is relaxed where no chunk is shown. Without an
@@ -128,7 +128,7 @@ def _build_prompt(query: str, shown: Sequence[Hit]) -> Prompt:
 
 
 def _parse_concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[Concept]:
-    """Return the concepts of a reply, without empty ones and repeats."""
+    """Return the distinct non-empty concepts of a reply."""
     concepts: dict[str, Concept] = {}
     for row in rows:
         text, is_latent = collapse(row["text"]), row["kind"] == "latent"
@@ -142,15 +142,15 @@ def _parse_concepts(rows: Sequence[Mapping[str, Any]], *, latent: bool) -> list[
             text=text,
             latent=is_latent,
             specialised=specialised if entity_key(specialised) != key else "",
-            relaxed=tuple(others[:_MOST_RELAXED]),
+            relaxed=tuple(others[:_MAX_RELAXED]),
         )
-    return list(concepts.values())[:_MOST_CONCEPTS]
+    return list(concepts.values())[:_MAX_CONCEPTS]
 
 
 def _parse_answer(
     data: Mapping[str, Any], shown: Sequence[Hit]
 ) -> tuple[DirectAnswer | None, tuple[str, ...]]:
-    """Return the answer of a reply where a chunk proves it; else a note where it has one.
+    """Return a reply's answer if a chunk proves it, else a note if there is an answer.
 
     A proof is a quote that stands in the chunk and is longer than the answer.
     """
@@ -167,7 +167,7 @@ def _parse_answer(
 
 
 def _find_quote(quote: str, text: str) -> str:
-    """Return a quote as it stands in `text`, whatever its white space and case; else nothing.
+    """Return a quote as spelled in `text`, ignoring white space and case, or nothing.
 
     A line break of the text is a bar in the prompt.
     """
@@ -196,7 +196,7 @@ def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise
     distinct: dict[str, Concept] = {}
     for concept in every:
         distinct.setdefault(entity_key(concept.text), concept)
-    concepts = list(distinct.values())[: _MOST_CONCEPTS - 1]
+    concepts = list(distinct.values())[: _MAX_CONCEPTS - 1]
     if entity_key(query) not in distinct:
         concepts.append(Concept(text=collapse(query)))
     return Analysis(
@@ -207,7 +207,7 @@ def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise
 
 
 def _find_names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, str]:
-    """Return the names in a query by where they stand, none over another.
+    """Return the non-overlapping names in a query, by position.
 
     Those of entities that have triples come first, then what the tagger finds; of either the
     longest first.
@@ -220,7 +220,7 @@ def _find_names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, st
 
 
 def _find_linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
-    """Yield where the names of entities that have triples stand in a query, and the names."""
+    """Yield the spans in a query of entities with triples, and their names."""
     in_graph = mark_connected(snapshot)
     links = [each for each in steps.named_entities(snapshot, query) if in_graph[each.row]]
     names = snapshot.layer("entity").texts([each.row for each in links])
@@ -233,7 +233,7 @@ def _find_linked(query: str, snapshot: Snapshot) -> Iterator[tuple[Span, str]]:
 
 
 def _split_key(query: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the words of a query's entity key and where they stand, without punctuation."""
+    """Yield the words of a query's entity key with their spans, without punctuation."""
     for match in re.finditer(r"\S+", query):
         word = match.group().strip(_PUNCTUATION)
         start = match.start() + match.group().index(word)
@@ -242,7 +242,7 @@ def _split_key(query: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _tag_names(query: str, snapshot: Snapshot, models: Models) -> Iterator[tuple[Span, str]]:
-    """Yield the tagger's mentions, those of entities that have triples first, without dates.
+    """Yield the tagger's mentions except dates, entities with triples first.
 
     A term of a script without capitals is a name only where it is such an entity's.
     """

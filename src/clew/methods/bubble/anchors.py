@@ -1,4 +1,4 @@
-"""Groups of anchors: for each concept of a question the entities and triples that may stand for it.
+"""Find anchors: the entities and triples that each concept of a question may stand for.
 
 BubbleRAG (arXiv:2603.20309, §3.2): candidates by similarity, grouped and weighed by an LLM.
 """
@@ -41,7 +41,7 @@ _SCHEMA = closed_schema(
 
 @dataclass(frozen=True, slots=True)
 class AnchorGroup:
-    """Nodes that stand for a concept, any of them."""
+    """Nodes that may stand for a concept; any of them will do."""
 
     concept: Concept
     weight: float  # those of all groups add up to 1
@@ -59,7 +59,7 @@ class Anchors:
 def find_anchors(
     view: BubbleView, models: Models, analysis: Analysis, *, k: int = 10, validate: bool = True
 ) -> Anchors:
-    """Return groups of anchors for the concepts of a question, none of them empty, no two equal.
+    """Return distinct, non-empty groups of anchors for the concepts of a question.
 
     Candidates of a concept are the `k` entities and triples most similar to any of its searches.
     With `validate`, an LLM chooses among them and weighs the groups. Without one, or a usable
@@ -79,7 +79,7 @@ def find_anchors(
 
 
 def _normalize_weights(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
-    """Return groups with weights that add up to 1, equal where none has one.
+    """Scale the groups' weights to sum to 1; equal weights if all are 0.
 
     Groups of the same nodes become one, with the names and the weight of all: a candidate that
     misses one of them misses all, as if they had stayed apart.
@@ -125,7 +125,7 @@ def _find_candidates(
 def _find_nodes(
     view: BubbleView, models: Models, words: Sequence[str], k: int
 ) -> list[list[tuple[int, float]]]:
-    """Return for each of some words the nodes like them: `k` entities and `k` triples, or more."""
+    """Return at least `k` entities and `k` triples similar to each of some words."""
     snapshot, n = view.snapshot, view.graph.n_entities
     in_graph = mark_connected(snapshot)
     vectors = models.embedder.embed(words, kind="document")
@@ -147,7 +147,7 @@ def _sort_nodes(nodes: Mapping[int, Found]) -> list[tuple[int, Found]]:
 
 
 def _drop_far(nodes: Mapping[int, Found]) -> dict[int, Found]:
-    """Return the candidates without those that are far less similar than the best one."""
+    """Drop the candidates that are much less similar than the best one."""
     least = max((similarity for similarity, _ in nodes.values()), default=0.0) - _MARGIN
     return {node: pair for node, pair in nodes.items() if pair[0] >= least}
 
@@ -158,7 +158,7 @@ def _drop_far(nodes: Mapping[int, Found]) -> dict[int, Found]:
 def _choose_by_llm(
     view: BubbleView, llm: LLM, concepts: Sequence[Concept], near: Sequence[Mapping[int, Found]]
 ) -> tuple[list[AnchorGroup], str]:
-    """Return the groups that an LLM makes, in the order of the concepts, or why there are none."""
+    """Return the groups chosen by an LLM, in the order of the concepts, or an error text."""
     listed = _list_candidates(near)
     nodes = list(listed)
     reply = steps.reply_to(llm, _build_prompt(view, concepts, nodes))
@@ -181,7 +181,7 @@ def _choose_by_llm(
 
 
 def _list_candidates(candidates: Sequence[Mapping[int, Found]]) -> dict[int, Found]:
-    """Return the candidates of all concepts, each once, as its most similar concept has it."""
+    """Return the distinct candidates of all concepts, each with its most similar concept."""
     listed: dict[int, Found] = {}
     for node, (similarity, search) in (item for nodes in candidates for item in nodes.items()):
         if similarity > listed.get(node, _UNLIKE)[0]:

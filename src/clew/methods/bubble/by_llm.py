@@ -1,4 +1,4 @@
-"""Candidates grow by what an LLM chooses among the triples beside them."""
+"""Grow candidates by the adjacent triples that an LLM chooses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from clew.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse
 
-_MOST_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
+_MAX_TOKENS = 3_000  # of the triples in a prompt; at most half of them may be chosen from
 _SCHEMA = closed_schema(
     {"select": {"type": "array", "items": {"type": "integer"}}, "sufficient": {"type": "boolean"}}
 )
@@ -21,7 +21,7 @@ _SCHEMA = closed_schema(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What was chosen at one depth."""
+    """The choice at one depth."""
 
     added: tuple[GrownTriple, ...] = ()
     enough: bool = False  # the question is answered
@@ -32,13 +32,13 @@ class _Choice:
 def grow_by_llm(
     beside: AdjacentTriples, llm: LLM, candidates: Sequence[Sequence[int]], depth: int
 ) -> list[CandidateGrowth]:
-    """Return what each candidate grows by; the LLM is called once a level at most."""
+    """Return the growth of each candidate, with at most one LLM call per level."""
     guide = _Guide(beside, llm)
     return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(candidates, 1)]
 
 
 class _Guide:
-    """An LLM chooses by number and says when it has enough; it is asked nothing twice."""
+    """Asks an LLM to choose triples by number, or to stop; repeated questions are cached."""
 
     def __init__(self, beside: AdjacentTriples, llm: LLM) -> None:
         self._beside = beside
@@ -48,7 +48,7 @@ class _Guide:
         self._replies: dict[str, Reply] = {}
 
     def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
-        """Return what a candidate grows by at `most` levels."""
+        """Return the growth of a candidate over at most `most` levels."""
         held, entities = self._beside.read_candidate(nodes)
         frontier, fault = entities, ""
         added: list[GrownTriple] = []
@@ -71,7 +71,7 @@ class _Guide:
         if reason := self._beside.explain_end():
             return _Choice(fault=reason, over=True)
         pieces = number_texts(list(map(shorten, self._read_words(options))))
-        listed = take_fitting(pieces, _count_tokens, _MOST_TOKENS // 2)
+        listed = take_fitting(pieces, _count_tokens, _MAX_TOKENS // 2)
         reply = self._ask_llm(self._build_prompt(held, listed))
         if reply.error:
             return _Choice(fault=reply.error, over=not (reply.calls or reply.recorded))
@@ -86,7 +86,7 @@ class _Guide:
 
     def _build_prompt(self, held: Sequence[int], listed: Sequence[Excerpt]) -> Prompt:
         beside = quote_lines(listed)
-        room = _MOST_TOKENS - tokens.count(beside.plain)
+        room = _MAX_TOKENS - tokens.count(beside.plain)
         excerpts = (Excerpt("- ", shorten(text)) for text in self._read_words(held))
         return fill_prompt(
             "bubble_expansion",

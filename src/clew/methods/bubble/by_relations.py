@@ -1,4 +1,4 @@
-"""Candidates grow without an LLM, along the relations that fit the phrases of the question.
+"""Grow candidates without an LLM, along relations similar to phrases of the question.
 
 Each path that leaves a candidate is scored, per phrase of the question, by its most similar
 relation; its score is the mean over the phrases. A triple is added where it raises the score of its
@@ -21,7 +21,7 @@ _MARGIN = 0.1  # a path whose score is this far below the best one is not follow
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A path that leaves a candidate: the candidate's triples, then those of the path."""
+    """A path from a candidate: the candidate's triples, then the path's."""
 
     triples: tuple[int, ...]
     entities: frozenset[int]  # of all of these triples
@@ -40,13 +40,13 @@ def grow_by_relations(
     depth: int,
     phrases: Sequence[str],
 ) -> list[CandidateGrowth]:
-    """Return what each candidate grows by."""
+    """Return the growth of each candidate."""
     guide = _Guide(beside, embedder, phrases)
     return [guide.grow_candidate(rank, nodes, depth) for rank, nodes in enumerate(candidates, 1)]
 
 
 class _Guide:
-    """Compares relations with phrases, each relation once."""
+    """Compares relations with phrases, and caches the result per relation."""
 
     def __init__(self, beside: AdjacentTriples, embedder: Embedder, phrases: Sequence[str]) -> None:
         self._beside = beside
@@ -56,7 +56,7 @@ class _Guide:
         self._over = False
 
     def grow_candidate(self, rank: int, nodes: Sequence[int], most: int) -> CandidateGrowth:
-        """Return what a candidate grows by at `most` levels."""
+        """Return the growth of a candidate over at most `most` levels."""
         if self._over:
             return CandidateGrowth(rank)
         held, entities = self._beside.read_candidate(nodes)
@@ -81,7 +81,7 @@ class _Guide:
     def _extend_paths(
         self, paths: Sequence[_Path], options: Sequence[int]
     ) -> list[tuple[_Path, _Path]]:
-        """Return the best way to go on to each of some triples, best first, with the path before.
+        """Return the best extension of the paths to each of some triples, best first.
 
         A way that gains nothing is none, nor is one that says far less than the best.
         """
@@ -104,7 +104,7 @@ class _Guide:
         return list(best.values())
 
     def _relation_nearness(self, triples: Sequence[int]) -> NDArray[np.float64]:
-        """Return (n, n_phrases): how near the relations of triples come to the phrases."""
+        """Return (n, n_phrases) similarities of the triples' relations to the phrases."""
         relations = self._beside.view.snapshot.triples.relations(triples)
         new = [each for each in dict.fromkeys(relations) if each not in self._near]
         if new:

@@ -1,4 +1,4 @@
-"""Candidates grow over a graph without texts, along the walks that fit the question.
+"""Grow candidates over a graph without texts, along walks that match the question.
 
 The walks of a candidate begin at the entities that the question names exactly. They are scored as
 `paths` scores them: all relations of a walk together and in order, so a relation may come twice.
@@ -22,7 +22,7 @@ def add_uncovered(
     pieces: Sequence[RankedPiece],
     places: Iterable[int],
 ) -> list[Piece]:
-    """Return a candidate of its own for each named entity that no chosen one has."""
+    """Add a candidate for each named entity that no chosen one has."""
     n = view.graph.n_entities
     covered: set[int] = set()
     for place in places:
@@ -40,7 +40,7 @@ def grow_by_walks(
     depth: int,
     starts: Sequence[NamedEntity],
 ) -> list[CandidateGrowth]:
-    """Return what each candidate grows by: the ways from the `starts` in it, level by level.
+    """Return the growth of each candidate: the paths from its `starts`, level by level.
 
     A name that several candidates have is gone on from in the first of them.
     """
@@ -77,8 +77,8 @@ def _grow_candidate(
         for each in answers.reached:
             if level < len(each.triples) and each.triples[level] not in seen:
                 seen.add(each.triples[level])
-                yield GrownTriple(each.triples[level], level + 1, _describe_way(each), each.score)
+                yield GrownTriple(each.triples[level], level + 1, _describe_path(each), each.score)
 
 
-def _describe_way(each: ReachedEntity) -> str:
+def _describe_path(each: ReachedEntity) -> str:
     return f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"

@@ -1,4 +1,4 @@
-"""What a search found as evidence: its graph, the chunks where that stands, and threads to them.
+"""Turn a search into evidence: its graph, the source chunks, and the paths to them.
 
 BubbleRAG's union of candidates and their provenance (arXiv:2603.20309, §3.6).
 """
@@ -39,14 +39,14 @@ from clew.types import (
     Table,
 )
 
-_HELD = {TRIPLE: "holds it", ENTITY: "is about it"}
-_NEAR = "near the question"
+_SOURCE_REASONS = {TRIPLE: "holds it", ENTITY: "is about it"}
+_NEAR_QUESTION = "near the question"
 
 
 def build_evidence(
     view: BubbleView, search: FoundCandidates, models: Models, *, method: str, chunks: int
 ) -> Evidence:
-    """Return the union of the chosen candidates as evidence with at most `chunks` hits.
+    """Return the union of the chosen candidates as evidence, with at most `chunks` hits.
 
     Of a graph without texts the ends of the ways among its facts are ranked as answers.
 
@@ -71,7 +71,7 @@ def build_evidence(
 
 
 def _build_tables(graph: EvidenceGraph) -> tuple[Table, ...]:
-    """Return the facts as rows of names, so that an answer can be read from them."""
+    """Return the facts as rows of names."""
     names = {step.id: step.text for step in graph.entities}
     return (table_facts(graph.facts, names),) if graph.facts else ()
 
@@ -83,7 +83,7 @@ def _build_hits(view: BubbleView, sources: list[ShownChunk]) -> tuple[Hit, ...]:
 
 
 def _build_seeds(groups: tuple[ConceptAnchors, ...]) -> tuple[Step, ...]:
-    """Return the anchors, those of the heaviest group first, each once."""
+    """Return the distinct anchors, heaviest group first."""
     seeds: dict[tuple[str, str], Step] = {}
     for step in (step for group in groups for step in group.anchors):
         seeds.setdefault((step.layer, step.id), step)
@@ -140,7 +140,7 @@ def _build_group(merged: MergedCandidates, group: AnchorGroup) -> ConceptAnchors
 
 
 def _build_candidates(merged: MergedCandidates, search: FoundCandidates) -> Iterator[Candidate]:
-    """Yield the chosen pieces, then the others, best first."""
+    """Yield the chosen pieces, then the others, each best first."""
     concepts = [group.concept.text for group in search.groups]
     others = [place for place in range(len(search.ranked)) if place not in search.chosen]
     for rank, place in enumerate((*search.chosen, *others), 1):
@@ -172,7 +172,7 @@ def _build_entities(view: BubbleView, merged: MergedCandidates) -> Iterator[Step
 
 
 class _Threads:
-    """The shortest ways from anchors within candidates."""
+    """The shortest paths from anchors inside candidates."""
 
     def __init__(self, view: BubbleView, merged: MergedCandidates) -> None:
         self._view = view
@@ -180,9 +180,9 @@ class _Threads:
         self._before: dict[int, Mapping[int, int]] = {}
 
     def build_thread(self, source: ShownChunk) -> Path:
-        """Return the thread to a chunk: by its weightiest fact or first entity, if it has one."""
+        """Return the path to a chunk over its weightiest fact or first entity, if any."""
         first = Step(layer="query", id="", text=self._view.query.text)
-        reason = _HELD.get(source.channel, _NEAR)
+        reason = _SOURCE_REASONS.get(source.channel, _NEAR_QUESTION)
         last = steps.chunk_step(self._view.snapshot, source.chunk, reason, source.score)
         return Path((first, *self._stops_between(source), last), source.score)
 
@@ -190,10 +190,10 @@ class _Threads:
         if source.channel == TRIPLE:
             fact = self._find_fact(source.chunk)
             rank = self._merged.facts[fact].candidate
-            return self._trace_way(rank, self._merged.n_entities + fact)
+            return self._trace_path(rank, self._merged.n_entities + fact)
         if source.channel == ENTITY:
             entity = self._find_entity(source.chunk)
-            return self._trace_way(self._merged.entities[entity], entity)
+            return self._trace_path(self._merged.entities[entity], entity)
         return []
 
     def _find_fact(self, chunk: int) -> int:
@@ -204,15 +204,15 @@ class _Threads:
         return facts[places[int(top_k(self._merged.weights[places], 1)[0])]]
 
     def _find_entity(self, chunk: int) -> int:
-        """Return the first entity that a chunk is about."""
+        """Return the first entity that a chunk mentions."""
         snapshot = self._view.snapshot
         here = set(neighbours(snapshot.link("chunk", "entity"), chunk).tolist())
         for unit in neighbours(snapshot.link("chunk", "unit"), chunk).tolist():
             here.update(neighbours(snapshot.link("unit", "entity"), unit).tolist())
         return next(entity for entity in self._merged.entities if entity in here)
 
-    def _trace_way(self, candidate: int, node: int) -> list[Step]:
-        """Return the anchor from which a node was reached, and the triples on the way to it."""
+    def _trace_path(self, candidate: int, node: int) -> list[Step]:
+        """Return the anchor that a node was reached from, and the triples in between."""
         if candidate not in self._before:
             self._before[candidate] = _find_ways(self._view, self._merged, candidate)
         before = self._before[candidate]
@@ -235,7 +235,7 @@ class _Threads:
 
 
 def _find_ways(view: BubbleView, merged: MergedCandidates, candidate: int) -> dict[int, int]:
-    """Return for each node of a candidate the one before it, for its anchors themselves."""
+    """Return the predecessor of each node of a candidate; anchors are their own."""
     n = merged.n_entities
     beside: defaultdict[int, list[int]] = defaultdict(list)
     for triple in merged.triples[candidate]:

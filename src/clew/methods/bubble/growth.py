@@ -1,4 +1,4 @@
-"""The triples next to a candidate, by which it may grow, within the budget of a query."""
+"""Read the triples adjacent to a candidate within a query's budget, for it to grow by."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from clew.methods.bubble.view import BubbleView
 
 @dataclass(frozen=True, slots=True)
 class GrownTriple:
-    """A triple that a candidate grew by."""
+    """A triple that was added to a candidate."""
 
     triple: int  # row
     depth: int  # from 1
@@ -24,7 +24,7 @@ class GrownTriple:
 
 @dataclass(frozen=True, slots=True)
 class CandidateGrowth:
-    """What a candidate grew by, in the order in which it was added."""
+    """The triples added to a candidate, in order."""
 
     candidate: int  # its rank, from 1
     triples: tuple[GrownTriple, ...] = ()
@@ -32,7 +32,7 @@ class CandidateGrowth:
 
 
 class AdjacentTriples:
-    """The triples next to those that a candidate holds; each entity's are read once.
+    """The triples adjacent to a candidate's, cached by entity.
 
     The `width` most similar to the query are chosen from. When `seconds` have passed since `begun`,
     a time.monotonic(), no further level begins; 0 is no limit.
@@ -46,21 +46,21 @@ class AdjacentTriples:
         self._cosines: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
 
     def read_candidate(self, nodes: Sequence[int]) -> tuple[list[int], set[int]]:
-        """Return the triples of a candidate, and its entities with the ends of these."""
+        """Return the triples of a candidate, and its entities including their ends."""
         n = self.view.graph.n_entities
         held = [node - n for node in nodes if node >= n]
         return held, {node for node in nodes if node < n} | self.get_ends(held)
 
     def get_ends(self, triples: Iterable[int]) -> set[int]:
-        """Return the entities that triples join."""
+        """Return the ends of triples."""
         return {end for triple in triples for end in self.view.graph.ends_of(triple)}
 
     def explain_end(self) -> str:
-        """Return why the search is over, or an empty text."""
+        """Return the reason why the search is over, or an empty text."""
         return f"{self._seconds:g} seconds are over" if time.monotonic() > self._until else ""
 
     def find_options(self, frontier: Iterable[int], held: Sequence[int]) -> list[int]:
-        """Return the triples of entities that are not held, the best of them by cosine."""
+        """Return the entities' triples outside the candidate, the best of them by cosine."""
         enough = self._width + len(held)  # of each entity: no more of its triples can be held
         cosines: dict[int, float] = {}
         for entity in frontier:
@@ -72,7 +72,7 @@ class AdjacentTriples:
         return [new[place] for place in order.tolist()]
 
     def _read_entity(self, entity: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the triples of an entity, and their cosines to the query, computed once."""
+        """Return the triples of an entity with their cosines to the query, cached."""
         if entity not in self._cosines:
             rows = self.view.graph.triples_of(entity)
             self._cosines[entity] = rows, self.view.node_cosines(rows + self.view.graph.n_entities)
@@ -80,5 +80,5 @@ class AdjacentTriples:
 
 
 def describe_end(rank: int, depth: int, reason: str) -> str:
-    """Say why a candidate does not grow on."""
+    """Say why a candidate stopped growing."""
     return f"the expansion of candidate {rank} ended at depth {depth}: {reason}"

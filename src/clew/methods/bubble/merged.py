@@ -1,4 +1,4 @@
-"""The chosen candidates as one graph: which triples and entities they have, and from where."""
+"""Merge the chosen candidates into one graph, keeping the origin of each triple."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from clew.types import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCandidates:
-    """All that a search came to."""
+    """The result of a search."""
 
     groups: Sequence[AnchorGroup] = ()
     ranked: Sequence[RankedPiece] = ()  # every piece, best first
@@ -33,7 +33,7 @@ class FoundCandidates:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a triple of the evidence comes from."""
+    """The candidate that a triple of the evidence comes from."""
 
     candidate: int  # the rank of the first that has it
     depth: int = 0  # of the expansion; 0: the candidate had it
@@ -42,7 +42,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class MergedCandidates:
-    """The union of the chosen candidates; everything is in the order in which it came."""
+    """The union of the chosen candidates, in the order in which it was found."""
 
     pieces: Mapping[int, Piece]  # by rank, as they were before they grew
     triples: Mapping[int, Mapping[int, Origin]]  # by rank: its own, the cheapest first, then added
@@ -55,7 +55,7 @@ class MergedCandidates:
     texts: Mapping[int, str]  # of the same
 
     def build_stop(self, node: int, reason: str, score: float) -> Step:
-        """Return an entity or triple as a stop of a path."""
+        """Return an entity or triple as a step of a path."""
         layer = "entity" if node < self.n_entities else "triple"
         name, text = self.ids[node], self.texts[node]
         return Step(layer=layer, id=name, text=text, reason=reason, score=score)
@@ -116,12 +116,12 @@ def _read_ids(view: BubbleView, nodes: Sequence[int]) -> list[str]:
 
 
 def sort_groups(groups: Sequence[AnchorGroup]) -> list[AnchorGroup]:
-    """Return groups, the heaviest first."""
+    """Sort groups by descending weight."""
     return sorted(groups, key=lambda group: -round(group.weight, DECIMALS))
 
 
 def explain_anchor(similarity: float, words: str) -> str:
-    """Say why a node is an anchor: it has the name that was searched for, or a similar text."""
+    """Say why a node is an anchor: it has the searched name, or a similar text."""
     return f"named “{words}”" if similarity >= 1 else f"like “{words}” ({similarity:.2f})"
 
 

@@ -1,4 +1,4 @@
-"""The chunks where evidence stands: of triples, then of entities, then near the query.
+"""Rank source chunks: those of triples, then of entities, then near the query.
 
 That order may be fused with the one of hybrid retrieval.
 """
@@ -15,12 +15,12 @@ from clew.methods.bubble.merged import FoundCandidates, MergedCandidates
 from clew.methods.bubble.view import BubbleView
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
-_FIRST = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order
+_BONUS = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order
 
 
 @dataclass(frozen=True, slots=True)
 class ShownChunk:
-    """A chunk that is shown, and what led to it."""
+    """A chunk of the evidence, and the channels that found it."""
 
     chunk: int  # row
     channel: str
@@ -51,7 +51,7 @@ def find_sources(
 def _fuse_hybrid(
     ordered: Iterable[ShownChunk], hybrid: NDArray[np.float64]
 ) -> Iterator[ShownChunk]:
-    """Yield sources and the chunks that hybrid retrieval has beside them, as both rank them."""
+    """Yield sources and hybrid retrieval's chunks, ranked by fusion."""
     first: dict[int, ShownChunk] = {}
     for source in ordered:
         first.setdefault(source.chunk, source)
@@ -64,7 +64,7 @@ def _fuse_hybrid(
 def _order_chunks(
     view: BubbleView, merged: MergedCandidates, search: FoundCandidates
 ) -> Iterator[ShownChunk]:
-    """Yield chunks in order; one that several channels lead to comes from each."""
+    """Yield chunks in order; a chunk found by several channels names them all."""
     if merged.facts:
         yield from _list_channel(TRIPLE, *_fact_chunks(view, merged))
     if merged.entities:
@@ -78,13 +78,13 @@ def _list_channel(
 ) -> Iterator[ShownChunk]:
     scores = np.round(scores, DECIMALS)  # as they are ordered
     for i in top_k(scores, len(scores)).tolist():
-        yield ShownChunk(int(rows[i]), channel, _FIRST[channel] + float(scores[i]))
+        yield ShownChunk(int(rows[i]), channel, _BONUS[channel] + float(scores[i]))
 
 
 def _fact_chunks(
     view: BubbleView, merged: MergedCandidates
 ) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
-    """Return the (n,) chunks where facts stand, and the sums of the facts' weights."""
+    """Return the (n,) chunks of facts, and the sums of their facts' weights."""
     link = view.snapshot.link("triple", "chunk")[list(merged.facts)]
     rows, places = np.unique(link.indices, return_inverse=True)
     weights = np.repeat(merged.weights, np.diff(link.indptr))
@@ -92,7 +92,7 @@ def _fact_chunks(
 
 
 def _entity_chunks(view: BubbleView, merged: MergedCandidates) -> NDArray[np.integer]:
-    """Return the chunks whose extraction has an entity, or of which a unit mentions one."""
+    """Return the chunks with an entity in their extraction or in a unit."""
     entities, snapshot = list(merged.entities), view.snapshot
     units = np.unique(snapshot.link("entity", "unit")[entities].indices)
     extracted = snapshot.link("entity", "chunk")[entities].indices
@@ -102,6 +102,6 @@ def _entity_chunks(view: BubbleView, merged: MergedCandidates) -> NDArray[np.int
 def _score_cosines(
     view: BubbleView, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
-    """Return chunks with their cosines to the query, those below zero as zero."""
+    """Return chunks with their cosines to the query, negative ones as zero."""
     cosines = view.snapshot.layer("chunk").vectors[rows] @ view.query.vector
     return rows, np.maximum(cosines, 0.0)

@@ -1,4 +1,4 @@
-"""The graph of an index as one query sees it: every entity and triple has a cost."""
+"""The graph of an index with the entity and triple costs of one query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from clew.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class BubbleView:
-    """Nodes are those of `graph`: entities first, then triples."""
+    """Nodes are those of `graph`: entities, then triples."""
 
     snapshot: Snapshot
     query: steps.Query
@@ -36,7 +36,7 @@ class BubbleView:
         return np.round(cosines, DECIMALS)
 
     def node_costs(self, nodes: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return what it costs to go to nodes: 1 minus their cosines to the query."""
+        """Return the costs of nodes: 1 minus their cosines to the query."""
         return np.maximum(0.0, 1.0 - self.node_cosines(nodes))
 
     def read_texts(self, nodes: Sequence[int]) -> list[str]:
@@ -62,7 +62,7 @@ _GRAPH = Derived("the graph of all triples", _build_graph)
 
 
 def read_entity_vectors(snapshot: Snapshot) -> Vectors:
-    """Return (n_entities, d) vectors of names; of name and description where there is one."""
+    """Return (n_entities, d) vectors of names, with the description if there is one."""
     return snapshot.get(_ENTITY_VECTORS)
 
 

@@ -1,4 +1,4 @@
-"""KET-RAG: a graph of a core of the chunks beside keywords of all of them, within a token budget.
+"""KET-RAG: a graph of core chunks and keywords of all chunks, within a token budget.
 
 Huang et al. (2025), arXiv:2502.09304, Algorithms 2 and 4, and the systems that its experiments
 compare, each a setting. `ket` itself has two parameters of ours. Choices where the paper is silent:
@@ -31,9 +31,9 @@ Core = Literal["pagerank", "random"]
 Rest = Literal["walk", "keywords", "nearest", "neighbours"]
 Order = Literal["walk", "cosine"]
 
-_LEAST = 1e-12  # influence whose logarithm is taken
-_AT_ONCE = 32  # texts that are read
-_MOST = 999  # passages: the number of a further one would take more tokens
+_MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
+_BATCH_SIZE = 32  # texts that are read
+_MAX_PASSAGES = 999  # passages: the number of a further one would take more tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Ket:
             notes += ("no sentences, so no keywords: an imported graph has none",)
         worth = texts.cosines
         if walked is not None and self.order == "walk":
-            worth = np.log(np.maximum(walked.texts, _LEAST))
+            worth = np.log(np.maximum(walked.texts, _MIN_INFLUENCE))
         coverage = steps.Coverage(snapshot, question) if self.as_set else None
         order = _Order(texts, question, worth, coverage)
         printed = _choose_printed(texts, graph, others, self.tokens, order)
@@ -100,7 +100,7 @@ class Ket:
     def _search_graph(
         self, snapshot: Snapshot, query: steps.Query, texts: Texts, models: Models
     ) -> tuple[LocalGraph, tuple[str, ...]]:
-        """Return what the graph has for the query within its share of the tokens, and notes."""
+        """Search the graph within its share of the tokens; also return notes."""
         if self.graph_share == 0:
             return local.NOTHING, ()
         view = read_skeleton(snapshot, self.core_share, self.core, self.seed, self.k)
@@ -136,7 +136,7 @@ class Ket:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """In which order sub-chunks are taken and printed."""
+    """The order in which sub-chunks are chosen and printed."""
 
     texts: Texts
     query: steps.Query
@@ -144,7 +144,7 @@ class _Order:
     coverage: steps.Coverage | None  # of the query, where texts are chosen as a set
 
     def sort(self, rows: Sequence[int]) -> tuple[list[int], ChosenChunks]:
-        """Return rows, best first, and which chunks repeat others where they are a set."""
+        """Sort rows, best first; also mark the chunks that repeat others if chosen as a set."""
         ascending = np.array(sorted(rows), dtype=np.intp)
         ordered: list[int] = ascending[top_k(self.worth[ascending], len(rows))].tolist()
         if self.coverage is None or not ordered:
@@ -158,7 +158,7 @@ class _Order:
 def _choose_printed(
     texts: Texts, graph: LocalGraph, others: TextCandidates, budget: int, order: _Order
 ) -> dict[int, Hit]:
-    """Return the sub-chunks of the context by row, in order.
+    """Return the sub-chunks to print by row, in order.
 
     What the graph already has is not printed twice; what it leaves goes to the others. Where not
     even the first of these fits, it is cut.
@@ -167,8 +167,8 @@ def _choose_printed(
     printed = {each.row: texts.build_hit(each.row, local.CHANNEL) for each in graph.texts}
     candidates = others.rows if order.coverage is None else order.sort(others.rows)[0]
     rows = [row for row in candidates if row not in printed]
-    texts.read_hits(rows[:_AT_ONCE])
-    fit = take_fitting(rows, texts.count_cost, left)[: _MOST - len(printed)]
+    texts.read_hits(rows[:_BATCH_SIZE])
+    fit = take_fitting(rows, texts.count_cost, left)[: _MAX_PASSAGES - len(printed)]
     printed |= {row: texts.build_hit(row, others.channel) for row in fit}
     if rows and not fit:
         cut = _truncate_hit(texts.build_hit(rows[0], others.channel), left)
@@ -185,7 +185,7 @@ def _choose_printed(
 
 
 def _truncate_hit(hit: Hit, limit: int) -> Hit:
-    """Return a hit, cut so that its passage has at most `limit` tokens."""
+    """Truncate a hit so that its passage has at most `limit` tokens."""
     head, text = blocks.truncate_passage(hit.head, hit.text, limit)
     if not head:
         hit = replace(hit, title="", section="", page=None, last_page=None)
@@ -198,7 +198,7 @@ def _truncate_hit(hit: Hit, limit: int) -> Hit:
 def _build_seeds(
     snapshot: Snapshot, graph: LocalGraph, others: TextCandidates, rows: Iterable[int]
 ) -> Iterator[Step]:
-    """Yield the entities near the query, and the keywords that gave what is printed."""
+    """Yield the entities near the query, and the keywords that led to printed sub-chunks."""
     for entity, cosine in graph.seeds.items():
         yield steps.entity_step(snapshot, entity, local.LIKE, cosine)
     terms = {others.keywords[row] for row in rows if row in others.keywords}
@@ -214,7 +214,7 @@ def _build_paths(
     others: TextCandidates,
     hits: Mapping[int, Hit],
 ) -> Iterator[Path]:
-    """Yield the thread to each printed sub-chunk: from an entity, a keyword or a neighbour."""
+    """Yield the path to each printed sub-chunk: from an entity, a keyword or a neighbour."""
     by_row = {each.row: each for each in graph.texts}
     for row, hit in hits.items():
         if row in by_row:
@@ -236,7 +236,7 @@ def _build_paths(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Paper(Ket):
-    """What all of them have in common: keywords and texts by their cosines alone."""
+    """Settings that the paper's variants share: keywords and texts by cosine alone."""
 
     rest: Rest = "keywords"
     order: Order = "cosine"

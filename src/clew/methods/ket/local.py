@@ -1,4 +1,4 @@
-"""The graph channel: entities near the query, their relations, and the texts of both."""
+"""KET-RAG's graph channel: entities near the query, their relations, and their texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,16 +22,16 @@ CHANNEL = "graph"
 LIKE = "like the question"
 _ENTITY_COLUMNS = ("id", "entity", "description", "relations")
 _RELATION_COLUMNS = ("id", "source", "target", "description", "weight")
-_LONG = 500  # tokens of an entity's descriptions, which an LLM may shorten
-_READ = 4_000  # of these that it reads
+_LONG_TEXT = 500  # tokens of an entity's descriptions, which an LLM may shorten
+_MAX_READ = 4_000  # of these that it reads
 _STOPS = (".", "!", "?")
-_ROWS_AT_ONCE = 32  # of a table, and texts, that are read
+_BATCH = 32  # of a table, and texts, that are read
 _ROW_SHARE = 4  # at most a quarter of the tables' tokens for one description
 
 
 @dataclass(frozen=True, slots=True)
 class LocalGraph:
-    """What the graph channel found, and what it takes of the context."""
+    """The results of the graph channel, and their tokens in the context."""
 
     seeds: Mapping[int, float] = field(default_factory=dict)  # entities, their cosines to the query
     tables: tuple[Table, ...] = ()
@@ -62,7 +62,7 @@ def search_graph(
     seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
     if not seeds:
         return NOTHING
-    words = _RowTexts(snapshot, skeleton, llm, min(_LONG, budget // 2 // _ROW_SHARE))
+    words = _RowTexts(snapshot, skeleton, llm, min(_LONG_TEXT, budget // 2 // _ROW_SHARE))
     entities, used = _fill_table("Entities", _ENTITY_COLUMNS, words.entity_rows(seeds), budget // 2)
     order, _ = find_relations(skeleton.relations, list(seeds))
     rows = words.relation_rows(order.tolist())
@@ -70,7 +70,7 @@ def search_graph(
     rest = find_texts(
         list(seeds), skeleton.entity_chunks, skeleton.relations, texts.of_chunk, texts.cosines
     )
-    first = list(islice(rest, _ROWS_AT_ONCE))
+    first = list(islice(rest, _BATCH))
     texts.read_hits(each.row for each in first)
     parts = take_fitting(chain(first, rest), lambda each: texts.count_cost(each.row), budget // 2)
     used += more + sum(texts.count_cost(each.row) for each in parts)
@@ -86,7 +86,7 @@ def search_graph(
 def build_thread(
     snapshot: Snapshot, query: steps.Query, graph: LocalGraph, text: LocalText, chunk: int
 ) -> Iterator[Step]:
-    """Yield the seed that led to a text, and its triple in that chunk nearest to the query."""
+    """Yield the seed that led to a text, and its triple there nearest to the query."""
     yield steps.entity_step(snapshot, text.seed, LIKE, graph.seeds[text.seed])
     columns = snapshot.layer("triple").columns
     here = neighbours(snapshot.link("chunk", "triple"), chunk)
@@ -100,7 +100,7 @@ def build_thread(
 def _fill_table(
     name: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], limit: int
 ) -> tuple[Table, int]:
-    """Return the table of the first rows that fit into `limit` tokens, and what it takes."""
+    """Return the table of the first rows that fit into `limit` tokens, and its tokens."""
     used = blocks.count_table_tokens(name, columns)
     first: list[tuple[str, ...]] = []
     for row in rows:
@@ -113,7 +113,7 @@ def _fill_table(
 
 
 class _RowTexts:
-    """Entities and relations in words. Nothing is read before it is asked for."""
+    """Entities and relations as text, read lazily."""
 
     def __init__(self, snapshot: Snapshot, skeleton: Skeleton, llm: LLM | None, most: int) -> None:
         self._snapshot = snapshot
@@ -135,8 +135,8 @@ class _RowTexts:
 
     def relation_rows(self, rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
         relations, columns = self._skeleton.relations, self._snapshot.layer("triple").columns
-        for first in range(0, len(rows), _ROWS_AT_ONCE):
-            some = rows[first : first + _ROWS_AT_ONCE]
+        for first in range(0, len(rows), _BATCH):
+            some = rows[first : first + _BATCH]
             triples = [neighbours(relations.triples, row).tolist() for row in some]
             heads = [own[0] for own in triples]
             ends = [columns[end][heads].tolist() for end in ("subject", "object")]
@@ -151,7 +151,7 @@ class _RowTexts:
     def _describe_relation(
         self, triples: Sequence[int], source: int, chunks: Sequence[int]
     ) -> list[str]:
-        """Return what triples of two entities say: descriptions, else the relation's words.
+        """Return the descriptions of the triples between two entities, else the relation.
 
         Descriptions are those from `chunks`, where the core has the relation. A triple that goes
         the other way from `source` is written out.
@@ -169,11 +169,13 @@ class _RowTexts:
         return descriptions
 
     def _summarize(self, name: str, texts: Sequence[str]) -> str:
-        """Return the descriptions of an entity as one, by the LLM where they are long."""
-        if self._llm is None or tokens.count(" ".join(texts)) <= _LONG:
+        """Join the descriptions of an entity; an LLM summarizes long ones."""
+        if self._llm is None or tokens.count(" ".join(texts)) <= _LONG_TEXT:
             return _join_descriptions(texts, self._most)
-        listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(texts, _READ)])
-        prompt = fill_prompt("descriptions", max_tokens=_LONG, entity=name, descriptions=listed)
+        listed = quote_lines([Excerpt("- ", each) for each in _fit_descriptions(texts, _MAX_READ)])
+        prompt = fill_prompt(
+            "descriptions", max_tokens=_LONG_TEXT, entity=name, descriptions=listed
+        )
         reply = steps.reply_to(self._llm, prompt)
         if reply.error or not reply.text.strip():
             why = reply.error or "an empty reply"
@@ -183,7 +185,7 @@ class _RowTexts:
 
 
 def _join_descriptions(texts: Sequence[str], limit: int) -> str:
-    """Return distinct descriptions as one of at most `limit` tokens."""
+    """Join distinct descriptions, truncated to `limit` tokens."""
     fitting = _fit_descriptions(texts, limit)
     if texts and not fitting:
         return tokens.truncate(max(texts, key=len), limit)
@@ -192,7 +194,7 @@ def _join_descriptions(texts: Sequence[str], limit: int) -> str:
 
 
 def _fit_descriptions(texts: Sequence[str], limit: int) -> list[str]:
-    """Return distinct descriptions in order, only the longest where they have too many tokens."""
+    """Return distinct descriptions in order; if they are too long, only the longest ones."""
     distinct = list(dict.fromkeys(texts))
     by_length = sorted(range(len(distinct)), key=lambda i: (-len(distinct[i]), i))
     places = take_fitting(by_length, lambda i: tokens.count(f"{distinct[i]}; "), limit)

@@ -1,4 +1,4 @@
-"""The graph of the core chunks: which entities and relations were found in them."""
+"""KET-RAG's skeleton: the entities and relations extracted from the core chunks."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """What was extracted from the core chunks. Rows are those of the snapshot's layers."""
+    """The extractions of the core chunks. Rows are those of the snapshot's layers."""
 
     has_entity: NDArray[np.bool_]  # (n_entities,) whether some core chunk has it
     relations: RelationLinks
@@ -60,12 +60,12 @@ class Skeleton:
 
 
 def read_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
-    """Return the graph of a core that is a `share` of all chunks, computed once."""
+    """Return the skeleton of a core that is a `share` of all chunks, cached."""
     return snapshot.get(_SKELETON, share, by, seed, k)
 
 
 def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
-    """Return the graph of a core.
+    """Compute the skeleton of a core.
 
     Only chunks with triples are in it. Where indexing extracted them from no more chunks than a
     core has, it chose the core.
@@ -87,16 +87,16 @@ def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: i
     elif len(extracted) < size or (by == "random" and size < n):
         notes = (f"the graph is of the {len(extracted):,} of {n:,} chunks that have triples",)
     core[extracted] = True
-    return _build_skeleton(snapshot, core, notes + _describe_free(made_by, core, bare=bare))
+    return _build_skeleton(snapshot, core, notes + _name_free_extractor(made_by, core, bare=bare))
 
 
 _SKELETON = Derived("the graph of a core", _compute_skeleton)
 
 
-def _describe_free(
+def _name_free_extractor(
     made_by: NDArray[np.uint8], core: NDArray[np.bool_], *, bare: bool
 ) -> tuple[str, ...]:
-    """Say which part of the core's triples no LLM extracted, if there is one.
+    """Name the part of the core's triples that were extracted without an LLM, if any.
 
     `bare` says that a chunk has none where the LLM's reply was of no use.
     """
@@ -134,7 +134,7 @@ def _build_skeleton(
 
 
 def _restrict_link(link: Matrix, core: NDArray[np.bool_]) -> Matrix:
-    """Return a (n, n_chunks) link without the chunks that are not of the core."""
+    """Restrict a (n, n_chunks) link to the chunks of the core."""
     if core.all():
         return link
     matrix = csr_array(link @ diags_array(core.astype(np.float32)))

@@ -1,4 +1,4 @@
-"""Sub-chunks, and which of them fill the context beside the graph: by keywords, or as rivals do."""
+"""Rank the sub-chunks that fill the context: by keywords, or as the paper's rivals do."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool
 
 @dataclass(frozen=True)
 class Texts:
-    """The sub-chunks of a snapshot, seen from one query."""
+    """The sub-chunks of a snapshot, for one query."""
 
     snapshot: Snapshot
     cosines: NDArray[np.float64]  # (n,) with the query
@@ -34,18 +34,18 @@ class Texts:
 
     @property
     def n_tokens(self) -> NDArray[np.integer[Any]]:
-        """(n,) tokens of the texts alone."""
+        """(n,) number of tokens of each text."""
         return np.asarray(self.snapshot.layer("subchunk").columns["n_tokens"])
 
     @property
     def owners(self) -> NDArray[np.integer[Any]]:
-        """(n,) the chunk of each."""
+        """(n,) the chunk of each sub-chunk."""
         return np.asarray(self.snapshot.layer("subchunk").columns["chunk"])
 
     @property
     def of_chunk(self) -> csr_array:
         """(n_chunks, n) the sub-chunks of each chunk."""
-        return self.snapshot.get(_OF_CHUNK)
+        return self.snapshot.get(_CHUNK_TEXTS)
 
     def build_hit(self, row: int, channel: str = "") -> Hit:
         """Return a sub-chunk as a hit."""
@@ -54,20 +54,20 @@ class Texts:
         return replace(self._hits[row], channel=channel)
 
     def read_hits(self, rows: Iterable[int]) -> None:
-        """Read sub-chunks that will be asked for, all at once."""
+        """Read sub-chunks ahead, all at once."""
         new = [row for row in rows if row not in self._hits]
         hits = steps.hits(self.snapshot, new, self.cosines[new], layer="subchunk")
         self._hits.update(zip(new, hits, strict=True))
 
     def count_cost(self, row: int) -> int:
-        """Return how many tokens a sub-chunk takes in a context."""
+        """Return the tokens that a sub-chunk takes in a context."""
         if row not in self._costs:
             hit = self.build_hit(row)
             self._costs[row] = blocks.count_passage_tokens(hit.head, hit.text)
         return self._costs[row]
 
     def build_step(self, row: int, reason: str) -> Step:
-        """Return a sub-chunk as a stop of a path; one that is a whole chunk as that chunk."""
+        """Return a sub-chunk as a step of a path; a whole chunk as that chunk."""
         chunk, columns = int(self.owners[row]), self.snapshot.layer("subchunk").columns
         whole = self.snapshot.layer("chunk").columns
         if all(columns[end][row] == whole[end][chunk] for end in ("start", "end")):
@@ -81,12 +81,12 @@ def _link_chunks(snapshot: Snapshot) -> csr_array:
     return csr_array((np.ones(n, dtype=np.float32), (owners, np.arange(n))), shape=shape)
 
 
-_OF_CHUNK = Derived("sub-chunks of chunks", _link_chunks)
+_CHUNK_TEXTS = Derived("sub-chunks of chunks", _link_chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class TextCandidates:
-    """Sub-chunks to print while they fit, best first, and what led to each."""
+    """Ranked sub-chunks, to print while they fit, and the reason for each."""
 
     channel: str
     rows: tuple[int, ...]
@@ -100,7 +100,7 @@ class TextCandidates:
         return float(self.scores[term])
 
     def explain(self, term: int) -> str:
-        """Say why a keyword is one of this question."""
+        """Say why a keyword was chosen for this question."""
         return self.reasons.get(term, NEAR)
 
 
@@ -108,7 +108,7 @@ NOTHING = TextCandidates("", ())
 
 
 def _keep_salient(snapshot: Snapshot, most: int) -> csr_array:
-    """Return the (n_terms, n) postings of the `most` terms of each sub-chunk of highest TF-IDF.
+    """Return the (n_terms, n) postings of each sub-chunk's `most` terms by TF-IDF.
 
     The weight is count · ln(n / df); equal ones keep the order of the terms.
     """
@@ -128,7 +128,7 @@ _SALIENT = Derived("keywords by TF-IDF", _keep_salient)
 def find_by_keywords(
     snapshot: Snapshot, query: steps.Query, texts: Texts, pool: int, *, common: float, most: int = 0
 ) -> TextCandidates:
-    """Return the sub-chunks of the keywords nearest to the query, the nearest of them first.
+    """Rank the sub-chunks that contain the keywords nearest to the query.
 
     The keywords give `pool` tokens of them. Those in more than a share `common` of the sub-chunks
     give none, and of each sub-chunk only the `most` terms of highest TF-IDF count, 0 for all.
@@ -154,7 +154,7 @@ def find_by_keywords(
 
 
 def _iterate_best(scores: NDArray[np.float64]) -> Iterator[int]:
-    """Yield the rows with a finite score, best first; few are sorted unless more are asked for."""
+    """Yield the rows with a finite score, best first, sorted lazily."""
     finite = np.flatnonzero(np.isfinite(scores))
     first = finite[top_k(scores[finite], _FIRST_KEYWORDS)]
     yield from first.tolist()
@@ -168,7 +168,7 @@ def find_nearest_texts(texts: Texts, budget: int) -> TextCandidates:
 
 
 def find_with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) -> TextCandidates:
-    """Return each of the nearest sub-chunks with those of its chunk's neighbours (KNNG-RAG).
+    """Follow each of the nearest sub-chunks by those of neighbouring chunks (KNNG-RAG).
 
     Neighbours come by the cosine of their chunks.
     """
@@ -189,5 +189,5 @@ def find_with_neighbours(snapshot: Snapshot, texts: Texts, budget: int, k: int) 
 
 
 def _find_nearest(texts: Texts, budget: int) -> list[int]:
-    """Return the nearest sub-chunks, at least as many as fit into `budget` tokens."""
+    """Return the nearest sub-chunks, enough to fill `budget` tokens."""
     return list(top_k(texts.cosines, budget + 1).tolist())

@@ -1,4 +1,4 @@
-"""A walk over sub-chunks and their words, from what the question says and resembles. Ours."""
+"""PageRank over sub-chunks and their terms, from the words and neighbours of a question."""
 
 from dataclasses import dataclass
 
@@ -20,15 +20,15 @@ _SENTENCES = 3  # nearest to the question, whose words are seeds
 _SENTENCES_SHARE = 1.0  # of their words together, beside the question's own
 _CHUNKS = 30  # best hybrid chunks, whose texts are seeds
 _CHUNKS_SHARE = 0.3  # of these together, beside the question's own words
-_NOTHING = 1e-12
+_MIN_WEIGHT = 1e-12
 
-_ASKED = "a word of the question"
-_ONWARD = "a word of texts near the question"
+_QUESTION_WORD = "a word of the question"
+_NEARBY_WORD = "a word of texts near the question"
 
 
 @dataclass(frozen=True, slots=True)
 class TextSpread:
-    """How much weight came to the n sub-chunks and the m terms."""
+    """The scores of the n sub-chunks and the m terms."""
 
     texts: NDArray[np.float64]  # (n,)
     terms: NDArray[np.float64]  # (m,)
@@ -37,14 +37,14 @@ class TextSpread:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Sub-chunks and terms, joined where a term stands, by how rare it is."""
+    """The graph of sub-chunks and their terms, weighted by rarity."""
 
     edges: BipartiteGraph
     rarity: NDArray[np.float64]  # (m,), ln(1 + n / df): the weight of each edge to a term
 
 
 def spread_weight(snapshot: Snapshot, query: steps.Query) -> TextSpread:
-    """Return personalised PageRank from the question's words and what is near to it.
+    """Return personalized PageRank from the question's terms and nearest sentences.
 
     Its words weigh 1 together, by their rarity; those of the nearest sentences and the texts of the
     best hybrid chunks each their share.
@@ -61,7 +61,7 @@ def spread_weight(snapshot: Snapshot, query: steps.Query) -> TextSpread:
 def build_restart(
     snapshot: Snapshot, query: steps.Query
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
-    """Return the (n + m,) weights from which the walk starts, and why each term has some."""
+    """Return the (n + m,) restart weights, and the reason for each term."""
     graph = read_text_graph(snapshot)
     n, m = graph.edges.by_row.shape
     query_terms = [row for row in steps.term_rows(snapshot, query.text) if row >= 0]
@@ -74,7 +74,7 @@ def build_restart(
         terms = link.row(sentence)
         by_sentences[n + terms] += graph.rarity[terms] * cosine
         reasons |= dict.fromkeys(terms.tolist(), NEAR)
-    reasons |= dict.fromkeys(query_terms, _ASKED)
+    reasons |= dict.fromkeys(query_terms, _QUESTION_WORD)
     hybrid = steps.hybrid_ranking(snapshot, query, dense=dense)
     chunks = hybrid.best(_CHUNKS, positive=True)
     best = np.zeros(len(snapshot.layer("chunk")))
@@ -83,14 +83,14 @@ def build_restart(
     shares = ((by_words, 1.0), (by_sentences, _SENTENCES_SHARE), (by_chunks, _CHUNKS_SHARE))
     restart = np.zeros(n + m)
     for weights, share in shares:
-        restart += weights * share / max(weights.sum(), _NOTHING)
+        restart += weights * share / max(weights.sum(), _MIN_WEIGHT)
     return restart, reasons
 
 
 def _find_sentences(
     snapshot: Snapshot, query: steps.Query, dense: steps.Ranking
 ) -> list[tuple[int, float]]:
-    """Return the sentences nearest to the question, above zero, and their cosines.
+    """Return the sentences with the highest positive cosines to the question.
 
     Of many sentences those of the 1,000 chunks nearest to it are compared.
     """
@@ -125,7 +125,7 @@ _TEXT_GRAPH = Derived("the graph of sub-chunks and terms", _build_text_graph)
 
 
 def find_by_walk(snapshot: Snapshot, spread: TextSpread, texts: Texts, pool: int) -> TextCandidates:
-    """Return the sub-chunks of most influence, `pool` tokens of them, the first whatever its size.
+    """Return the top sub-chunks, up to `pool` tokens, but at least one.
 
     Each comes by the word that gave it most.
     """
@@ -138,8 +138,8 @@ def find_by_walk(snapshot: Snapshot, spread: TextSpread, texts: Texts, pool: int
         words = neighbours(graph.edges.by_row, row)
         if len(words):
             given = graph.rarity[words] * spread.terms[words]
-            keywords[row] = int(words[top_k(given / max(given.max(), _NOTHING), 1)[0]])
-    reasons = dict.fromkeys(keywords.values(), _ONWARD) | spread.reasons
+            keywords[row] = int(words[top_k(given / max(given.max(), _MIN_WEIGHT), 1)[0]])
+    reasons = dict.fromkeys(keywords.values(), _NEARBY_WORD) | spread.reasons
     return TextCandidates(
         "keyword", tuple(best.tolist()), keywords=keywords, scores=spread.terms, reasons=reasons
     )
