@@ -5,16 +5,15 @@ is embedded where the index lacks its vector, so that depends on the batches bef
 the rows in any order; which names each batch is to embed is settled here, in the batches' order.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
 from clew.errors import ClewError, RecipeMismatch
@@ -32,10 +31,7 @@ from clew.text.chunking import Chunking, Window
 from clew.text.sentences import NUPUNKT, Splitter
 from clew.types import Document, Scalar
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Spans = Sequence[Sequence[tuple[int, int]]]
+Spans = Sequence[Sequence[tuple[int, int]]]
 
 _FEW = 4_096  # characters: the few chunks of a shorter document are embedded sooner than found
 

@@ -3,14 +3,12 @@
 No word may be left over that the table does not explain: it might say which rows are meant.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
@@ -39,9 +37,6 @@ from clew.text.counting import (
     read_tokens,
 )
 from clew.text.normalize import fold
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # How much a word that is explained says for a table, by what explains it. Different numbers.
 OPERATION, ALIKE, CAPTION, COLUMN, VALUE = 0.0, 0.9, 1.0, 1.5, 2.0
