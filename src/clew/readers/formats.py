@@ -56,7 +56,7 @@ READERS = {
     **dict.fromkeys((".odt", ".odp", ".ott", ".otp"), "office:read_open_document"),
     ".rtf": "rtf:read",
     **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xlsb", ".xls", ".ods", ".ots"), "sheets:read"),
-    ".epub": "epub:read",
+    ".epub": "office:read_book",
     **dict.fromkeys(PICTURES, "picture:read"),
 }
 _PACKED = frozenset(PICTURES) | frozenset(

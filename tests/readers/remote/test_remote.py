@@ -34,8 +34,16 @@ def index(tmp_path):
 
 
 def add(index, address, **options):
-    """Return ids of documents added, changed and gone, how many are unchanged, and problems."""
-    report = index.add(address, **options).report
+    """Return ids of documents added, changed and gone, how many are unchanged, and problems.
+
+    A run that reads nothing is an error, whose sentence is the one problem.
+    """
+    try:
+        report = index.add(address, **options).report
+    except InputError as error:
+        if not str(error).startswith("nothing could be read"):
+            raise
+        return [], [], [], 0, [str(error)]
     problems = [str(each) for each in report.skipped]
     return report.added, report.changed, report.gone, report.n_unchanged, problems
 
