@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
-from clew.runtime.cores import cores
+from clew.runtime.process import cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

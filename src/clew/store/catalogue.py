@@ -97,6 +97,10 @@ class Catalogue(ABC):
     def close(self) -> None:
         """Let go of the connection."""
 
+    @abstractmethod
+    def vacuum(self) -> None:
+        """Give back the room of rows that are deleted, so that their texts are gone."""
+
     def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
         """Set the values of an index that has nothing yet."""
         meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}

@@ -126,9 +126,6 @@ class EmbeddedStore(SegmentedStore[Database]):
     def _after_commit(self) -> None:
         self._catalogue.tell_generation()
 
-    def _erase(self) -> None:
-        self._catalogue.vacuum()
-
     def stand_ins(self) -> StandIns:
         """Return the segments with zeros for damaged rows, and the documents of these rows."""
         return stand_ins(self._segments, self._catalogue)
