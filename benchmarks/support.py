@@ -1,7 +1,7 @@
 """Fit the weights of `clew.asking.support` and say how well it tells which questions have answers.
 
     python benchmarks/support.py --indexes FOLDER --train DATASET... [--test DATASET...]
-        [--asked INDEX=FILE]... [--method NAME] [--fit]
+        [--asked INDEX=FILE]... [--pages FILE]... [--method NAME] [--fit]
 
 A DATASET is a folder that `clew eval` takes; FOLDER has an index of its name for each. FILE has a
 question a line, as JSON with "question" and "answerable", for the index of that name. An
@@ -16,7 +16,9 @@ unanswerable question is one of these kinds:
     far      it is about another page of another kind
 
 The pages, contracts to tables, are of our own words. Each is asked in indexes of 1 to 1,000
-documents, among those of the first training set: half of them to fit on, the others not.
+documents, among those of the first training set: half of them to fit on, the others not. --pages
+names a further file of their form to fit on: the weights of the module were fitted with 232
+passages of public reading sets, whose questions share few words with them.
 
 A question for which the method finds nothing is left out: its support is 0, whatever the weights.
 
@@ -67,8 +69,11 @@ RECORDS = 0.3  # the weight of a question about records
 # Weights of what is fitted.
 SHARES = {"answerable": 1.0, "gone": 0.5, "foreign": 1.0, "near": 1.0, "far": 1.0}
 PAGE = 0.35  # the weight of a question about a page, which is asked at several sizes
+MORE = 0.3  # the weight of one about a page of --pages
+ANSWERED = 1.3  # times that of one that its page answers: a refusal is worse than a far quote
 PAGES = Path(__file__).with_name("pages")
 SIZES = (1, 3, 10, 100, 1000)  # documents of an index with a page
+MORE_SIZES = (1, 10)  # with one of --pages
 FAR = 6  # questions asked of a page that are about others
 LAST = 0.15  # the weight of the kind `last`, on which quotes alone are fitted
 PENALTY = 0.3  # variance of a standardised weight
@@ -152,9 +157,11 @@ def read_pages(file: Path) -> Iterator[Page]:
         yield Page(name, kind, text, *parts)
 
 
-def pages(file: str, options: argparse.Namespace) -> Iterator[Seen]:
+def pages(
+    file: Path, name: str, options: argparse.Namespace, sizes: Sequence[int] = SIZES
+) -> Iterator[Seen]:
     """Yield what is seen of the questions about pages, in indexes of several sizes."""
-    all_pages = list(read_pages(PAGES / file))
+    all_pages = list(read_pages(file))
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         index_folder = Path(folder, "i.clew")
@@ -174,7 +181,7 @@ def pages(file: str, options: argparse.Namespace) -> Iterator[Seen]:
                 mine = [row for row, name in zip(own, ids, strict=True) if page.name in name]
                 far = [q for each in all_pages if each.kind != page.kind for q in each.answered]
                 far = [q for q in far if len(q.split()) > 4]
-                for size in SIZES:
+                for size in sizes:
                     beside = rng.permutation(rows)[: max(size - len(mine), 0)]
                     snapshot = whole.among(np.array(sorted([*mine, *beside.tolist()])))
                     kinds = {"answerable": page.answered}
@@ -184,7 +191,7 @@ def pages(file: str, options: argparse.Namespace) -> Iterator[Seen]:
                     for kind, questions in kinds.items():
                         for question in questions:
                             if seen := read(question, snapshot, models, options.method):
-                                yield made(f"{file[:-4]} {size}", kind, question, seen, ())
+                                yield made(f"{name} {size}", kind, question, seen, ())
 
 
 def asked(given: str, options: argparse.Namespace) -> Iterator[Seen]:
@@ -285,8 +292,14 @@ def sample(seen: Sequence[Seen], kind: str, what: str) -> Sample:
     ]
     sizes = [len(each) for each in truth]
     shares = SHARES | {"last": LAST}
-    parts = {"records": RECORDS, "fitted": PAGE}
-    weights = [shares[each.kind] * parts.get(each.dataset.split()[0], 1) for each in used]
+    parts = {"records": RECORDS, "fitted": PAGE, "more": MORE}
+    sources = [each.dataset.split()[0] for each in used]
+    weights = [
+        shares[each.kind]
+        * parts.get(source, 1)
+        * (ANSWERED if source in ("fitted", "more") and each.kind == "answerable" else 1)
+        for each, source in zip(used, sources, strict=True)
+    ]
     return Sample(
         np.concatenate(signs),
         np.concatenate(truth).astype(float),
@@ -299,7 +312,7 @@ def is_fitted_on(seen: Seen, what: str) -> bool:
     """Say whether a question of a training set is one that a model is fitted on."""
     if what == "quotes":
         return seen.kind in SHARES or seen.kind == "last"
-    only = {"records"} if what == "support" else {"records", "fitted"}
+    only = {"records"} if what == "support" else {"records", "fitted", "more"}
     return seen.kind in SHARES and seen.dataset.split()[0] not in only
 
 
@@ -410,14 +423,16 @@ def main() -> None:
     parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="DATASET")
     parser.add_argument("--test", nargs="*", type=Path, default=[], metavar="DATASET")
     parser.add_argument("--asked", action="append", default=[], metavar="INDEX=FILE")
+    parser.add_argument("--pages", action="append", default=[], type=Path, metavar="FILE")
     parser.add_argument("--method", default=methods.DEFAULT)
     parser.add_argument("--fit", action="store_true")
     options = parser.parse_args()
     train = [seen for path in options.train for seen in cases(path.name, options)]
     train += records(options)
-    train += pages("fitted.txt", options)
+    train += pages(PAGES / "fitted.txt", "fitted", options)
+    train += [seen for file in options.pages for seen in pages(file, "more", options, MORE_SIZES)]
     test = [seen for path in options.test for seen in cases(path.name, options)]
-    test += pages("unseen.txt", options)
+    test += pages(PAGES / "unseen.txt", "unseen", options)
     test += [seen for given in options.asked for seen in asked(given, options)]
     for kind in KINDS:
         for what in ("support", "relevance"):

@@ -156,4 +156,4 @@ def test_unrelated_documents_change_the_support_little(tmp_path_factory, texts):
         for support, (question, _) in zip(alone, asked, strict=True):
             answer = index.ask(question)
             assert answer.kind == "quoted", question
-            assert index.search(question).support == pytest.approx(support, abs=0.1)
+            assert index.search(question).support == pytest.approx(support, abs=0.2)

@@ -13,7 +13,7 @@ def test_columns(clew, tmp_path):
     """A table whose columns have other names is refused with their names, and read with them."""
     (tmp_path / "t.csv").write_text("key,abstract,summary\nk1,Ice.,Cold.\n", encoding="utf-8")
     result = clew("index", "t.csv")
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     assert "only: key, abstract, summary (see --text-column)" in result.stderr
     said = ("--text-column", "summary", "--title-column", "abstract", "--id-column", "key")
     assert clew("index", "t.csv", *said).exit_code == 0
@@ -33,7 +33,7 @@ def test_standard_input(clew):
     assert clew("index", "-", "--suffix", "md", input="# Ice\n\nCold.").exit_code == 0
     assert listed(clew)["stdin"]["title"] == "Ice"
     result = clew("index", "-", input="")
-    assert result.exit_code == 3
+    assert result.exit_code == 1
     assert "stdin: is empty" in result.stderr
 
 

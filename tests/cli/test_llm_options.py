@@ -131,9 +131,9 @@ def test_how_replies_are_drawn_is_in_the_models_name():
     """So no reply to another drawing is taken for one to it, and the head of a run has it."""
     drawn = Specs(llm="openai:m@http://x/v1", temperature=0.7, top_p=0.9, seed=3).sampling
     assert load_llm("openai:m@http://x/v1", sampling=drawn).name == (
-        "m at temperature 0.7, top_p 0.9, seed 3"
+        "m of x/v1 at temperature 0.7, top_p 0.9, seed 3"
     )
-    assert load_llm("openai:m@http://x/v1").name == "m"
+    assert load_llm("openai:m@http://x/v1").name == "m of x/v1"
 
 
 def test_the_ledger_keeps_prompts_where_asked(tmp_path):

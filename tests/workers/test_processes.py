@@ -66,7 +66,7 @@ def test_a_worker_that_is_killed_is_replaced(two):
 def test_errors_come_as_they_are(two):
     recipe = index.build_model_recipe(load_models(Specs()))
     with pytest.raises(errors.RecipeMismatch, match="the embedder 'other', not"):
-        two.submit("rows", [], {**recipe, "embedder": "other"}).result()
+        two.submit("rows", [], {**recipe, "embedder": "other"}, {}).result()
     with closing(ProcessWorkers(2, Specs(embedder="none:such"))) as without:  # noqa: SIM117
         with pytest.raises(errors.InputError, match="there is no embedder"):
             without.submit("names", ["x"]).result()

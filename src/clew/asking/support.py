@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew import steps
+from clew.algo.coding import multiply_rows
+from clew.algo.links import neighbours
 from clew.algo.topk import find_highest
 from clew.text.analyze import terms
 from clew.text.keys import name_key
@@ -43,6 +45,7 @@ _FORM = 0.4  # a match with a form of a word, by its subwords
 _READ = 10  # hits, and nearest chunks, that are read at all
 _BESIDE = 1000  # chunks assumed beside those of the index: its size hardly changes a word's weight
 _LARGEST = 10_000  # chunks of an index whose size still counts
+_FOREIGN = 0.25  # the cosine of a statement in another language than English that counts, at most
 _UNRELATED = 0.77  # the cosine of an unrelated chunk, by the multilingual embedder
 
 
@@ -65,7 +68,9 @@ _OF_SET = ("covered", "least", "named", "unknown names", "size")
 # `benchmarks/languages.py`. The methods of `Features` describe the features, in the same order.
 SUPPORT = {
     "late": LogisticModel(
-        features=_OF_SET, weights=(6.406, 3.35, 3.784, -3.217, -0.505), constant=-6.124
+        features=(*_OF_SET, "cosine"),
+        weights=(3.906, 3.332, 4.126, -2.209, -0.874, 5.648),
+        constant=-6.458,
     ),
     "words": LogisticModel(
         features=(*_OF_SET, "unknown words"),
@@ -83,8 +88,8 @@ RELEVANCE = {
 # What was retrieved, by the logarithm of the odds of its support, and `QuoteFeatures`.
 QUOTES = LogisticModel(
     features=("retrieved", "likely", "missing", "whole", "unnamed"),
-    weights=(0.681, 2.173, -1.435, 2.062, -1.22),
-    constant=-0.705,
+    weights=(0.715, 1.829, -1.628, 1.205, -1.108),
+    constant=-0.622,
 )
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
 
@@ -183,8 +188,9 @@ class Features:
         ones weighing more; how well they match the word that they match least; how well some chunk
         of the first five matches the name that is matched least, or all words if there is no name;
         the share of the query's names that are no entity and no word of the index; and the power of
-        ten of the index's chunks, since among more of them some match better by chance. Where words
-        are compared, also the share of them, by weight, that are not in the index.
+        ten of the index's chunks, since among more of them some match better by chance. With token
+        vectors, also the highest cosine of a statement of the first ten; else the share of the
+        words, by weight, that are not in the index.
         """
         first = self._matches[:_READ]
         one, other = np.triu_indices(len(first))
@@ -194,8 +200,7 @@ class Features:
         least = self._match_least(pairs[best])
         size = np.log10(min(len(self._snapshot.layer("chunk")), _LARGEST))
         features = [covered[best], least, self._match_names(), self._unknown_names, size]
-        if not self.is_late:
-            features.append(self._unknown_words)
+        features.append(self._nearest_statement() if self.is_late else self._unknown_words)
         return np.array([features])
 
     def of_chunks(self) -> NDArray[np.float64]:
@@ -221,6 +226,20 @@ class Features:
         """Return the means of (..., m) matches, weighted by how rare each token or word is."""
         weights = self._coverage.weights
         return np.asarray(matches @ (weights / max(weights.sum(), 1e-12)), dtype=np.float64)
+
+    def _nearest_statement(self) -> float:
+        """Return the highest cosine of the query to a unit of the first chunks, read in context.
+
+        The embedder finds any two texts of another language than English near to each other.
+        """
+        link = self._snapshot.linked("chunk", "unit")
+        units = [neighbours(link, row) for row in self._rows[:_READ]]
+        rows = np.unique(np.concatenate(units))
+        if not len(rows):
+            return float(self._cosines.max())
+        cosines = multiply_rows(self._snapshot.layer("unit").vectors, rows, self._query.vector)
+        most = _FOREIGN if is_foreign_question(self._query.text) else 1.0
+        return min(float(cosines.max()), most)
 
     def _match_least(self, matches: NDArray[np.floating]) -> float:
         """Return the mean of the (m,) matches within the word whose mean is lowest."""

@@ -34,16 +34,14 @@ def index(tmp_path):
 
 
 def add(index, address, **options):
-    """Return ids of documents added, changed and gone, how many are unchanged, and problems.
-
-    A run that reads nothing is an error, whose sentence is the one problem.
-    """
+    """Return ids of documents added, changed and gone, how many are unchanged, and problems."""
     try:
         report = index.add(address, **options).report
-    except InputError as error:
-        if not str(error).startswith("nothing could be read"):
+    except InputError as error:  # of a new index, where all was skipped
+        what, _, problem = str(error).partition(": ")
+        if what != "nothing could be read":
             raise
-        return [], [], [], 0, [str(error)]
+        return [], [], [], 0, [problem]
     problems = [str(each) for each in report.skipped]
     return report.added, report.changed, report.gone, report.n_unchanged, problems
 

@@ -144,7 +144,7 @@ def test_while_postgresql_is_away(homes, monkeypatch):
         assert reply.status_code == 503
         assert reply.json()["error"] == {
             "code": "store_unavailable",
-            "message": "PostgreSQL does not answer at the server's home (gone): try again",
+            "message": "the storage of the server does not answer now: try again later",
         }
 
 
