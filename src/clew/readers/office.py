@@ -15,7 +15,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from clew.readers import html_page, xml_page
+from clew.readers import xml_page
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import decode_part, find_stated
 from clew.readers.drawings import describe_picture, describe_unread, read_chart, read_diagram
@@ -291,6 +291,8 @@ def _mark_shifted(content: Element) -> None:
 
 def read_book(file: File) -> Iterator[Document]:
     """Yield the one document of a book."""
+    from clew.readers import html_page  # which slides do not need
+
     with parts_of(file, "EPUB file") as parts:
         package, pages = _package(parts)
         title = next((" ".join(element.itertext()) for element in package.iter("title")), "")
