@@ -1,7 +1,5 @@
 """Run the jobs of one batch at the same time, and end all of them when one fails for good."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait

@@ -5,8 +5,6 @@ JSON as it stands and from JSON that had to be repaired, and the reading with th
 What a repair added to the words of the model is never kept.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Array rows (chunks, sentences, mentions, counts) refer to these rows by number. 
 is the only commit point of an index.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
