@@ -70,7 +70,7 @@ def ask(index: clew.Index, question: str, expected: str) -> None:
     print(f"expected: {expected}\n")
     answer = index.ask(question)
     if answer.kind == "refused":
-        print(f"Nothing in this index answers this (support {answer.evidence.support:.2f} of 1).")
+        print(f"Nothing in this index answers this (support {answer.evidence.support:.2f}).")
         print(f"What is nearest:  {', '.join(hit.document_id for hit in answer.evidence.hits[:3])}")
     for citation in answer.citations:
         print(f"  [{citation.number}] {citation.place}")

@@ -83,7 +83,7 @@ def test_edits_that_cannot_be(index):
     for given, why in (
         ({"name": "Framm"}, "no entity 'Framm'"),
         ({"name": "Fram", "type": "a/b"}, "is no type"),
-        ({"name": "Fram", "rename": "Larvik"}, "another entity's"),
+        ({"name": "Fram", "rename": "Larvik"}, "or is taken"),
         ({"name": "Fram", "rename": "!"}, "is no name"),
     ):
         with pytest.raises(InputError, match=why):

@@ -70,11 +70,11 @@ def test_the_commands_to_go_on_work_as_printed(clew, articles, tmp_path, monkeyp
 def test_the_last_line_says_how_to_get_triples(clew, articles, tmp_path):
     last = clew("index", articles).stdout.splitlines()[-1]
     told, command = last.split(":  clew ")
-    assert told == "It has no triples, which bubble and agrag need"
+    assert told == "Methods bubble and agrag need triples"
     assert command == f"index {articles} --triples cooccurrence"
     done = clew(*shlex.split(command)).stdout
     assert "6 chunks by rules" in done
-    assert "no triples" not in done
+    assert "need triples" not in done
     names = [f"{name}.txt" for name in "abcd"]
     for name in names:
         (tmp_path / name).write_text(f"Text {name}.", encoding="utf-8")
@@ -84,7 +84,7 @@ def test_the_last_line_says_how_to_get_triples(clew, articles, tmp_path):
 
 def test_triples_are_asked_for_once(clew, articles, tmp_path):
     (tmp_path / "more.txt").write_text("Nansen was late.", encoding="utf-8")
-    hint = "no triples"
+    hint = "need triples"
     assert hint in clew("index", articles).stdout
     assert hint not in clew("index", articles).stdout
     assert hint not in clew("index", "more.txt").stdout

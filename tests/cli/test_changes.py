@@ -32,7 +32,7 @@ def test_changes_are_shown_with_both_values(changed):
 def test_what_cannot_be_compared_is_a_sentence(changed):
     result = changed("changes", "yesterday..")
     assert result.exit_code == 1
-    assert "is no generation, no date such as" in result.output
+    assert "is no generation, date or index" in result.output
     assert "the newest is" in changed("changes", "1..99").output
 
 

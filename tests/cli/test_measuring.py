@@ -171,7 +171,7 @@ def test_what_is_missing_is_said_first(
         (["--ks", "2,two"], "--ks takes different whole numbers"),
         (["--ks", "0"], "--ks takes different whole numbers"),
         (["--param", "depth=2"], "--param takes METHOD.NAME=VALUE"),
-        (["--methods", "bm25", "--param", "clue.depth=2"], "METHOD.NAME=VALUE with a method of"),
+        (["--methods", "bm25", "--param", "clue.depth=2"], "METHOD.NAME=VALUE, METHOD of"),
         (["--param", "clue.nothing=2"], "no parameter 'nothing'"),
         (["--split", "none"], "no question of split 'none'"),
         (["--limit", "0"], "at least 1"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clew.api import open_index
 from clew.cli import main
 from clew.cli.plain import wrap_text
-from clew.cli.writing import AnswerWriter
+from clew.cli.render import AnswerWriter
 from clew.models import Turn
 from clew.testing import ScriptedChat, models
 from clew.types import Answer, Context, Evidence

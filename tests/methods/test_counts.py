@@ -366,6 +366,38 @@ def test_identifiers_and_sums_are_no_data(tmp_path, file, question, text):
         assert (None if found is None else found.text) == text
 
 
+CASH = (
+    "Date,Purpose,In/out,Amount\n2024-06-03,Stamps,out,17\n2024-06-11,Chairs,in,60\n"
+    "2024-06-14,Taxi,out,31\n"
+)
+ORDERS = "Order,Client,Amount,Currency\nA-1,Kite,17,EUR\nA-2,Moss,60,USD\nA-3,Moss,31,USD\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "question", "text"),
+    [
+        (CASH, "What is the total amount?", None),
+        (CASH, "What is the average amount?", None),
+        (CASH.replace("in,60", "out,60"), "What is the total amount?", "108"),
+        (
+            CASH.replace(",out", ",Credit").replace(",in", ",Debit"),
+            "What is the total amount?",
+            None,
+        ),
+        (ORDERS, "What is the total amount of the orders?", None),
+        (ORDERS, "What is the total amount of the orders of Moss?", "91"),
+    ],
+)
+def test_amounts_that_go_both_ways_or_are_in_two_currencies_have_no_sum(
+    tmp_path, file, question, text
+):
+    (tmp_path / "orders.csv").write_text(file, encoding="utf-8")
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add(tmp_path / "orders.csv")
+        found = counted(index, question)
+        assert (None if found is None else found.text) == text
+
+
 MANUAL = (
     "<h1>Server</h1>" + "<p>The server reads its settings when it starts, and logs.</p>" * 30
     + "<h2>Log levels</h2><table><tr><th>Level</th><th>Use</th></tr><tr><td>error</td><td>faults"

@@ -101,7 +101,7 @@ def test_links_to_folders(write):
     Path("link").symlink_to(Path("docs").resolve())
     item, top = read(["link"])
     assert (item.id, item.source) == ("docs/in/a.txt", "link/in/a.txt")
-    assert str(top) == "link/in/top: leads to /, which the folder that is read is in"
+    assert str(top) == "link/in/top: links to /, a folder above this one"
 
 
 def test_linked_folders_are_read_once(write):
@@ -137,12 +137,12 @@ def test_links_out_of_a_folder_are_skipped_with_a_reason(write):
     skipped = {each.source: each.reason for each in found if isinstance(each, Skipped)}
     other = Path("other/b.txt").resolve()
     assert skipped == {
-        "docs/chain.txt": f"leads out of the folder, to {other}: --follow-links reads it",
-        "docs/file.txt": f"leads out of the folder, to {other}: --follow-links reads it",
-        "docs/folder": f"leads out of the folder, to {other.parent}: --follow-links reads it",
-        "docs/in/dotted.txt": f"leads out of the folder, to {other}: --follow-links reads it",
-        "docs/passwd.txt": "leads out of the folder, to /etc/passwd: --follow-links reads it",
-        "docs/through.txt": f"leads out of the folder, to {other}: --follow-links reads it",
+        "docs/chain.txt": f"links to {other}, outside the folder: read it with --follow-links",
+        "docs/file.txt": f"links to {other}, outside the folder: read it with --follow-links",
+        "docs/folder": f"links to {other.parent}, outside the folder: read it with --follow-links",
+        "docs/in/dotted.txt": f"links to {other}, outside the folder: read it with --follow-links",
+        "docs/passwd.txt": "links to /etc/passwd, outside the folder: read it with --follow-links",
+        "docs/through.txt": f"links to {other}, outside the folder: read it with --follow-links",
     }
     assert (ids(["docs/file.txt"]), ids(["docs/folder"])) == (["b.txt"], ["other/b.txt"])
     Path("docs/passwd.txt").unlink()
@@ -189,7 +189,7 @@ def test_pipes_and_devices_are_skipped(write):
     Path("docs/null.txt").symlink_to("/dev/null")
     items = list(read(["docs", "docs/pipe.txt"]))
     assert [item.reason for item in items[1:]] == [
-        "leads out of the folder, to /dev/null: --follow-links reads it",
+        "links to /dev/null, outside the folder: read it with --follow-links",
         "is not a regular file",
         "is not a regular file",
     ]

@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from clew.server.jobs.files import find_job_log
+from clew.server.jobs.queue import find_job_log
 from tests.forks import make_process
 
 DEVNULL = subprocess.DEVNULL

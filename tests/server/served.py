@@ -12,8 +12,7 @@ from clew.server import ServerSettings, application
 from clew.server.database import ServerDatabase
 from clew.server.indexes import Indexes
 from clew.server.jobs.driver import LEFT
-from clew.server.jobs.files import find_job_folder
-from clew.server.jobs.queue import JobQueue
+from clew.server.jobs.queue import JobQueue, find_job_folder
 from clew.server.keys import KeyOptions, Keys
 
 BASE = "http://localhost:8765"

@@ -116,7 +116,7 @@ def test_the_client_refuses_an_empty_question_and_a_taken_name(home):
             served.merge("Nobody", "Comet")
         with pytest.raises(clew.client.Refusal, match="stands for no other entity"):
             served.unmerge("Comet")
-        with pytest.raises(clew.client.Refusal, match="not the server's to delete"):
+        with pytest.raises(clew.client.Refusal, match="it cannot be deleted"):
             client.drop("small")
     assert issubclass(errors.AlreadyExists, errors.InputError)
 

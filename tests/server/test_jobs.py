@@ -17,8 +17,7 @@ from clew import errors
 from clew.index import Settings
 from clew.loading import Specs
 from clew.server.indexes import Indexes
-from clew.server.jobs.files import find_job_folder
-from clew.server.jobs.queue import JobQueue
+from clew.server.jobs.queue import JobQueue, find_job_folder
 from clew.server.keys import Keys
 from clew.text.chunking import Chunking
 from tests.server.served import API, ended, events, long_text, until

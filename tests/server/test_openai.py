@@ -306,7 +306,7 @@ def test_an_answer_ends_where_the_client_wants(client):
         (
             {"messages": [user([{"type": "image_url", "image_url": {}}])]},
             400,
-            "messages are texts here, and one has a part of the type 'image_url'",
+            "a message has a part of the type 'image_url'",
         ),
     ],
 )
@@ -468,8 +468,8 @@ def test_responses_whole_and_as_events(home):
         ({"conversation": "conv_1"}, "no conversations are kept here"),
         ({"background": True}, "answers are not kept here"),
         ({"text": {"format": {"type": "json_schema"}}}, "answers are texts"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, "an input of the type 'item_ref"),
-        ({"input": [user([{"type": "input_image"}])]}, "messages are texts"),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, "input of the type 'item_ref"),
+        ({"input": [user([{"type": "input_image"}])]}, "a message has a part"),
     ],
 )
 def test_responses_that_cannot_be_given(client, given, said):

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.server.openai.answers import _HeldText
+from clew.server.openai.answers import StreamedText, _HeldText
 from clew.server.openai.citations import (
     Reference,
     _escape_markdown,
@@ -13,7 +13,6 @@ from clew.server.openai.citations import (
     _write_short,
     strip_marks,
 )
-from clew.server.openai.streamed_text import StreamedText
 from clew.text import tokens
 from clew.types import AnswerSpan, ShortAnswer
 

@@ -644,7 +644,7 @@ def test_without_a_provider(client):
         ({"roles": ()}, "whom else would it let in"),
         ({"roles": (("a", "k"), ("a", "l"))}, "'a' is given twice"),
         ({"roles": (("*", "k"), ("a", "l"))}, "stands last"),
-        ({"claim": "a..b"}, "--oidc-claim is such as"),
+        ({"claim": "a..b"}, "--oidc-claim takes a claim or"),
         ({"hours": 0}, "at least 1"),
     ],
 )

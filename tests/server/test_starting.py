@@ -28,7 +28,7 @@ def test_others_need_a_key(home):
         {"proxies": ("::1",)},
     )
     for changes in reached:
-        with pytest.raises(InputError, match="no key was made: make one first, with 'clew keys"):
+        with pytest.raises(InputError, match="make a key first, with 'clew keys"):
             serve(replace(home.settings, **changes), pytest.fail)
     check_open(home.settings)
     home.key()
@@ -39,7 +39,7 @@ def test_others_need_a_key(home):
 def test_what_cannot_be_served(home, tmp_path):
     missing, file = tmp_path / "none.clew", tmp_path / "file"
     file.touch()
-    with pytest.raises(NotAnIndex, match="holds no index to serve as 'none': make it with 'clew"):
+    with pytest.raises(NotAnIndex, match="holds no index to serve as 'none': run 'clew"):
         serve(replace(home.settings, indexes={"none": missing}), pytest.fail)
     with pytest.raises(StoreError, match="cannot be used .*: name another with --home"):
         serve(replace(home.settings, home=file), pytest.fail)

@@ -254,7 +254,7 @@ def test_texts_records_and_what_goes_with_a_document(jobs_home):
         assert found["result"]["added"]["ids"] == ["x/y"], found
         for body, sentence in (
             ([text, text], "two documents have the id 'x/y'"),
-            ([{**text, "id": "notes/d/a.md"}], "is that of an uploaded file"),
+            ([{**text, "id": "notes/d/a.md"}], "an uploaded file has the id"),
             ([{**text, "id": "a\nb"}], "documents.0.id"),
             ([{**text, "more": 1}], "documents.0.more"),
             ([{**text, "text": "Ice \ud800"}], "Invalid JSON"),

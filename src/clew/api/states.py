@@ -90,10 +90,8 @@ def _is_place(since: Path | str) -> bool:
     if _is_generation(text) or parse_period(text) is not None:
         return False
     if not opening.exists(Path(since)):
-        raise InputError(
-            f"{text!r:.200} is no generation, no date such as 2026-11-01 and no index: see 'clew"
-            f" changes --help'"
-        )
+        why = "is no generation, date or index: see 'clew changes --help'"
+        raise InputError(f"{text!r:.200} {why}")
     return True
 
 

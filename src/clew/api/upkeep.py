@@ -43,9 +43,7 @@ class Upkeep(OpenIndex):
         rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
         missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
         if missing is not None:
-            raise InputError(
-                f"the index has no entity {missing!r}: see 'clew show' for what the index holds"
-            )
+            raise InputError(f"the index has no entity {missing!r}: see 'clew show'")
         if self._open_store().aliases().get(name_key(name)) == name_key(into):
             return self._renew(self._open_store())  # which a process that was killed did not
         entries = self._open_store().vocabulary()
@@ -81,7 +79,10 @@ class Upkeep(OpenIndex):
             InputError: There is no such entity, another one has the new name, or that is no type.
         """
         store, layer = self._open_store(), self.snapshot().layer("entity")
-        key, row = self._find_entity(name)
+        [row] = layer.rows([name_key(name)])
+        if row < 0:
+            raise InputError(f"the index has no entity {name!r:.200}: see 'clew show'")
+        key = layer.ids([row])[0]
         store.lock()  # so that nobody says more of it meanwhile, which would be lost
         entries = store.vocabulary()
         entry = replace(entries.get(key, VocabularyEntry()), listed=False)
@@ -90,9 +91,7 @@ class Upkeep(OpenIndex):
             new, old = name_key(rename), name_key(entry.name)
             is_name = any(map(str.isalnum, new)) and layer.rows([new])[0] in {-1, row}
             if rename.strip() and not is_name:
-                raise InputError(
-                    f"{rename!r:.200} is no name, or another entity's: see 'clew merge'"
-                )
+                raise InputError(f"{rename!r:.200} is no name, or is taken: see 'clew merge'")
             if old in entries and entries[old].target == key and layer.rows([old])[0] == row:
                 changed[old] = replace(entries[old], target="")
             if new and layer.rows([new])[0] < 0:
@@ -106,14 +105,6 @@ class Upkeep(OpenIndex):
         store.set_vocabulary(changed)
         self._renew(store)
         return entry
-
-    def _find_entity(self, name: str) -> tuple[str, int]:
-        """Return the key and the row of an entity by its name. Raises InputError."""
-        layer = self.snapshot().layer("entity")
-        [row] = layer.rows([name_key(name)])
-        if row < 0:
-            raise InputError(f"the index has no entity {name!r:.200}: see 'clew show'")
-        return layer.ids([row])[0], row
 
     @checked
     @one_at_a_time

@@ -6,7 +6,7 @@ How likely a sentence holds it is estimated by `clew.asking.sentence_signs`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from clew.asking.sentence_signs import QuoteFeatures, SentenceSigns
 from clew.asking.sentence_weights import FITTED
 from clew.asking.sentences import read_sentences
 from clew.runtime.lazy import compile_re
+from clew.text.numbered import find_item_number, has_item_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _FEW = 3  # quotes, which are given anyway, and more until one of them has the answer with `_ENOUGH`
 _ENOUGH = 0.8  # of the probability
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
+_ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
 _NOTICE = compile_re(
     r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
@@ -81,10 +83,27 @@ def choose_quotes(
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
     likely = FITTED.estimate(signs)
+    if items := _find_items(question, sentences):
+        named = np.isin(np.arange(len(sentences)), items)
+        likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
     rows = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     few = rows[:_FEW]
-    return quotes, signs.of_quotes(few, likely[few])
+    features = signs.of_quotes(few, likely[few])
+    return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
+
+
+def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
+    """Return the rows of sentences that are the clause or step whose number a question names.
+
+    Where none begins with that, those whose heading does.
+    """
+    number = find_item_number(question)
+    if not number:
+        return []
+    own = [i for i, each in enumerate(sentences) if has_item_number(each.said, number)]
+    below = (i for i, each in enumerate(sentences) if has_item_number(each.heading, number))
+    return own or list(below)
 
 
 def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:

@@ -26,7 +26,7 @@ _COMMANDS = {
     "verify": "asking:run_verify",
     "classify": "classifying:run_classify",
     "plan": "planning:run_plan",
-    "themes": "themes:show_themes",
+    "themes": "looking:show_themes",
     "changes": "changes:show_changes",
     "show": "looking:show_index",
     "list": "looking:list_documents",

@@ -16,7 +16,6 @@ from clew.cli import options, render
 from clew.cli.plain import bold, dim, echo_json, one_line, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
 from clew.cli.talk import print_result
-from clew.cli.writing import AnswerWriter
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,16 +29,8 @@ if TYPE_CHECKING:
 @options.paid_options
 @options.reader
 @options.flag("--anyway", "Refuse nothing: the same as --threshold 0.")
-@options.text(
-    "--history FILE",
-    "A conversation: QUESTION follows the turns in FILE, and goes there with its answer.",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
-@options.text(
-    "--proof FILE",
-    "Write the answer with its quotes and the hashes of their documents, for 'clew verify'.",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@options.path("--history FILE", "Conversation that QUESTION continues in FILE.", is_file=True)
+@options.path("--proof FILE", "Write a proof of the answer for 'clew verify'.", is_file=True)
 @options.json
 @click.pass_obj
 def run_ask(  # noqa: PLR0913 -- one argument for each option
@@ -69,9 +60,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
         _check_writable(path)
     unrefused = {"min_support": 0.0} if anyway else {}
     whole = flags.build_question(question, paid.budget, history=read_turns(history), **unrefused)
-    writing = (
-        AnswerWriter() if paid.llm and not (reader or as_json) and sys.stdout.isatty() else None
-    )
+    is_streamed = paid.llm and not (reader or as_json) and sys.stdout.isatty()
+    writing = render.AnswerWriter() if is_streamed else None
     with flags.open_index(opener, paid, reader) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
         proved = index.prove(answer) if proof else None
@@ -81,7 +71,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     else:
         click.echo(render.render_answer(answer, is_written=is_written))
     if history is not None and answer.text:
-        write_turn(history, question, answer.text)
+        turn = {"question": question, "answer": answer.text}
+        _write_file(history, f"{to_json(turn)}\n", "a")
     if proof is not None:
         _write_file(proof, f"{to_json(proved)}\n", "w")
     if answer.kind == "refused":
@@ -210,11 +201,6 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
             )
         turns.append(Exchange(question, answer))
     return tuple(turns)
-
-
-def write_turn(path: Path, question: str, answer: str) -> None:
-    """Write a turn at the end of a file. Raises InputError."""
-    _write_file(path, f"{to_json({'question': question, 'answer': answer})}\n", "a")
 
 
 def _check_writable(path: Path) -> None:

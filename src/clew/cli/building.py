@@ -46,40 +46,20 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 
 extraction_options = options.gather_options(
     [
-        options.text(
-            "--units SHARE",
-            "Share of the tokens whose chunks the LLM splits into knowledge units.",
-            type=click.FloatRange(0, 1),
-        ),
-        options.choice(
-            "--value bleu|cos|random",
-            "What makes a chunk worth its tokens, where SHARE is below 1. [default: bleu]",
-        ),
+        options.share("--units SHARE", "Share of tokens that the LLM splits into units."),
+        options.choice("--value bleu|cos|random", "How --units ranks chunks. [default: bleu]"),
         options.choice(
             "--triples none|llm|parse|cooccurrence",
             "What extracts entities and triples. [default: none]",
         ),
-        options.text(
-            "--core SHARE",
-            "Share of the chunks that the LLM reads for triples. [default: 1, all]",
-            type=click.FloatRange(0, 1),
-        ),
-        options.choice(
-            "--core-by pagerank|random",
-            "What chooses these chunks, where SHARE is below 1. [default: pagerank]",
-        ),
+        options.share("--core SHARE", "Share of chunks read for triples. [default: 1, all]"),
+        options.choice("--core-by pagerank|random", "How --core ranks chunks. [default: pagerank]"),
         *options.graph_choice,
         options.flag("--retry", "Ask again where a reply was of no use.", "again"),
         options.text(
-            "--as NAME",
-            "What PATH is called in ids. The name of a folder of the index says that it has "
-            "moved to PATH.",
-            "name",
-            default="",
+            "--as NAME", "Name of PATH in ids; a known one means it moved.", "name", default=""
         ),
-        options.flag(
-            "--prune", "Remove documents whose file is gone from a PATH, or left out now."
-        ),
+        options.flag("--prune", "Remove documents whose file is gone or is now left out."),
         options.text(
             "--for NAMES",
             "Methods that every run prepares the index for, such as ket,agrag. [default: "
@@ -109,24 +89,10 @@ extraction_options = options.gather_options(
     "ray:HOST:PORT or ray://HOST:PORT. [default: 1]",
     default="1",
 )
-@options.number(
-    "--shards N",
-    "Make a new index in N shards, each in a folder below FOLDER, which are asked as one.",
-)
-@options.text(
-    "--part I/N",
-    "Take the documents that belong in shard I of N, from 0: the index is that shard, which any "
-    "machine may fill.",
-)
-@options.path(
-    "--vocabulary FILE",
-    "Names, aliases and types of entities, a CSV file; it replaces an earlier one.",
-    "vocabulary",
-)
-@options.flag(
-    "--watch",
-    "Go on after that: follow what is written, renamed and deleted in folders, until Ctrl-C.",
-)
+@options.number("--shards N", "Make a new index of N shards below FOLDER, searched as one.")
+@options.text("--part I/N", "Only documents of shard I of N, from 0; any machine may fill one.")
+@options.path("--vocabulary FILE", "CSV file of names, aliases and types; replaces an earlier one.")
+@options.flag("--watch", "Keep following changes in the folders afterwards, until Ctrl-C.")
 @options.json
 @click.pass_obj
 def run_index(  # noqa: PLR0913 -- one argument for each group of options
@@ -440,12 +406,9 @@ def merge_names(
             pairs = [(name, into)]
     merged = [{"name": one, "into": other} for one, other in pairs]
     lines = [f"{one_line(one)} stands for {one_line(other)} now." for one, other in pairs]
-    print_result(
-        {"index": options.index_name(folder), "merged": merged},
-        lines or ["No name differs from another by an article or a legal form alone."],
-        as_json=as_json,
-        is_news=True,
-    )
+    value = {"index": options.index_name(folder), "merged": merged}
+    lines = lines or ["No name differs from another by an article or a legal form alone."]
+    print_result(value, lines, as_json=as_json, is_news=True)
 
 
 @click.command("unmerge", cls=GroupedCommand)
@@ -691,7 +654,7 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
 
 def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
-    need = "It has no triples, which bubble and agrag need:"
+    need = "Methods bubble and agrag need triples:"
     is_unsaid = (
         "-" in paths or files["web"] or files["sql"] or any(asdict(files["columns"]).values())
     )

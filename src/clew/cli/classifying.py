@@ -33,32 +33,16 @@ _MOST_HITS = 2
 
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
-@options.path(
-    "--file FILE",
-    "Classify each text of FILE, such as JSON lines with 'text', 'id' and 'label', or the test "
-    "texts of a folder of WOS or IFS-Rel.",
-)
-@options.text(
-    "--label COLUMN",
-    "Column that has the labels, of the indexed texts and of FILE.",
-    default="label",
-)
-@options.text(
-    "--name-weight X",
-    "Weight of the labels' names, 0 for what is found alone. [default: measured]",
-    type=click.FloatRange(0, 1),
-)
+@options.path("--file FILE", "Classify the texts of FILE: JSON lines, or a WOS or IFS-Rel folder.")
+@options.text("--label COLUMN", "Label column of the index and of FILE.", default="label")
+@options.share("--name-weight X", "Weight of label names; 0 ignores them. [default: measured]")
 @options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid")
 @options.param("chunks=20")
 @options.reranker
 @options.where
 @options.index()
 @options.paid_options
-@options.number(
-    "--context-tokens N",
-    "Tokens that an LLM may be shown of examples, tables and the text.",
-    default=4_000,
-)
+@options.number("--context-tokens N", "Tokens of the LLM's context, at most.", default=4_000)
 @options.flag("--json", "Print JSON, of a FILE a line for each text.", "as_json")
 @click.pass_obj
 def run_classify(  # noqa: PLR0913 -- one argument for each option

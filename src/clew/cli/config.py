@@ -87,7 +87,10 @@ def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, 
     tables = _parse_file(path)
     prices = tables.pop(PRICES, {})
     shared = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
-    options = {name: _file_options(command) for name, command in program.commands.items()}
+    options = {
+        name: {written: str(param.name) for written, param in list_names(command).items()}
+        for name, command in program.commands.items()
+    }
     every = {each for names in options.values() for each in names}
     for name, value in shared.items():
         written = _find_option(name, list(every), path)
@@ -119,11 +122,6 @@ def _parse_file(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
-
-
-def _file_options(command: click.Command) -> dict[str, str]:
-    """Return the options of a command by the names that a file may call them."""
-    return {written: str(param.name) for written, param in list_names(command).items()}
 
 
 def list_names(command: click.Command) -> dict[str, click.Option]:

@@ -39,7 +39,10 @@ def show_help(context: click.Context, topic: str | None) -> None:
     group = context.find_root().command
     command = group.commands.get(topic or "") if isinstance(group, click.Group) else None
     if topic is None:
-        click.echo(_list_topics())
+        guides = {name: file.read_text(encoding="utf-8") for name, file in list_guides().items()}
+        leads = [(name, _first_sentences(text)) for name, text in guides.items()]
+        tail = dim("clew help TOPIC shows a guide, clew COMMAND --help a command's options.")
+        click.echo("\n".join([bold("Guides"), align(leads), "", tail]))
     elif topic in list_guides():
         click.echo_via_pager(_to_text(list_guides()[topic].read_text(encoding="utf-8")))
         if command is not None:
@@ -49,16 +52,8 @@ def show_help(context: click.Context, topic: str | None) -> None:
     else:
         topics = list_guides()
         near = suggest(topic, [*topics, *getattr(group, "commands", ())])
-        raise InputError(
-            f"there is no topic and no command {topic!r}{near}: take one of {', '.join(topics)}"
-        )
-
-
-def _list_topics() -> str:
-    guides = list_guides().items()
-    leads = [(topic, _first_sentences(file.read_text(encoding="utf-8"))) for topic, file in guides]
-    tail = dim("clew help TOPIC shows a guide, clew COMMAND --help a command's options.")
-    return "\n".join([bold("Guides"), align(leads), "", tail])
+        known = ", ".join(topics)
+        raise InputError(f"there is no topic or command {topic!r}{near}: take one of {known}")
 
 
 def _first_sentences(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`clew show`, `clew export` and `clew methods`: what there is."""
+"""`clew show`, `clew list`, `clew themes`, `clew export` and `clew methods`: what there is."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.index.repair import Repaired
     from clew.store.check import Damage
-    from clew.types import VocabularyEntry
+    from clew.types import Theme, VocabularyEntry
 
-_MOST_DOCUMENTS, _MOST_PROPOSALS = 20, 50  # in the text form
+_MOST_DOCUMENTS, _MOST_PROPOSALS, _MOST_THEMES = 20, 50, 20  # in the text form
+_MOST_QUOTED = 2  # sentences of a theme
 _GROUPS = {
     "own": "Clew's own",
     "paper": "Of papers",
@@ -70,9 +71,7 @@ def show_index(
 @click.argument("file", type=click.Path(path_type=Path))
 @options.text("--query TEXT", "Write the graph that a method finds for TEXT.")
 @options.text("--method", "Retrieval method that finds a graph.", default="bubble")
-@options.flag(
-    "--raw", "Leave names as they are: nothing escaped, and formulas of spreadsheets not guarded."
-)
+@options.flag("--raw", "Escape nothing, and do not guard cells that look like formulas.")
 @options.text("--types TYPES", "Only entities of these types: person,place.", "types")
 @options.param("depth=2")
 @options.reranker
@@ -279,9 +278,7 @@ def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
 
 @click.command("list", cls=GroupedCommand)
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@options.choice(
-    "--sort id|title|size", "By what they are ordered; the largest first.", default="id"
-)
+@options.choice("--sort id|title|size", "Sort order; size: the largest first.", default="id")
 @options.where
 @options.usual
 def list_documents(
@@ -299,6 +296,7 @@ def list_documents(
     """
     with options.open_any(opener, folder) as opened:
         ids = opened.documents(*patterns, where=options.join_filters(filters))
+        layers = (each.snapshot().document_layer for each in options.iterate_indexes(opened))
         rows: list[dict[str, Any]] = [
             {
                 "id": d.id,
@@ -308,9 +306,7 @@ def list_documents(
                 "metadata": dict(d.metadata),
                 "partly": d.partly,
             }
-            for layer in (
-                each.snapshot().document_layer for each in options.iterate_indexes(opened)
-            )
+            for layer in layers
             for d in layer.documents([row for row in layer.rows(ids) if row >= 0])
         ]
     rows.sort(key=_ORDERS[sort])
@@ -433,3 +429,48 @@ def _format_value(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else str(value)
+
+
+@click.command("themes", cls=GroupedCommand)
+@options.number("--level N", "0 for the widest themes, 1 for their parts.", least=0, default=0)
+@options.path("--report FILE", "Write all themes to FILE, .md or .html.", "report")
+@options.where
+@options.usual
+def show_themes(
+    opener: options.Opener,
+    folder: Path,
+    *,
+    level: int,
+    report: Path | None,
+    filters: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Show what the documents are about: their themes, the largest first.
+
+    A theme has its most telling names and words, sentences that represent it, and how much it
+    covers. 'clew show theme:3' has all of one: its parts, documents and relations. No LLM is
+    needed.
+    """
+    with opener(folder) as index:
+        where = options.join_filters(filters)
+        if report is not None:
+            n = index.report_themes(report, where=where)
+            line = f"{one_line(str(report))} has {format_count(n, 'theme')}"
+            value = {"file": str(report), "n_themes": n}
+            print_result(value, [line], as_json=as_json, is_news=True)
+            return
+        themes = index.themes(level, where=where)
+    print_result(themes, _describe_themes(themes), as_json=as_json)
+
+
+def _describe_themes(themes: Sequence[Theme]) -> Iterator[str]:
+    from clew.steps.theme_descriptions import describe_coverage
+
+    for theme in themes[:_MOST_THEMES]:
+        yield f"{bold(one_line(theme.name))}  {dim(theme.id)}"
+        parts = f"; {format_count(len(theme.children), 'part')}" if theme.children else ""
+        yield f"  {describe_coverage(theme)}{parts}"
+        for sentence in theme.sentences[:_MOST_QUOTED]:
+            quote = f'"{one_line(sentence.text)}" {one_line(sentence.place)}'
+            yield wrap_text(quote, first="    ", rest="    ", max_lines=3)
+    yield from count_more(len(themes) - _MOST_THEMES)

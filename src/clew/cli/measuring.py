@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.asking.question import Question
 from clew.cli import options, settings
 from clew.cli.building import describe_added, warn_skipped
-from clew.cli.graph_questions import measure_graph_questions
-from clew.cli.plain import echo_json, one_line
+from clew.cli.plain import align, echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
-from clew.cli.talk import say
+from clew.cli.talk import print_result, say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
     from clew.evaluate import Dataset, Report
+    from clew.evaluate.graph_questions import GraphRow
     from clew.evaluate.measure import Protocol
     from clew.evaluate.summary import Row
     from clew.models.budget import Budget
+    from clew.types import Evidence, Scalar
 
 
 @click.command("compare")
 @click.argument("paths", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @options.text(
-    "--baseline LABEL",
-    "The setting that the others are compared with. "
-    "[default: the first named, and of a folder the first by name]",
-    default="",
+    "--baseline LABEL", "Baseline. [default: the first, of a folder the first by name]", default=""
 )
 @settings.report_option
 @options.json
@@ -53,20 +54,80 @@ def compare_runs(
     print_report(report, reports, as_json=as_json)
 
 
-def _find_command(word: str) -> click.Command | None:
-    """Return the command that `clew eval` has of a name, None where it has none."""
-    if word == "papers":
-        from clew.cli.papers import measure_paper
+@click.command("graph")
+@click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
+@options.text("--methods NAMES", "Methods to measure.", "names", default="paths,paths_plain,bubble")
+@settings.given_option
+@options.choice("--places all|even|odd", "Questions at these places, from 0.", default="all")
+@options.number("--limit N", "Only the first N of them.")
+@options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
+@settings.context_option
+@options.index()
+@options.paid_options
+@options.json
+@click.pass_obj
+def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
+    opener: options.Opener,
+    *,
+    path: Path,
+    names: str,
+    given: tuple[str, ...],
+    places: str,
+    limit: int | None,
+    answers: bool,
+    context_tokens: int,
+    folder: Path,
+    paid: options.PaidModels,
+    as_json: bool,
+) -> None:
+    """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
 
-        return measure_paper
-    return {"compare": compare_runs, "graph": measure_graph_questions}.get(word)
+    QUESTIONS is MetaQA's text, or JSON lines with {"question", "answers"} and perhaps "id",
+    "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. The table has
+    hits@1, hits@5, the share of the answers that the evidence holds, that of the gold triples, and
+    the medians of milliseconds and of facts; below it stand fallbacks, such as for a reply of the
+    LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
+    --answers, and calls and tokens are counted too.
+    """
+    from clew.evaluate.graph_questions import load_graph_questions, measure_graph
+
+    parameters = _parse_methods(names, given)
+    step = slice(None) if places == "all" else slice(places == "odd", None, 2)
+    questions = load_graph_questions(path)[step][:limit]
+    if not questions:
+        raise InputError(f"{path} has no questions at {places} places")
+    with opener(folder, **paid.choose_models()) as index:
+
+        def search(text: str, method: str) -> Evidence:
+            question = Question(
+                text=text,
+                method=method,
+                parameters=parameters[method],
+                context_tokens=context_tokens,
+                budget=paid.budget,
+            )
+            return index.search(question)
+
+        respond = partial(index.answer, context_tokens=context_tokens, budget=paid.budget)
+        rows = [
+            row
+            for name in parameters
+            for row in measure_graph(search, questions, name, respond=respond if answers else None)
+        ]
+    words = chain([_build_graph_table(rows)], map(one_line, _describe_graph_rows(rows)))
+    print_result(rows, words, as_json=as_json)
 
 
 class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        command = _find_command(args[0]) if args else None
+        commands = {"compare": compare_runs, "graph": measure_graph_questions}
+        if args[:1] == ["papers"]:
+            from clew.cli.papers import measure_paper
+
+            commands["papers"] = measure_paper
+        command = commands.get(args[0]) if args else None
         if command is not None:
             name = f"{info_name} {command.name}"
             return command.make_context(name, args[1:], *more, **extra)
@@ -76,10 +137,16 @@ class EvaluationGroup(GroupedCommand):
 @click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
 @settings.evaluation_options
+@settings.paid_options
 @options.json
 @click.pass_obj
 def run_evaluation(
-    opener: options.Opener, *, path: Path, flags: settings.EvaluationOptions, as_json: bool
+    opener: options.Opener,
+    *,
+    path: Path,
+    flags: settings.EvaluationOptions,
+    paid: Mapping[str, Any],
+    as_json: bool,
 ) -> None:
     """Measure methods on DATASET: recall, nDCG and MRR with intervals, tests and costs.
 
@@ -100,27 +167,16 @@ def run_evaluation(
     from clew.evaluate.files import make_folder
     from clew.evaluate.measure import check_before, measure
 
-    settings.check_combination(flags, as_json=as_json)
+    settings.check_combination(flags, paid, as_json=as_json)
     settings.check_reports(flags.reports)
-    bought = options.read_paid(
-        flags.llm,
-        flags.priced,
-        flags.budget_tokens,
-        flags.budget_usd,
-        others=(flags.answer_llm, flags.judge),
-        prompts=flags.prompts,
-        temperature=flags.temperature,
-        top_p=flags.top_p,
-        seed=flags.seed,
-        keep_prompts=flags.keep_prompts or None,
-    )
-    protocol = settings.build_protocol(flags)
+    bought, seed = options.read_paid(**paid, others=(flags.answer_llm, flags.judge)), paid["seed"]
+    protocol = settings.build_protocol(flags, seed or 0)
     dataset = load(
         path,
         split=flags.split,
         limit=flags.limit,
         sample=flags.sample,
-        seed=flags.seed or 0,
+        seed=seed or 0,
         corpus=flags.corpus,
     )
     if flags.runs is not None:
@@ -210,8 +266,7 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
         foreign = next((id_ for id_ in ids if id_ not in dataset.document_ids), None)
         if foreign is not None:
             raise InputError(
-                f"{index.folder} holds {foreign!r}, which {dataset.name} lacks: "
-                "name another folder with --index"
+                f"{index.folder} holds {foreign!r}, not in {dataset.name}: name another --index"
             )
     with show_progress() as progress:
         added = index.add(dataset.corpus, budget=budget, progress=progress)
@@ -220,3 +275,41 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added
+
+
+def _parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Scalar]]:
+    """Return the parameters that were given, by method."""
+    from clew import methods
+
+    listed = options.split_list(names)
+    for name in listed:
+        methods.load(name)
+    settings.check_given(given, listed, {})
+    return {name: settings.method_settings(name, given) for name in listed}
+
+
+def _build_graph_table(rows: list[GraphRow]) -> str:
+    metrics = list(dict.fromkeys(metric for row in rows for metric in row.means))
+    called = any(row.llm_calls for row in rows)
+    head = ("method", "questions", "n", *metrics, "facts", "ms", *(("calls", "tokens") * called))
+    cells = [
+        (
+            row.method,
+            row.group,
+            f"{row.n:,}",
+            *(f"{row.means[m]:.3f}" if m in row.means else "-" for m in metrics),
+            f"{row.facts:g}",
+            f"{row.milliseconds:.0f}",
+            *((f"{row.llm_calls:.1f}", f"{row.tokens:,.0f}") * called),
+        )
+        for row in rows
+    ]
+    return align([head, *cells])
+
+
+def _describe_graph_rows(rows: list[GraphRow]) -> Iterator[str]:
+    """Yield what is true of each method, or of some of its questions."""
+    for row in (row for row in rows if row.group == "all"):
+        if "hits@1" not in row.means:
+            yield f"{row.method} gives no graph: recall is of the names in its tables and chunks"
+        yield from (f"{row.method}: {n} of {row.n}: {note}" for note, n in row.notes.items())

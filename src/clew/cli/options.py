@@ -129,9 +129,14 @@ def number(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decor
     return text(declared, purpose, type=click.IntRange(min=least), **more)
 
 
-def path(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option that takes a file or a folder."""
-    return text(declared, purpose, *names, type=click.Path(path_type=Path), **more)
+def share(declared: str, purpose: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
+    """Return an option that takes a number from 0 to 1."""
+    return text(declared, purpose, type=click.FloatRange(0, 1), **more)
+
+
+def path(declared: str, purpose: str, *names: str, is_file: bool = False) -> Decorator:
+    """Return an option that takes a file, or also a folder."""
+    return text(declared, purpose, *names, type=click.Path(path_type=Path, dir_okay=not is_file))
 
 
 def choice(declared: str, purpose: str, kind: Callable[[str], Any] = str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
@@ -176,12 +181,10 @@ reader = text(
     "or a model of transformers that gives the short answer.",
     "reader",
 )
-where = text(
+where = several(
     "--where FILTER",
-    "Only documents that fulfil it, such as \"date >= 2024 and tags has 'fram'\"; may be "
-    "repeated, then all must hold.",
+    "Only documents that match every FILTER, such as \"date >= 2024 and tags has 'fram'\"",
     "filters",
-    multiple=True,
     type=TEXT,
 )
 json = flag("--json", "Print one JSON document.", "as_json")
@@ -240,8 +243,7 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 graph_choice = [
     choice(
         "--entities llm|statistical",
-        "Whose relations the LLM gives: of entities that it names, or of a chunk's "
-        "statistical ones. [default: llm]",
+        "Entities that the LLM relates: those it names, or statistical ones. [default: llm]",
     ),
     text(
         "--entity-threshold RATE",
@@ -249,12 +251,7 @@ graph_choice = [
         type=click.FloatRange(0, 1, max_open=True),
     ),
     number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
-    number(
-        "--gleanings N",
-        "How often the LLM is asked once more for entities and triples that it missed. "
-        "[default: 0]",
-        least=0,
-    ),
+    number("--gleanings N", "Follow-up calls for what the LLM missed. [default: 0]", least=0),
 ]
 
 
@@ -320,38 +317,21 @@ llm = text(
     show_envvar=True,
 )
 price = several(
-    "--price MODEL=IN,OUT",
-    "Dollars per million tokens of prompts and of completions",
-    "priced",
-    type=TEXT,
+    "--price MODEL=IN,OUT", "Dollars per million prompt and completion tokens", "priced", type=TEXT
 )
-prompts = path(
-    "--prompts FOLDER", "Prompts in place of Clew's own: 'clew help llm' has their slots."
-)
+prompts = path("--prompts FOLDER", "Your own prompts: 'clew help llm' lists their slots.")
 SEED = "seed"
 DRAWN_OPTIONS = [
-    text(
-        "--temperature X",
-        "Temperature of the LLM's replies. [default: 0]",
-        type=click.FloatRange(0, 2),
-    ),
-    text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
+    text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),
+    share("--top-p X", "Share of the likeliest tokens to draw from."),
     prompts,
     flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
 ]
 PAID_OPTIONS = [
     llm,
     price,
-    number(
-        "--budget-tokens N",
-        "Tokens that the LLM may use in this run, prompts included; never exceeded.",
-        least=0,
-    ),
-    text(
-        "--budget-usd X",
-        "Dollars that the LLM may cost in this run; never exceeded.",
-        type=click.FloatRange(min=0),
-    ),
+    number("--budget-tokens N", "Token limit of this run, prompts included.", least=0),
+    text("--budget-usd X", "Dollar limit of this run.", type=click.FloatRange(min=0)),
 ]
 served_options = gather_options([llm, price, prompts], "paid", read_paid)
 paid_options = gather_options(
@@ -383,17 +363,13 @@ def _build_files(
 
 
 limit = several(
-    "--limit NAME=NUMBER",
-    "Raise or lower what a document may take, such as seconds=600",
-    "limits",
-    type=TEXT,
+    "--limit NAME=NUMBER", "Change a limit per document, such as seconds=600", "limits", type=TEXT
 )
 file_options = gather_options(
     [
         several(
             "--exclude PATTERN",
-            "Leave out files and folders, by id, by path below PATH or by name, such as drafts or "
-            "'*.log'",
+            "Leave out files and folders by id, path or name, such as drafts or '*.log'",
             "exclude",
             type=TEXT,
         ),
@@ -405,30 +381,12 @@ file_options = gather_options(
             default=True,
             help="Read what .gitignore files name, too.",
         ),
-        flag(
-            "--follow-links",
-            "Read also what links in a folder lead to outside of it.",
-            "follow_links",
-        ),
-        text(
-            "--text-column NAME",
-            "Column or field that has the text. [default: text, content, body ...]",
-            default="",
-        ),
-        text(
-            "--title-column NAME",
-            "Column or field that has the title. [default: title, name, heading]",
-            default="",
-        ),
-        text("--id-column NAME", "Column or field that has the id. [default: id, _id]", default=""),
-        text(
-            "--suffix .SUFFIX",
-            "Format of standard input, such as .md. [default: what it looks like]",
-            default="",
-        ),
-        flag(
-            "--web", "Fetch a PATH that is an address of another machine; a web address is a page."
-        ),
+        flag("--follow-links", "Follow links that lead out of a folder.", "follow_links"),
+        text("--text-column NAME", "Text column. [default: text, content, body ...]", default=""),
+        text("--title-column NAME", "Title column. [default: title, name, heading]", default=""),
+        text("--id-column NAME", "Id column. [default: id, _id]", default=""),
+        text("--suffix .SUFFIX", "Format of standard input. [default: detected]", default=""),
+        flag("--web", "Fetch PATHs that are addresses; a web address is one page."),
         text("--sql QUERY", "Rows to read of a PATH that is a database.", default=""),
         flag("--ocr", "Read pictures and scanned pages by OCR."),
     ],
@@ -480,11 +438,7 @@ class DatasetOptions:
 
 dataset_options = gather_options(
     [
-        path(
-            "--dataset FILE",
-            "Instead of PATH: the documents of a data set that 'clew eval' takes, by default into "
-            "the index that it takes.",
-        ),
+        path("--dataset FILE", "A data set to index instead of PATH, as 'clew eval' does."),
         path("--corpus PATH", "Documents of the data set, where they are not its own."),
     ],
     "dataset",
@@ -533,46 +487,25 @@ build_options = gather_options(
     [
         number("--chunk-size N", "Tokens of a chunk, at most."),
         number("--chunk-overlap N", "Tokens that a chunk repeats from the one before.", least=0),
-        number(
-            "--subchunk-depth N",
-            "How often a chunk is halved into sub-chunks, to which keywords lead.",
-            least=0,
-        ),
-        choice(
-            "--splitter nupunkt|nltk",
-            "What cuts sentences: nupunkt (default), or NLTK's as papers have it.",
-        ),
+        number("--subchunk-depth N", "How often a chunk is halved for keyword search.", least=0),
+        choice("--splitter nupunkt|nltk", "Sentence splitter; papers use nltk. [default: nupunkt]"),
         choice(
             "--vectors late|separate",
             "One pass over a chunk gives the vectors of its sentences too (late, default where the "
             "embedder can), or each text is embedded alone.",
         ),
         choice(
-            "--vector-bits 1|2|4|8|32",
-            "Bits of a number of a chunk's vector: 8 (default), fewer for less disk, 32 (float32) "
-            "to lose nothing.",
-            kind=int,
+            "--vector-bits 1|2|4|8|32", "Bits of chunk vectors; 32 is exact. [default: 8]", kind=int
         ),
-        choice(
-            "--unit-bits 1|2|4|8|32",
-            "Bits of a number of a sentence's and a name's vector: 4 (default).",
-            kind=int,
-        ),
-        choice(
-            "--token-bits 1|2|4|8|32",
-            "Bits of a number of a token's vector, of which there are most: 1 (default).",
-            kind=int,
-        ),
+        choice("--unit-bits 1|2|4|8|32", "Bits of unit and name vectors. [default: 4]", kind=int),
+        choice("--token-bits 1|2|4|8|32", "Bits of token vectors. [default: 1]", kind=int),
         flag("--papers", "As papers have it: --vectors separate, and 32 bits of all numbers."),
         text(
             "--embedder SPEC",
             "minilm (default), multilingual, sentence-transformers:NAME, static:FOLDER, "
             "openai:MODEL@URL or ollama:MODEL.",
         ),
-        text(
-            "--tagger SPEC",
-            "rules (default), spacy or spacy:PIPELINE with the rules, spacy-only:PIPELINE without.",
-        ),
+        text("--tagger SPEC", "rules (default), spacy[:PIPELINE] with rules, spacy-only:PIPELINE."),
     ],
     "build",
     _read_build,
@@ -612,6 +545,12 @@ def _read_question_options(
     as_of: str | None,
     **plain: object,
 ) -> QuestionOptions:
+    from clew.text.periods import parse_period
+
+    if as_of is not None:
+        if parse_period(as_of) is None:
+            raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
+        filters = [*filters, f"valid on {as_of}"]
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
@@ -623,19 +562,10 @@ def _read_question_options(
         options={
             "method": method,
             "parameters": parameters,
-            "where": join_filters([*filters, *_as_filter(as_of)]),
+            "where": join_filters(filters),
             **plain,
         },
     )
-
-
-def _as_filter(as_of: str | None) -> list[str]:
-    """Return the filter of --as-of, if it is given. Raises InputError for what is no date."""
-    from clew.text.periods import parse_period
-
-    if as_of is not None and parse_period(as_of) is None:
-        raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
-    return [] if as_of is None else [f"valid on {as_of}"]
 
 
 def question_option(name: str) -> Decorator:
@@ -667,9 +597,7 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             param("depth=2"),
             reranker,
             where,
-            text(
-                "--as-of DATE", "Only documents that held then, by their dates: 2024-05-01, 2024."
-            ),
+            text("--as-of DATE", "Only documents valid on a date such as 2024-05-01 or 2024."),
             *map(question_option, list_plain_options(stage)),
         ],
         "flags",

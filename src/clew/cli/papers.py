@@ -37,12 +37,8 @@ if TYPE_CHECKING:
 @click.argument("path", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
 @options.several("--column NAME", "Only this column of the table, such as 'MuSiQue, low'", "chosen")
 @options.several("--row NAME", "Only this row of the table, such as 'Clue-RAG, α = 1'", "systems")
-@options.path(
-    "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
-)
-@options.path(
-    "--triples FILE", "An LLM's triples, for the rows that need some: 'clew help triples'."
-)
+@options.path("--corpus PATH", "File or folder of the documents, if not in the data set.")
+@options.path("--triples FILE", "An LLM's triples for rows that need them: 'clew help triples'.")
 @options.number("--limit N", "Only the first N questions.")
 @options.number("--sample N", "Only N questions, drawn at random.")
 @options.path("--into FOLDER", "Folder of indexes and runs. [default: papers.clew]", "into")

@@ -24,12 +24,7 @@ _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs",
 
 _planned_for = options.gather_options(
     [
-        options.text(
-            "--core SHARE",
-            "Share of the chunks whose triples are planned for, beside all.",
-            type=click.FloatRange(0, 1),
-            default=0.8,
-        ),
+        options.share("--core SHARE", "Also plan for this share of chunks.", default=0.8),
         *options.graph_choice,
     ],
     "planned_for",
@@ -46,10 +41,7 @@ _planned_for = options.gather_options(
 @options.paid_options
 @_planned_for
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
-@options.number(
-    "--probe N",
-    "Make N calls of each kind first, to estimate from; they are kept and not made again.",
-)
+@options.number("--probe N", "Base the estimate on N calls of each kind, whose replies are kept.")
 @options.json
 @click.pass_obj
 def run_plan(  # noqa: PLR0913 -- one argument for each group of options

@@ -1,6 +1,6 @@
 """The part of a hit's text that says most about the query, with the query's words marked."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum, log
 
 import click
@@ -38,8 +38,16 @@ def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
     start = 0
     if matches and len(shown) > room:
         sentences = _find_sentences(text)
+
+        def weigh(start: int) -> float:
+            """Weigh the terms in whole sentences that fit into the room from a start."""
+            ends = [end for _, end in sentences if start < end <= start + room]
+            most = max(ends, default=start + room)
+            words = {term for term, begin, end in matches if start <= begin and end <= most}
+            return fsum(weights[term] for term in words)
+
         starts = _find_starts(shown, sentences, matches, room)
-        start = _choose_start(starts, sentences, matches, weights, room)
+        start = max(starts, key=lambda start: (weigh(start), -start))  # the earliest of equals
     preview = f"… {shown[start:]}" if start else shown
     return mark_terms(wrap_text(preview, first=indent, rest=indent, max_lines=_LINES), weights)
 
@@ -65,27 +73,6 @@ def _find_starts(shown: str, sentences: Spans, matches: Matches, room: int) -> I
                 if place > begin + _BEFORE:
                     space = shown.find(" ", place - _BEFORE, place)
                     yield space + 1 if space >= 0 else place - _BEFORE
-
-
-def _choose_start(
-    starts: Iterable[int],
-    sentences: Spans,
-    matches: Matches,
-    weights: Mapping[str, float],
-    room: int,
-) -> int:
-    """Return the start from which the terms in whole sentences that fit into `room` weigh most.
-
-    The earliest of equals is taken.
-    """
-
-    def weight(start: int) -> float:
-        ends = [end for _, end in sentences if start < end <= start + room]
-        most = max(ends, default=start + room)
-        words = {term for term, begin, end in matches if start <= begin and end <= most}
-        return fsum(weights[term] for term in words)
-
-    return max(starts, key=lambda start: (weight(start), -start))
 
 
 def mark_terms(lines: str, weights: Mapping[str, float]) -> str:

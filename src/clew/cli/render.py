@@ -1,17 +1,17 @@
-"""Answers, hits, threads and costs as text for people."""
+"""Answers, hits, threads and costs as text for people; an answer also while an LLM writes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
 from clew.cli.plain import bold, count_more, dim, one_line, terminal_width, wrap_text
 from clew.cli.preview import cut_preview, mark_terms, weigh_terms
 from clew.cli.talk import is_quiet
-from clew.display.columns import fit, width_of
+from clew.display.columns import fit, width_of, wrap
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
 
@@ -31,6 +31,8 @@ _MOST_JOINED = 5  # nodes that joined a tree
 _MOST_OF_ID = 40  # characters of a chunk's id
 _SHOWN_AS = {"query": "question", "statistical": "n-gram"}  # layers, in a thread
 _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
+_ANEW = "(that reply is of no use: another one, or quotes)"
+_NARROWEST = 20  # columns
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
 
@@ -64,7 +66,7 @@ def render_evidence(evidence: types.Evidence) -> str:
     tables = map(render_table, evidence.tables)
     blocks = [*counted, *render_graph(evidence.graph), *tables, *hits]
     blocks = blocks or [f"Nothing in the index fits, as {evidence.method} sees it."]
-    support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f} of 1")]
+    support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f}")]
     return "\n\n".join([*blocks, *support, *_render_notes(evidence), *render_costs(evidence.usage)])
 
 
@@ -206,12 +208,10 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         if support is None or support >= _SURE:
             yield bold("The sentences that support an answer best")
         else:
-            yield bold(
-                f"Perhaps no answer (support {support:.2f} of 1): the sentences that fit best"
-            )
+            yield bold(f"Perhaps no answer (support {support:.2f}): the closest sentences")
     elif answer.kind == "refused":
         support = answer.evidence.support
-        note = "" if support is None else f" (support {support:.2f} of 1)"
+        note = "" if support is None else f" (support {support:.2f})"
         yield f"Nothing in this index answers this{note}."
     else:
         yield "No answer: nothing was found that supports one."
@@ -395,3 +395,60 @@ def _render_cell(text: str, width: int) -> str:
 def _render_notes(evidence: types.Evidence) -> Iterator[str]:
     if evidence.notes:
         yield "\n".join(wrap_text(n, first="Note: ", rest="      ") for n in evidence.notes)
+
+
+class AnswerWriter:
+    """Prints an answer's text as it comes, in the lines of `clew.cli.plain.wrap_text`.
+
+    One piece is always kept back: of an answer that is quoted, or that no LLM wrote, there is but
+    one, and that is shown otherwise. As a block it ends the line where an error ends the answer.
+    """
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._reset()
+
+    def _reset(self) -> None:
+        self._line = ""  # on which something may still be written
+        self._word = ""  # whose end did not come yet
+        self._has_printed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None and self._has_printed:
+            click.echo()
+
+    def __call__(self, piece: str | None) -> None:
+        """Take a further piece; None: what came does not count."""
+        if piece is None:
+            self._abandon()
+            self._last = ""
+            return
+        self._print(self._last)
+        self._last = piece
+
+    def finish(self, answer: types.Answer) -> bool:
+        """Print what is left of an answer, and say whether all of its text stands there."""
+        if answer.kind != "generated" or not self._last:
+            self._abandon()
+            return False
+        self._print(f"{self._last} ")
+        self._last = ""
+        click.echo("\n")
+        return True
+
+    def _abandon(self) -> None:
+        if self._has_printed:
+            click.echo(f"\n{dim(_ANEW)}\n")
+        self._reset()
+
+    def _print(self, text: str) -> None:
+        *words, self._word = f"{self._word}{text}".split(" ")
+        width = max(terminal_width(), _NARROWEST)
+        for word in filter(None, map(one_line, words)):
+            line = f"{self._line} {word}" if self._line else word
+            lines = wrap(line, width)
+            click.echo("\n".join(lines)[len(self._line) :], nl=False)
+            self._line, self._has_printed = lines[-1], True

@@ -79,11 +79,7 @@ _oidc_options = options.gather_options(
             "oidc_keys",
             type=options.TEXT,
         ),
-        options.text(
-            "--oidc-claim NAME",
-            "The claim, or a path such as realm_access.roles.",
-            default="groups",
-        ),
+        options.text("--oidc-claim NAME", "Claim, such as realm_access.roles.", default="groups"),
         options.number("--oidc-hours N", "How long somebody stays signed in.", default=12),
     ],
     "oidc",
@@ -95,43 +91,23 @@ _oidc_options = options.gather_options(
 @_folders_argument
 @_home_option
 @options.text(
-    "--host ADDRESS",
-    "Address to listen on; one that others can reach needs a key ('clew keys add').",
-    default="127.0.0.1",
+    "--host ADDRESS", "Address; a public one needs a key ('clew keys add').", default="127.0.0.1"
 )
-@options.text(
-    "--port N",
-    "Port to listen on; 0 takes a free one.",
-    type=click.IntRange(0, 65_535),
-    default=PORT,
-)
-@options.several(
-    "--allow-host NAME", "A further name by which browsers and proxies call this server", "hosts"
-)
-@options.several(
-    "--proxy ADDRESS", "A proxy whose X-Forwarded-User names the user in the audit log", "proxies"
-)
-@options.text(
-    "--root-path PATH", "What a proxy takes off the front of each path, such as /clew.", default=""
-)
+@options.text("--port N", "Port; 0 takes a free one.", type=click.IntRange(0, 65_535), default=PORT)
+@options.several("--allow-host NAME", "Another host name of this server", "hosts")
+@options.several("--proxy ADDRESS", "Proxy whose X-Forwarded-User names the user", "proxies")
+@options.text("--root-path PATH", "Prefix that a proxy strips, such as /clew.", default="")
 @_oidc_options
 @options.served_options
 @options.reranker
 @options.reader
 @options.number("--processes N", "Processes that serve. [default: as many as there are cores]")
 @options.number("--threads N", "Searches and answers at one time in each; others wait.", default=4)
-@options.text(
-    "--workers N|RAY",
-    "Processes that make rows and vectors for a job, as of 'clew index'. [default: 1]",
-    default="1",
-)
-@options.flag(
-    "--stop-jobs",
-    "End jobs with the server, behind what they have at hand; the next server goes on.",
-)
+@options.text("--workers N|RAY", "Workers of a job, as of 'clew index'. [default: 1]", default="1")
+@options.flag("--stop-jobs", "Stop jobs with the server; the next one resumes them.")
 @options.choice(
     "--log-format text|json|none",
-    "A line on stderr for each request, without texts or keys; none: warnings alone.",
+    "A line on stderr per request, without texts or keys; none: warnings only.",
     default="text",
 )
 def run_server(
@@ -250,11 +226,7 @@ def manage_keys() -> None:
     default="read",
 )
 @options.several("--index NAME", "Only this index", "indexes")
-@options.text(
-    "--where FILTER",
-    "Only documents that fulfil it; no others are ever seen, counted or named.",
-    default="",
-)
+@options.text("--where FILTER", "Only documents that match; no others are visible.", default="")
 @options.number("--requests-per-minute N", "Requests a minute.", least=0)
 @options.number("--tokens N", "Tokens of LLMs, in all.", least=0)
 @options.number("--tokens-per-day N", "Tokens of LLMs, each day.", least=0)

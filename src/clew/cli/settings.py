@@ -45,34 +45,20 @@ class EvaluationOptions:
     reports: tuple[Path, ...]
     plot: Path | None
     metrics: str | None
-    seed: int | None
-    temperature: float | None
-    top_p: float | None
-    prompts: Path | None
-    keep_prompts: bool
     contexts: bool
     concurrency: int
     rows: bool
-    llm: str | None
-    priced: tuple[str, ...]
-    budget_tokens: int | None
-    budget_usd: float | None
     reranker: str | None
 
 
 report_option = options.several(
-    "--report FILE",
-    "Write the report as .md or .html too",
-    "reports",
-    type=click.Path(path_type=Path),
+    "--report FILE", "Also write a .md or .html report", "reports", type=click.Path(path_type=Path)
 )
 given_option = options.several(
-    "--param METHOD.NAME=VALUE", "Parameter of a method, such as clue.depth=2", "given"
+    "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
 )
 context_option = options.number(
-    "--context-tokens N",
-    "Tokens of the context that coverage looks into and answers are made from.",
-    default=4_000,
+    "--context-tokens N", "Tokens of context for coverage and answers.", default=4_000
 )
 evaluation_options = options.gather_options(
     [
@@ -83,32 +69,22 @@ evaluation_options = options.gather_options(
             default="dense,bm25,hybrid,pagerank,clue,walk",
         ),
         given_option,
-        options.text(
+        options.several(
             "--grid METHOD.NAME=V1,V2,...",
-            "Measure a method once for each value too; may be repeated, for each combination.",
+            "Also measure these values, in all combinations",
             "grids",
-            multiple=True,
         ),
-        options.path(
-            "--index FOLDER",
-            "Folder of the corpus's index. [default: <name of the dataset>.clew]",
-            "into",
-        ),
+        options.path("--index FOLDER", "Index of the corpus. [default: <data set>.clew]", "into"),
         options.text("--split S", "Only the questions of this split."),
         options.where,
         options.question_option("exact"),
         options.text("--limit N", "Only the first N questions.", type=int),
         options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
-        options.path(
-            "--corpus PATH", "File or folder of the documents, where it is not the dataset's own."
-        ),
+        options.path("--corpus PATH", "File or folder of the documents, if not in the data set."),
         options.text("--ks K,...", "Cut-offs.", default="2,5,10"),
         context_option,
         options.flag("--answers", "Also answer, and measure EM, F1 and accuracy."),
-        options.text(
-            "--answer-llm SPEC",
-            "LLM that writes the answers, and does nothing else; brings --answers.",
-        ),
+        options.text("--answer-llm SPEC", "LLM that only writes the answers; implies --answers."),
         options.number("--answer-tokens N", "Tokens of an LLM's answer, at most. [default: 512]"),
         options.text("--judge SPEC", "LLM that judges the answers."),
         options.text(
@@ -116,54 +92,42 @@ evaluation_options = options.gather_options(
             "Of judge, graded, correctness, answer coverage and faithfulness. [default: judge]",
             "judged",
         ),
-        options.path(
-            "--runs FOLDER",
-            "Write a file for each setting, and go on where it ends if it is there.",
-        ),
-        options.flag(
-            "--contexts",
-            "Keep there too what each question was given: chunks, context, evidence, prompts and "
-            "replies.",
-        ),
+        options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
+        options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
         options.several(
-            "--peers FILE",
-            "Ranked lists of other systems, to be scored beside",
-            "peers",
-            type=click.Path(path_type=Path),
+            "--peers FILE", "Another system's ranking", "peers", type=click.Path(path_type=Path)
         ),
         report_option,
-        options.path(
-            "--plot FILE",
-            "Draw the grid of one method, over one or two parameters, as .svg or .png.",
-        ),
-        options.text(
-            "--metrics A,B,...",
-            "What the plot shows. [default: recall at the middle cut-off, and coverage]",
-        ),
-        options.number(
-            "--seed N",
-            "Of the resampling, of --sample and, if it is given, of the LLMs. [default: 0]",
-            least=0,
-        ),
+        options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
+        options.text("--metrics A,B,...", "Metrics of the plot. [default: recall, coverage]"),
         options.flag("--rows", "Put each question's scores in the JSON too."),
-        *options.PAID_OPTIONS,
-        *options.DRAWN_OPTIONS,
-        options.number(
-            "--concurrency N", "Questions that are asked at once, under one budget.", default=1
-        ),
+        options.number("--concurrency N", "Questions asked at once.", default=1),
         options.reranker,
     ],
     "flags",
     EvaluationOptions,
 )
+paid_options = options.gather_options(
+    [
+        options.number(
+            "--seed N", "Seed of resampling, --sample and, if given, LLMs. [default: 0]", least=0
+        ),
+        *options.PAID_OPTIONS,
+        *options.DRAWN_OPTIONS,
+    ],
+    "paid",
+    dict,
+)
 
 
-def check_combination(flags: EvaluationOptions, *, as_json: bool) -> None:
+def check_combination(
+    flags: EvaluationOptions, paid: Mapping[str, object], *, as_json: bool
+) -> None:
     """Raise UsageError for an option that needs another one."""
     answers = flags.answers or flags.answer_llm is not None
     capped = flags.answer_tokens is not None
-    bounded = flags.budget_tokens is not None or flags.budget_usd is not None
-    llms = any((flags.llm, flags.answer_llm, flags.judge))
+    bounded = paid["budget_tokens"] is not None or paid["budget_usd"] is not None
+    llms = any((paid["llm"], flags.answer_llm, flags.judge))
     for given, needed, sentence in (
         (flags.contexts, flags.runs is not None, "--contexts goes with --runs."),
         (flags.rows, as_json, "--rows goes with --json."),
@@ -188,7 +152,7 @@ def check_reports(files: Sequence[Path]) -> None:
             check_page(file)
 
 
-def build_protocol(flags: EvaluationOptions) -> Protocol:
+def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
     from clew.evaluate.measure import Protocol, check_protocol
@@ -208,10 +172,7 @@ def build_protocol(flags: EvaluationOptions) -> Protocol:
     protocol = Protocol(
         settings=tuple(settings),
         scoring=Scoring(
-            ks=_parse_cuts(flags.ks),
-            context_tokens=flags.context_tokens,
-            seed=flags.seed or 0,
-            **capped,
+            ks=_parse_cuts(flags.ks), context_tokens=flags.context_tokens, seed=seed, **capped
         ),
         common={name: method_settings(name, flags.given) for name in methods},
         answers=flags.answers or flags.answer_llm is not None,
@@ -233,10 +194,8 @@ def check_given(
         name, _, _ = text.partition("=")
         method, dot, parameter = name.partition(".")
         if not dot or method not in methods:
-            raise InputError(
-                f"--param takes METHOD.NAME=VALUE with a method of {', '.join(methods)}, "
-                f"not {text!r}"
-            )
+            known = ", ".join(methods)
+            raise InputError(f"--param takes METHOD.NAME=VALUE, METHOD of {known}, not {text!r}")
         if parameter in varied.get(method, ()):
             raise InputError(f"--param and --grid both set {name}: take one of them")
 

@@ -25,10 +25,7 @@ def build_options() -> list[click.Option]:
     option = partial(click.Option, expose_value=False)
     return [
         option(
-            ["-q", "--quiet"],
-            is_flag=True,
-            callback=_set_quiet,
-            help="Print errors and results only.",
+            ["-q", "--quiet"], is_flag=True, callback=_set_quiet, help="Only errors and results."
         ),
         option(
             ["-v", "--verbose"],

@@ -157,7 +157,9 @@ class _BaseClient(_Operated):
             "url": f"{self.address.base}{PREFIX}{request.path}",
         }
         seen = (self._generations or {}).get(requests.find_index(request.path))
-        if seen is not None and request.upload is None:
+        if request.upload is not None:
+            given["headers"] = {"Content-Type": request.upload.kind}
+        elif seen is not None:
             given["headers"] = {GENERATION_HEADER: str(seen)}
         return {**given, "params": dict(request.query), "json": request.body}
 
@@ -249,8 +251,9 @@ class Client(_BaseClient, Closing, is_awaited=False):
                 reply = self._send(step)
 
     def _send(self, request: ClientRequest) -> httpx2.Response | httpx2.RequestError:
+        content = None if request.upload is None else request.upload.pieces()
         try:
-            return self._http.request(**self._make_arguments(request), **_make_form(request))
+            return self._http.request(**self._make_arguments(request), content=content)
         except httpx2.RequestError as fault:
             return fault
 
@@ -394,9 +397,9 @@ class AsyncClient(_BaseClient, is_awaited=True):
                 reply = await self._send(step)
 
     async def _send(self, request: ClientRequest) -> httpx2.Response | httpx2.RequestError:
-        form = _make_async_form(request)
+        content = None if request.upload is None else _read_pieces(request.upload.pieces())
         try:
-            return await self._http.request(**self._make_arguments(request), **form)
+            return await self._http.request(**self._make_arguments(request), content=content)
         except httpx2.RequestError as fault:
             return fault
 
@@ -458,22 +461,9 @@ def _tell(event: AnswerEvent, on_evidence: OnEvidence | None, on_text: OnPiece |
         on_text(event.value)
 
 
-def _make_form(request: ClientRequest) -> dict[str, Any]:
-    if request.upload is None:
-        return {}
-    return {"content": request.upload.pieces(), "headers": {"Content-Type": request.upload.kind}}
-
-
-def _make_async_form(request: ClientRequest) -> dict[str, Any]:
-    if request.upload is None:
-        return {}
-    pieces = request.upload.pieces()
-
-    async def read_pieces() -> AsyncIterator[bytes]:
-        while piece := await asyncio.to_thread(next, pieces, b""):
-            yield piece
-
-    return {"content": read_pieces(), "headers": {"Content-Type": request.upload.kind}}
+async def _read_pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    while piece := await asyncio.to_thread(next, pieces, b""):
+        yield piece
 
 
 def _make_fault(address: Address, fault: httpx2.RequestError) -> ClewError:

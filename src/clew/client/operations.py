@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from clew.asking.question import OPTIONS, Question, as_question, get_default, list_plain_options
-from clew.client.requests import ClientRequest, Pause, make_error
-from clew.client.uploads import collect_upload
+from clew.client.requests import ClientRequest, Pause, collect_upload, make_error
 from clew.errors import InputError
 from clew.filters import Filter
 from clew.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme

@@ -117,14 +117,14 @@ def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[Fi
 
 
 def _explain_skip(real: Path, root: Path, selection: Selection) -> str:
-    """Return why a link that leads to a place is skipped, empty where it is not."""
+    """Return why a link to a place is skipped, "" where it is not."""
     if real.is_relative_to(root):
         return ""
     if root.is_relative_to(real):
-        return f"leads to {show_name(str(real))}, which the folder that is read is in"
+        return f"links to {show_name(str(real))}, a folder above this one"
     if selection.follow_links:
         return ""
-    return f"leads out of the folder, to {show_name(str(real))}: --follow-links reads it"
+    return f"links to {show_name(str(real))}, outside the folder: read it with --follow-links"
 
 
 def _without_links(path: Path, folder: Path) -> Path:

@@ -189,16 +189,3 @@ def build_parameters(most: int, method: str | None) -> dict[str, Any]:
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     usual = defaults.get(name)
     return {name: most} if isinstance(usual, int) and 0 < usual < most else {}
-
-
-def find_one_index(seat: Access, name: str = "") -> str:
-    """Return an index by name, or the only one that the caller sees where none is named.
-
-    Raises InputError where several may be meant.
-    """
-    if name:
-        return name
-    names = seat.list_names()
-    if len(names) == 1:
-        return names[0]
-    raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")

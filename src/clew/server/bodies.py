@@ -106,21 +106,11 @@ def _check_whole_number(text: object) -> object:
     return text
 
 
-def _integral(number: object) -> object:
-    """Return 3.0 as 3, which are one number to JSON; anything else as it is."""
-    return int(number) if isinstance(number, float) and number.is_integer() else number
-
-
 def _flag(text: object) -> object:
     value = {"true": True, "false": False}.get(text) if isinstance(text, str) else text
     if not isinstance(value, bool):
         raise PydanticCustomError("bool_parsing", "it is true or false")
     return value
-
-
-def _with_names(schema: dict[str, Any]) -> None:
-    """Describe which methods there are: what is none is refused by what loads methods."""
-    schema["enum"] = list(methods.names())
 
 
 _FULL: dict[str, JsonValue] = {"minLength": 1, "pattern": NOT_BLANK}
@@ -130,7 +120,11 @@ Asking = Annotated[
     Field(max_length=MOST_CHARACTERS, json_schema_extra=_FULL),
     _more_than_blanks("the question is empty: ask something"),
 ]
-Method = Annotated[str, Field(max_length=100, json_schema_extra=_with_names)]
+Method = Annotated[
+    str,
+    # The names are only described: what loads methods refuses any other.
+    Field(max_length=100, json_schema_extra=lambda s: s.update(enum=list(methods.names()))),
+]
 Whole = Annotated[int, BeforeValidator(_check_whole_number)]  # behind the question mark
 Flag = Annotated[bool, BeforeValidator(_flag)]
 
@@ -146,7 +140,8 @@ def one_of(values: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an a
     return Annotated[str, Field(json_schema_extra={"enum": list(values)}), AfterValidator(check)]
 
 
-INTEGRAL = BeforeValidator(_integral)  # stands behind the bounds of a number in JSON
+# 3.0 is 3, one number to JSON; it stands behind the bounds of a number.
+INTEGRAL = BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n)
 
 
 class Part(QueryParameters):

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
+from clew.server.addresses import find_base
 from clew.server.keys import SCOPES, Key, Keys
 from clew.server.settings import ServerSettings
 from clew.wire.names import COOKIE
@@ -41,9 +43,7 @@ class Caller:
     def check(self, scope: str) -> None:
         """Raise Refusal 403 where the caller lacks a scope."""
         if not self.may(scope):
-            raise forbidden(
-                f"this needs a key of the scope {scope!r}, and yours has {self.scope!r}"
-            )
+            raise forbidden(f"this needs a key of the scope {scope!r}, not {self.scope!r}")
 
     @property
     def is_keeper(self) -> bool:
@@ -90,3 +90,17 @@ def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> 
         raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
     # Programs made for OpenAI's interface always send some key: it is not looked at.
     return Caller(None, user)
+
+
+def set_session(
+    reply: Response, text: str, seconds: float, request: HTTPConnection, settings: ServerSettings
+) -> None:
+    """Let the browser keep a session; no script, and no page of another site, can use it."""
+    reply.set_cookie(
+        COOKIE,
+        text,
+        max_age=int(seconds),
+        httponly=True,
+        samesite="strict",
+        secure=find_base(request, settings).startswith("https:"),
+    )

@@ -161,7 +161,8 @@ class Call(Access):
         """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if kind and kind not in kinds:
-            raise refusals.no_such_kind(kind, kinds)
+            why = f"the body must be {' or '.join(kinds)}, not {kind:.80}: set Content-Type"
+            raise refusals.Refusal(415, "unsupported_media_type", why)
         return kind
 
     async def read_bytes(self, most: int | None = None) -> bytes:

@@ -65,9 +65,7 @@ def _check_part(text: str, part: str) -> None:
     if _DEVICES.match(part):
         raise _make_error(text, f"has the part {part!r}, which is a device on some systems")
     if part in MARKS or any(fnmatchcase(part, each) for each in BY_DEFAULT):
-        raise _make_error(
-            text, f"has the part {part!r}, which is left out of folders that are read"
-        )
+        raise _make_error(text, f"has the part {part!r}, which indexing leaves out")
 
 
 def _make_error(name: str, why: str) -> InputError:

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from http import HTTPStatus
 from pathlib import Path
 
 from clew import Index, Settings, Specs
@@ -160,18 +159,12 @@ class Indexes:
         started with and 409 while a job of it runs, and IndexLocked while another process writes.
         """
         if not self.is_own(name):
-            raise forbidden(
-                f"the index {name!r} was named when the server was started: it is not the server's"
-                f" to delete"
-            )
+            raise forbidden(f"the index {name!r} was named at the start: it cannot be deleted")
         with self._lock:
             folder = self.find_folder(name)
             if not JobQueue(self._database).end_all(folder.resolve()):
-                raise Refusal(
-                    HTTPStatus.CONFLICT,
-                    "index_locked",
-                    f"a job of the index {name!r} is running: cancel it first",
-                )
+                why = f"a job of the index {name!r} is running: cancel it first"
+                raise Refusal(409, "index_locked", why)
             if opening.exists(folder):
                 store = opening.open_store(folder)
                 try:
@@ -210,9 +203,7 @@ class Indexes:
         """Raise NotAnIndex for a named folder without an index."""
         for name, folder in self._settings.indexes.items():
             if not (opening.exists(folder) or sharded.is_home(folder)):
-                raise NotAnIndex(
-                    f"{folder} holds no index to serve as {name!r}: make it with 'clew index'"
-                )
+                raise NotAnIndex(f"{folder} holds no index to serve as {name!r}: run 'clew index'")
 
     def close(self) -> None:
         with self._lock:

@@ -138,9 +138,8 @@ class Keys:
 
     def find_by_id(self, key_id: str) -> Key | None:
         """Return the valid key of an id, or None."""
-        matches = self._database.read_rows(
-            "SELECT * FROM key WHERE id = ? AND revoked IS NULL", (key_id,)
-        )
+        question = "SELECT * FROM key WHERE id = ? AND revoked IS NULL"
+        matches = self._database.read_rows(question, (key_id,))
         return _make_key(matches[0]) if matches else None
 
     def take_request(self, key_id: str, per_minute: int) -> float:

@@ -5,14 +5,13 @@ The system frees what a process holds when it dies, however it dies.
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from clew.runtime import sqlite
 from clew.runtime.private import make_folder
 from clew.store import opening
-from clew.store.postgres.address import IndexAddress
 
 _FOLDER = "alive"
 _HELD = "clew alive "  # begins what a lock of the database is for
@@ -67,7 +66,11 @@ def is_alive(home: Path, name: str) -> bool:
     """Say whether the process that holds a name still runs. What a dead one left is deleted."""
     address = opening.address_of(home)
     if address is not None:
-        return _is_held_in_postgres(address, name)
+        from clew.store.postgres.connection import Connection, lock_number
+
+        question, number = "SELECT pg_try_advisory_lock(?)", lock_number(f"{_HELD}{name}")
+        with closing(Connection(address)) as connection:
+            return not connection.execute(question, (number,)).get
     path = home / _FOLDER / name
     if not path.exists():
         return False
@@ -80,15 +83,3 @@ def is_alive(home: Path, name: str) -> bool:
     with suppress(OSError):
         path.unlink(missing_ok=True)
     return False
-
-
-def _is_held_in_postgres(address: IndexAddress, name: str) -> bool:
-    from clew.store.postgres.connection import Connection, lock_number
-
-    connection = Connection(address)
-    try:
-        return not connection.execute(
-            "SELECT pg_try_advisory_lock(?)", (lock_number(f"{_HELD}{name}"),)
-        ).get
-    finally:
-        connection.close()

@@ -60,8 +60,7 @@ def check_open(settings: ServerSettings) -> None:
         is_reached = not settings.is_local or settings.hosts or settings.proxies
         if is_reached and not keys.has_keys():
             raise InputError(
-                f"others may reach {settings.host}, and no key was made: make one first, with"
-                f" 'clew keys add NAME'"
+                f"others can reach {settings.host}: make a key first, with 'clew keys add NAME'"
             )
     finally:
         database.close()

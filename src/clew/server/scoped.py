@@ -18,16 +18,7 @@ from clew.server.scoped_questions import Scoped, hide_sources
 from clew.shards.shard import GenerationChanged, reply_to_bytes
 from clew.text.keys import name_key
 from clew.text.periods import parse_period
-from clew.types import (
-    Changes,
-    Classified,
-    Document,
-    Evidence,
-    IndexState,
-    Plan,
-    Theme,
-    VocabularyEntry,
-)
+from clew.types import Changes, Classified, Document, Evidence, Plan, Theme, VocabularyEntry
 from clew.views import browse, describe, index_graph
 from clew.views.themes import page_themes
 from clew.wire.graphs import DrawnIndex
@@ -256,11 +247,12 @@ class ScopedIndex(Scoped):
                 raise InputError("what there was then is erased: name a later date") from None
         if self.caller.may("admin"):
             return found
-        before, after = (self._hide_state(each, where) for each in (found.before, found.after))
+        shown: dict[str, Any] = {"index": self.name, "where": where}
+        shown |= {"generation": 0, "written": ""} if self.is_bound else {}
         return replace(
             found,
-            before=before,
-            after=after,
+            before=replace(found.before, **shown),
+            after=replace(found.after, **shown),
             documents=tuple(
                 replace(each, came=hide_sources(each.came), went=hide_sources(each.went))
                 for each in found.documents
@@ -271,10 +263,6 @@ class ScopedIndex(Scoped):
                 for old, new in [hide_sources((each.before, each.after))]
             ),
         )
-
-    def _hide_state(self, state: IndexState, where: str) -> IndexState:
-        shown = replace(state, index=self.name, where=where)
-        return replace(shown, generation=0, written="") if self.is_bound else shown
 
     def aliases(self) -> dict[str, Any]:
         """Return which names stand for others, and which may, as `Index.aliases` has them.

@@ -203,12 +203,8 @@ def hide_sources(items: Iterable[Any]) -> tuple[Any, ...]:
 
 def make_shards_refusal(name: str) -> Refusal:
     """Return the refusal for what an index in shards does not do."""
-    return Refusal(
-        501,
-        "in_shards",
-        f"the index {name!r} is in shards, which are searched and asked as one: serve one of them"
-        f" for anything else",
-    )
+    why = f"{name!r} is in shards, which are only searched and asked: serve one of them for this"
+    return Refusal(501, "in_shards", why)
 
 
 @dataclass(frozen=True, slots=True)

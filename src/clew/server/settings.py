@@ -44,22 +44,18 @@ class OidcSettings:
     secret: str = field(default="", repr=False)  # "": a public client
 
     def __post_init__(self) -> None:
-        parts = _split_address(self.issuer)
+        parts = split_address(self.issuer)
         is_safe = parts.scheme == "https" or (
             parts.scheme == "http" and is_loopback(parts.hostname or "")
         )
         if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
-            raise InputError(
-                f"--oidc is the issuer's address, such as https://login.example.org, and http is"
-                f" for this machine alone, not {self.issuer!r:.100}"
-            )
+            example = "such as https://login.example.org; http is for this machine alone"
+            raise InputError(f"--oidc is the issuer's address, {example}, not {self.issuer!r:.100}")
         if not self.client:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)
         if not all(self.claim.split(".")):
-            raise InputError(
-                f"--oidc-claim is such as 'realm_access.roles', not {self.claim!r:.60}"
-            )
+            raise InputError(f"--oidc-claim takes a claim or a path a.b, not {self.claim!r:.60}")
         if self.hours < 1:
             raise InputError(f"--oidc-hours is a number of at least 1, not {self.hours}")
 
@@ -80,7 +76,8 @@ def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
         raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and stands last")
 
 
-def _split_address(address: str) -> SplitResult:
+def split_address(address: str) -> SplitResult:
+    """Return the parts of an address, which are empty where it is none."""
     try:
         parts = urlsplit(address)
         parts.port  # noqa: B018 -- raises ValueError where it is none

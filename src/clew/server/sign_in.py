@@ -4,7 +4,6 @@ import html
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from functools import cache
 from pathlib import Path
 from string import Template
 
@@ -15,12 +14,10 @@ from starlette.routing import Route
 from clew.errors import ClewError, InputError
 from clew.server import request_records
 from clew.server.addresses import find_base
-from clew.server.callers import Caller
+from clew.server.callers import Caller, set_session
 from clew.server.keys import Key
 from clew.server.oidc.attempts import ATTEMPT_S, Attempt, is_error_code
-from clew.server.oidc.provider import Provider
-from clew.server.oidc.roles import Claims, choose_key, find_values, name_user
-from clew.server.sessions import set_session
+from clew.server.oidc.provider import Claims, Provider, choose_key, find_values, name_user
 from clew.server.settings import ServerSettings
 from clew.server.state import ServerState
 from clew.wire.refusals import forbidden, make_refusal, no_such_resource
@@ -137,13 +134,8 @@ def _write_notice(
     given = {"title": title, "sentence": sentence, "link": link, "root": f"{settings.root_path}/"}
     shown = {name: html.escape(text) for name, text in given.items()}
     refresh = _REFRESH.format(**shown) if status == _OK else ""
-    content = _read_template().substitute(shown, refresh=refresh)
+    content = Template(_NOTICE.read_text(encoding="utf-8")).substitute(shown, refresh=refresh)
     return HTMLResponse(content, status, {"Content-Security-Policy": _POLICY})
-
-
-@cache
-def _read_template() -> Template:
-    return Template(_NOTICE.read_text(encoding="utf-8"))
 
 
 def _make_handler(handle: Handle) -> Callable[[Request], Awaitable[Response]]:

@@ -94,11 +94,9 @@ class Readiness:
 
     def check(self) -> bool:
         """Say whether the server is ready; it is looked at unless that was just done."""
-        if self._readiness is None or time.monotonic() - self._readiness[0] > _FRESH_S:
-            self._readiness = (time.monotonic(), self._is_ready())
-        return self._readiness[1]
-
-    def _is_ready(self) -> bool:
+        if self._readiness is not None and time.monotonic() - self._readiness[0] <= _FRESH_S:
+            return self._readiness[1]
+        is_ready, began = True, time.monotonic()
         try:
             with open_file(self._home / _PROBE) as file:
                 file.write(b"ready\n")
@@ -106,8 +104,9 @@ class Readiness:
                 self._indexes.read_generation(name)
         except (ClewError, OSError) as error:
             _log.warning("the server is not ready (%s)", error)
-            return False
-        return True
+            is_ready = False
+        self._readiness = began, is_ready
+        return is_ready
 
 
 @dataclass(eq=False, frozen=True)

@@ -23,7 +23,7 @@ from clew.steps.table_reading import (
     read_question,
 )
 from clew.text.amounts import Amounts, is_empty
-from clew.text.columns import QUANTITIES, find_main_amount
+from clew.text.columns import QUANTITIES, find_main_amount, have_no_sum
 from clew.text.counting import PAYING, CountQuestion, find_token_base
 from clew.text.normalize import collapse, fold
 from clew.text.quantities import format_count
@@ -276,7 +276,9 @@ def _add_up(chosen: _Chosen, measure: int | None, operation: str) -> TableResult
     if measure is None or amounts is None:
         return None
     known = chosen.places[~np.isnan(amounts.values[chosen.places])]
-    if not len(known):
+    if not len(known) or have_no_sum(
+        chosen.table.names, [chosen.table.rows[place].cells for place in known]
+    ):
         return None
     unit = _find_unit(chosen.table, measure, amounts)
     said = [f"{operation} of {chosen.table.names[measure]}"] if len(known) > 1 else []

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 
@@ -109,12 +109,6 @@ forbidden = partial(Refusal, HTTPStatus.FORBIDDEN, "forbidden")
 too_large = partial(Refusal, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large")
 _BEARER = {"WWW-Authenticate": 'Bearer realm="clew"'}
 no_key = partial(Refusal, HTTPStatus.UNAUTHORIZED, "unauthorized", headers=_BEARER)
-
-
-def no_such_kind(kind: str, kinds: Sequence[str]) -> Refusal:
-    """Return the refusal for a body of an unsupported media type."""
-    sentence = f"a body is {' or '.join(kinds)} here, not {kind:.80}: say so in Content-Type"
-    return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", sentence)
 
 
 def no_space(error: OSError) -> Refusal:

@@ -25,8 +25,7 @@ from clew.errors import ClewError
 from clew.runtime.private import make_folder, open_file
 from clew.runtime.process import unbounded_environment
 from clew.server.database import ServerDatabase
-from clew.server.jobs.files import LOCK, find_job_folder, find_job_log
-from clew.server.jobs.queue import Job, JobQueue
+from clew.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder, find_job_log
 from clew.server.process_locks import hold_lock
 from clew.server.settings import STOP_S, ServerSettings
 from clew.wire.jobs import RUNNING

@@ -172,18 +172,14 @@ def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
         if options.ocr:
             check_engine()
     if isinstance(options, ExtractOptions):
-        _check_extraction(options, folder, has_llm=has_llm)
+        for name in options.methods or ():
+            retrieval.load(name)
+        with closing(opening.open_store(folder)) as store:
+            earlier = store.note(NOTE)
+        wanted = merge_wanted(earlier, options.extraction())  # type: ignore[arg-type]  # its names are those
+        if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
+            raise InputError("this extraction needs an LLM: start the server with --llm")
     if isinstance(options, RemoveOptions) and not (
         options.documents or to_filter(options.where) is not None
     ):
         raise InputError("name the documents to remove, by ids, patterns or a filter")
-
-
-def _check_extraction(options: ExtractOptions, folder: Path, *, has_llm: bool) -> None:
-    for each in options.methods or ():
-        retrieval.load(each)
-    with closing(opening.open_store(folder)) as store:
-        earlier = store.note(NOTE)
-    wanted = merge_wanted(earlier, options.extraction())  # type: ignore[arg-type]  # its names are those
-    if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
-        raise InputError("this extraction needs an LLM, and the server was started without --llm")

@@ -23,8 +23,7 @@ from clew.models.budget import Bill, Held
 from clew.progress import Progress
 from clew.server import tracing
 from clew.server.database import ServerDatabase
-from clew.server.jobs.files import LOCK, find_job_folder
-from clew.server.jobs.queue import Job, JobQueue
+from clew.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder
 from clew.server.jobs.work import JobTask, do_job
 from clew.server.keys import Key, Keys
 from clew.server.process_locks import ProcessLock, hold_lock

@@ -1,4 +1,4 @@
-"""Jobs as rows of the database, with their events.
+"""Jobs as rows of the database, with their events, and the files of a job.
 
 Any number of servers and jobs on one home use the rows; each change of a state is one transaction,
 together with the event that tells of it.
@@ -26,6 +26,25 @@ _COLUMNS = (
 _KEPT = 1_000  # jobs that ended; older ones are forgotten
 _MOST_OLD = 10_000  # of which so many are at one time
 _HERE = "id NOT IN (SELECT job FROM placed WHERE place != ?)"  # this machine has its files
+
+# The files of a job, in its folder of the home.
+LOCK = "running.lock"  # held by the process of the job
+FILES = "files.json"  # names of the files that were uploaded with it
+DOCUMENTS = "documents.jsonl"  # that were given as texts
+REMOVED = "remove.json"  # the documents and files that it removes
+QUESTIONS = "questions"  # of an evaluation, with the suffix that says their format
+RUNS = "runs"  # what an evaluation measured
+REPORT = "report.json"  # what it reports
+
+
+def find_job_folder(home: Path, job_id: str) -> Path:
+    """Return the folder of a job."""
+    return home / "jobs" / job_id
+
+
+def find_job_log(home: Path, job_id: str, attempt: int) -> Path:
+    """Return the log file of an attempt."""
+    return find_job_folder(home, job_id) / f"log-{attempt}.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

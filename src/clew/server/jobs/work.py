@@ -13,7 +13,6 @@ from clew.filters import to_filter
 from clew.progress import Progress
 from clew.readers import Columns
 from clew.server import files
-from clew.server.jobs.files import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS
 from clew.server.jobs.options import (
     KINDS,
     EvaluateOptions,
@@ -22,7 +21,7 @@ from clew.server.jobs.options import (
     RemoveOptions,
     make_protocol,
 )
-from clew.server.jobs.queue import Job
+from clew.server.jobs.queue import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS, Job
 from clew.stopping import Stop
 from clew.types import Document
 from clew.wire.refusals import hide_addresses
@@ -63,7 +62,9 @@ def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
 def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added:
     given = task.folder / DOCUMENTS
     if given.exists():
-        return _add(_read_documents(given), task, options, progress)
+        with given.open(encoding="utf-8") as lines:
+            documents = (Document(**json.loads(line)) for line in lines)
+            return _add(documents, task, options, progress)
     which: dict[str, Any] = {"prune": options.prune}
     path, names = task.folder / FILES, options.files
     if path.exists():
@@ -98,12 +99,6 @@ def _add(
         **options.extraction(),
         **more,
     )
-
-
-def _read_documents(path: Path) -> Iterator[Document]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield Document(**json.loads(line))
 
 
 def _report_added(task: JobTask, added: Added) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +45,14 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        with _hide_failures():
+        try:
             return await _call_tool(place_of(context), params.name, params.arguments or {})
+        except (ClewError, MCPError):
+            raise
+        except Exception as error:  # the package would tell it; routes do so by `clew.server.app`
+            _log.exception("a tool failed")
+            message = "the server failed at this: its log says more"
+            raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
 
     return Server(
         "clew",
@@ -143,19 +148,6 @@ async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> type
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=dump_json(value))], structured_content=value
     )
-
-
-@contextmanager
-def _hide_failures() -> Iterator[None]:
-    """Log what fails in the block unexpectedly: the package would tell it to the client."""
-    try:
-        yield
-    except (ClewError, MCPError):
-        raise
-    except Exception as error:  # as the routes do by `clew.server.app`
-        _log.exception("a tool failed")
-        message = "the server failed at this: its log says more"
-        raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
 
 
 def _make_failure(sentence: str) -> types.CallToolResult:

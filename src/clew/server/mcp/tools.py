@@ -50,7 +50,10 @@ class Place:
     def _find_name(self, name: str) -> str:
         if self.index and name not in {"", self.index}:
             raise no_such_resource(f"there is no index {name!r:.80} here")
-        return across.find_one_index(self.seat, name or self.index)
+        names = [name] if name else self.names()
+        if len(names) == 1:
+            return names[0]
+        raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")
 
     def find_index(self, name: str) -> ScopedIndex:
         """Return an index as `find_one` does. Raises Refusal 501 for one in shards."""
@@ -142,9 +145,7 @@ def _find_part(document: Document, hit: Hit) -> range:
 class Fetch(_Given):
     """The arguments of `fetch`."""
 
-    id: str = Field(
-        description="The id of a result of the search tool.", min_length=1, max_length=4_000
-    )
+    id: str = Field(description="The id of a search result.", min_length=1, max_length=4_000)
 
 
 class Fetched(_Reply):
@@ -219,11 +220,7 @@ class Ask(_Given):
     """The arguments of `ask` and `thread`."""
 
     question: Asking = Field(description="A question that stands by itself.")
-    index: str = Field(
-        default="",
-        description="The index to ask; needed where list_indexes gives several.",
-        max_length=64,
-    )
+    index: str = Field("", description="The index; needed where there are several.", max_length=64)
     where: str = Field(default="", description=OPTIONS["where"].doc, max_length=LONGEST_FILTER)
     method: str = Field(default="", description=OPTIONS["method"].doc, max_length=100)
 
@@ -251,12 +248,8 @@ class AnsweredBy(_Reply):
 
     answer: str
     kind: str = Field(description="generated, named, themes, counted, quoted, refused or none")
-    citations: list[QuotedRange] = Field(
-        description="of a refused answer: what comes nearest to it"
-    )
-    short: str = Field(
-        default="", description="of a quoted answer: it in a few words, where that is likely enough"
-    )
+    citations: list[QuotedRange] = Field(description="of a refusal: the nearest passages")
+    short: str = Field("", description="a short answer in a few words, where it is likely enough")
     support: float | None = Field(description="how probably what was found answers the question")
     unsupported: list[str] = Field(description="sentences of the answer that no document holds")
     notes: list[str]
@@ -352,20 +345,10 @@ class HopFrom(_Given):
     """The arguments of `hop`."""
 
     start: str = Field(
-        description="The id of a passage or document, as any tool gives it, or an entity's name.",
-        min_length=1,
-        max_length=4_000,
+        description="A passage or document id, or an entity's name.", min_length=1, max_length=4_000
     )
-    query: str = Field(
-        default="",
-        description="What you look for: passages like it come first.",
-        max_length=MOST_CHARACTERS,
-    )
-    index: str = Field(
-        default="",
-        description="The index; needed for a name where there are several.",
-        max_length=64,
-    )
+    query: str = Field("", description="Passages like it come first.", max_length=MOST_CHARACTERS)
+    index: str = Field("", description="Needed with a name, if there are several.", max_length=64)
 
 
 def hop(place: Place, given: HopFrom) -> ThreadsFound:
@@ -381,7 +364,20 @@ def hop(place: Place, given: HopFrom) -> ThreadsFound:
 
 def _describe_threads(place: Place, index: str, evidence: Evidence) -> ThreadsFound:
     return ThreadsFound(
-        paths=[list(map(_describe_step, path.steps)) for path in evidence.paths],
+        paths=[
+            [
+                ThreadStep(
+                    layer=step.layer,
+                    text=step.text,
+                    reason=step.reason,
+                    document=step.document_id,
+                    start=step.start,
+                    end=step.end,
+                )
+                for step in path.steps
+            ]
+            for path in evidence.paths
+        ],
         passages=[
             FoundPassage(
                 id=_name_range(index, hit),
@@ -396,17 +392,6 @@ def _describe_threads(place: Place, index: str, evidence: Evidence) -> ThreadsFo
         ],
         support=evidence.support,
         notes=list(evidence.notes),
-    )
-
-
-def _describe_step(step: Step) -> ThreadStep:
-    return ThreadStep(
-        layer=step.layer,
-        text=step.text,
-        reason=step.reason,
-        document=step.document_id,
-        start=step.start,
-        end=step.end,
     )
 
 
@@ -440,15 +425,16 @@ def list_indexes(place: Place, _given: ListIndexes) -> HeldIndexes:
     )
 
 
-class ThemesOf(_Given):
+class _OfIndex(_Given):
+    """The arguments of a tool that looks at one index."""
+
+    index: str = Field("", description="The index; needed where there are several.", max_length=64)
+
+
+class ThemesOf(_OfIndex):
     """The arguments of `themes`."""
 
-    index: str = Field(
-        default="", description="The index; needed where there are several.", max_length=64
-    )
-    level: int = Field(
-        default=0, description="0 for the widest themes, 1 for their parts.", ge=0, le=9
-    )
+    level: int = Field(0, description="0 for the widest themes, 1 for their parts.", ge=0, le=9)
 
 
 class ThemeSentence(SearchResult):
@@ -506,23 +492,12 @@ def _cite_sentence(place: Place, index: str, sentence: Step) -> ThemeSentence:
     )
 
 
-class ChangesOf(_Given):
+class ChangesOf(_OfIndex):
     """The arguments of `changes`."""
 
-    index: str = Field(
-        default="", description="The index; needed where there are several.", max_length=64
-    )
-    since: str = Field(
-        default="",
-        description="A date such as 2026-11-01, or a generation; by default the last write.",
-        max_length=100,
-    )
-    until: str = Field(
-        default="", description="The same, where the time ends; by default now.", max_length=100
-    )
-    dated: bool = Field(
-        default=False, description="Dates are those of documents, not those of writes."
-    )
+    since: str = Field("", description="A date or generation, else the last write.", max_length=100)
+    until: str = Field("", description="A date or generation, else now.", max_length=100)
+    dated: bool = Field(default=False, description="By the dates of documents, not of writes.")
 
 
 class ValueChanged(_Reply):
@@ -579,12 +554,8 @@ def changes(place: Place, given: ChangesOf) -> ChangesFound:
     )
 
 
-class PlanOf(_Given):
+class PlanOf(_OfIndex):
     """The arguments of `plan`."""
-
-    index: str = Field(
-        default="", description="The index; needed where there are several.", max_length=64
-    )
 
 
 class PlannedCosts(_Reply):

@@ -1,6 +1,5 @@
 """One request to a provider, within bounds on time and size, by httpx2, which is imported here."""
 
-import ssl
 from functools import cache
 from typing import Any
 
@@ -10,6 +9,7 @@ import httpx2
 OK = 200
 _TIMEOUT_S = 10.0  # for a whole reply
 _MOST_BYTES = 1 << 20
+_load_certificates = cache(httpx2.create_ssl_context)  # once, as it takes long
 
 
 class NoReply(Exception):
@@ -45,9 +45,3 @@ async def exchange(
                 return reply.status_code, bytes(content)
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, ImportError) as error:
         raise NoReply(f"does not answer ({type(error).__name__})") from error
-
-
-@cache
-def _load_certificates() -> ssl.SSLContext:
-    """Return the trusted certificates, which are read once, as that takes long."""
-    return httpx2.create_ssl_context()

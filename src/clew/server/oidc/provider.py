@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 import anyio
 
 from clew.server.oidc.attempts import Attempt, is_error_code
-from clew.server.oidc.roles import Claims, find_values
-from clew.server.settings import EVERYBODY, OidcSettings, is_loopback
+from clew.server.settings import EVERYBODY, OidcSettings, is_loopback, split_address
 from clew.wire.refusals import Refusal, forbidden
 
 if TYPE_CHECKING:
@@ -32,10 +31,12 @@ _AGAIN_S = 60.0  # between two looks for a key that is not known
 _PAUSE_S = 3.0  # in which a provider that failed is not asked again what it is
 _MOST = 50  # sign-ins that ask it at one time
 _SCOPES = ("openid", "email", "profile")
-
+_LONGEST_NAME = 200
 _TOKEN = re.compile(r"[!-~]+")  # as a header may have it
 
 _log = logging.getLogger(__name__)
+
+Claims = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +82,15 @@ class Provider:
         """Return the address at which a person signs in. Raises Refusal 502."""
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-        description = await self.describe()
+        description, scopes = await self.describe(), [*_SCOPES]
+        if description.scopes is not None:  # that of the claim only where the provider has it
+            wanted = dict.fromkeys((*_SCOPES, self.settings.claim))
+            scopes = [each for each in wanted if each == "openid" or each in description.scopes]
         given = {
             "response_type": "code",
             "client_id": self.settings.client,
             "redirect_uri": redirect,
-            "scope": " ".join(self._choose_scopes(description)),
+            "scope": " ".join(scopes),
             "state": attempt.state,
             "nonce": attempt.nonce,
             "code_challenge": create_s256_code_challenge(attempt.verifier),
@@ -94,13 +98,6 @@ class Provider:
         }
         address = description.authorization_endpoint
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(given)}"
-
-    def _choose_scopes(self, description: ProviderDescription) -> list[str]:
-        """Return the scopes to ask for; that of the claim's name only from who says it has it."""
-        if description.scopes is None:
-            return [*_SCOPES]
-        wanted = dict.fromkeys((*_SCOPES, self.settings.claim))
-        return [each for each in wanted if each == "openid" or each in description.scopes]
 
     async def fetch_claims(self, code: str, attempt: Attempt, redirect: str) -> Claims:
         """Return what the provider says of who signed in.
@@ -116,9 +113,15 @@ class Provider:
             access_token = None
         claims = await self._verify(token, attempt.nonce, access_token)
         is_asked = any(value != EVERYBODY for value, _ in self.settings.roles)
-        if is_asked and find_values(claims, self.settings.claim) is None:
-            return await self._add_userinfo(description, claims, access_token)
-        return claims
+        if not is_asked or find_values(claims, self.settings.claim) is not None:
+            return claims
+        if description.userinfo_endpoint is None or access_token is None:
+            return claims
+        headers = {"Authorization": f"Bearer {access_token}"}
+        more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
+        if more.get("sub") != claims["sub"]:
+            raise forbidden("the provider spoke of somebody else when it was asked for more")
+        return {**claims, **more}
 
     async def _redeem(
         self, description: ProviderDescription, code: str, attempt: Attempt, redirect: str
@@ -154,18 +157,6 @@ class Provider:
             except UnknownKeyId:
                 continue
         raise forbidden("what the provider said of you is signed by a key that it does not have")
-
-    async def _add_userinfo(
-        self, description: ProviderDescription, claims: dict[str, Any], access_token: str | None
-    ) -> Claims:
-        """Return claims with those of the userinfo endpoint, where there is one."""
-        if description.userinfo_endpoint is None or access_token is None:
-            return claims
-        headers = {"Authorization": f"Bearer {access_token}"}
-        more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
-        if more.get("sub") != claims["sub"]:
-            raise forbidden("the provider spoke of somebody else when it was asked for more")
-        return {**claims, **more}
 
     # -- the provider's description and keys ------------------------------------------------------
 
@@ -215,10 +206,7 @@ class Provider:
 
     def _is_safe(self, address: str) -> bool:
         """Say whether tokens may go to an address: over http only where the issuer is here."""
-        try:
-            parts = urlsplit(address)
-        except ValueError:
-            return False
+        parts = split_address(address)
         is_here = self.settings.issuer.startswith("http:") and is_loopback(parts.hostname or "")
         return bool(parts.hostname) and (parts.scheme == "https" or is_here)
 
@@ -268,3 +256,47 @@ class Provider:
 
 def _is_old(at: float) -> bool:
     return time.monotonic() - at > _FRESH_S
+
+
+# -- from the claims of a person to a key and a name -----------------------------------------------
+
+
+def find_values(claims: Claims, name: str) -> tuple[str, ...] | None:
+    """Return the values of a claim, by its name or a path with dots; None where there is none.
+
+    A claim is a text, a list of texts, or an object, whose names then are the values.
+
+    >>> find_values({"realm_access": {"roles": ["staff", "all"]}}, "realm_access.roles")
+    ('staff', 'all')
+    >>> find_values({"https://example.org/role": "staff"}, "https://example.org/role")
+    ('staff',)
+    """
+    found: Any = claims
+    for part in [name] if name in claims else name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    if found is None:
+        return None
+    values = found if isinstance(found, list | Mapping) else [found]
+    return tuple(each for each in values if isinstance(each, str))
+
+
+def choose_key(values: Sequence[str], roles: Sequence[tuple[str, str]]) -> str | None:
+    """Return the key of the first role whose claim value is among those of a person, or None.
+
+    >>> choose_key(["all", "staff"], [("admins", "boss"), ("staff", "anna"), ("all", "reader")])
+    'anna'
+    """
+    return next((key for value, key in roles if value == EVERYBODY or value in values), None)
+
+
+def name_user(claims: Claims) -> str:
+    """Return who a person is, for people: the first of email, preferred_username and sub.
+
+    An email address that the provider says is not verified is left out.
+    """
+    email = None if claims.get("email_verified") is False else claims.get("email")
+    for given in (email, claims.get("preferred_username"), claims.get("sub")):
+        shown = "".join(c for c in given if c.isprintable()) if isinstance(given, str) else ""
+        if shown:
+            return shown[:_LONGEST_NAME]
+    return ""

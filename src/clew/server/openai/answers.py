@@ -21,8 +21,8 @@ from clew.server.openai.citations import (
     compose_rest,
     strip_marks,
 )
-from clew.server.openai.streamed_text import StreamedText
 from clew.server.sse import follow_thread, stream_events
+from clew.text import tokens
 from clew.types import Answer, Citation, Evidence, Exchange
 
 _ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
@@ -109,21 +109,17 @@ def read_question(
         model=model,
         question=question,
         task=task,
-        history=tuple(_pair_turns(turns[:-1])),
+        history=tuple(
+            Exchange(tasks.extract_question(text).strip(), strip_marks(after))
+            for (role, text), (role_after, after) in pairwise(turns[:-1])
+            if role == "user" and role_after == "assistant" and text.strip()
+        ),
         options=options,
         citations=citations,
         sources=max(map(tasks.count_sources, [*prompts, turns[-1][1]])) if is_open_webui else 0,
         stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
         most_tokens=most_tokens,
     )
-
-
-def _pair_turns(turns: Sequence[tuple[str, str]]) -> list[Exchange]:
-    return [
-        Exchange(tasks.extract_question(text).strip(), strip_marks(after))
-        for (role, text), (role_after, after) in pairwise(turns)
-        if role == "user" and role_after == "assistant" and text.strip()
-    ]
 
 
 async def answer_whole(call: Call, chat: ChatQuestion) -> StreamedAnswer:
@@ -168,7 +164,11 @@ async def answer_events(
         yield StreamedAnswer(text=written.text, reason=written.reason or "stop")
         return
     options = chat.options
-    ask = _choose_ask(call, index, options)
+    ask: Callable[..., Answer]
+    if index:
+        ask = call.open_any(index, bounds=options).ask
+    else:  # all of them, within the budget of the request
+        ask = partial(across.ask_indexes, replace(call, budget=call.make_budget(options)))
     own = {} if method is None else {"method": method}
     question = options.as_question(chat.question, history=chat.history, **own)
 
@@ -213,13 +213,6 @@ async def answer_events(
     )
 
 
-def _choose_ask(call: Call, index: str, options: forms.ClewOptions) -> Callable[..., Answer]:
-    """Return the function that asks an index, or all of them, within the request's budget."""
-    if index:
-        return call.open_any(index, bounds=options).ask
-    return partial(across.ask_indexes, replace(call, budget=call.make_budget(options)))
-
-
 class _HeldText:
     """A streamed text whose last piece is held back, until its citations are known.
 
@@ -255,3 +248,59 @@ class _HeldText:
     def _tell(self, text: str) -> str:
         self.marks.n_told += len(text)
         return text
+
+
+class StreamedText:
+    """The part of a text that is sent, and why it ended.
+
+    It ends before the `stop` text that is whole first, and at `most` tokens.
+    """
+
+    def __init__(self, stop: Sequence[str] = (), most: int | None = None) -> None:
+        self.text = ""  # what was told
+        self.reason = ""  # "stop" or "length" where it ended early
+        self._stop = [each for each in stop if each]
+        self._most = most
+        self._held = ""  # may be the beginning of a text at which to stop
+        self._bound = 0  # tokens at the most
+
+    def put(self, piece: str) -> str:
+        """Return what to send for a further piece."""
+        if self.reason:
+            return ""
+        text = self._held + piece
+        ends = [
+            (place + len(each), place) for each in self._stop if (place := text.find(each)) >= 0
+        ]
+        if ends:
+            ready, self._held, ended = text[: min(ends)[1]], "", "stop"
+        else:
+            keep = max((_count_begun(text, each) for each in self._stop), default=0)
+            ready, self._held, ended = text[: len(text) - keep], text[len(text) - keep :], ""
+        return self._release(ready, ended)
+
+    def end(self) -> str:
+        """Return the text held back to the end."""
+        if self.reason:
+            return ""
+        text, self._held = self._held, ""
+        return self._release(text, "")
+
+    def _release(self, piece: str, ended: str) -> str:
+        if self._most is not None:
+            # The tokens of pieces are at least as many as those of the whole, which are counted
+            # where it comes to that.
+            self._bound += tokens.count(piece)
+            if self._bound > self._most:
+                whole = tokens.truncate(self.text + piece, self._most)
+                if len(whole) < len(self.text + piece):
+                    piece, ended = whole[len(self.text) :], "length"
+        self.text += piece
+        self.reason = ended
+        return piece
+
+
+def _count_begun(text: str, stop: str) -> int:
+    """Return how many characters at the end of a text begin another one."""
+    longest = min(len(text), len(stop) - 1)
+    return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)

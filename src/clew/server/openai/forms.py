@@ -73,10 +73,7 @@ def read_text(message: ChatMessage) -> str:
         return message.content or ""
     for part in message.content:
         if part.type not in {"text", "input_text", "output_text", "refusal"}:
-            raise InputError(
-                f"messages are texts here, and one has a part of the type {part.type!r:.40}:"
-                f" leave it out"
-            )
+            raise InputError(f"a message has a part of the type {part.type!r:.40}: send text alone")
     return "\n".join(part.text or "" for part in message.content)
 
 

@@ -25,6 +25,7 @@ from clew.server.sse import write_event
 from clew.types import Evidence
 from clew.wire.refusals import make_refusal
 
+_EMPTY = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
 _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reasoning"})
 
 
@@ -75,9 +76,7 @@ def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
         return [ChatMessage(role="user", content=body.input)]
     for each in body.input:
         if each.type not in _MESSAGES:
-            raise InputError(
-                f"an input of the type {each.type!r:.40} is not read here: leave it out"
-            )
+            raise InputError(f"input of the type {each.type!r:.40} is not supported: leave it out")
     return body.input
 
 
@@ -120,10 +119,13 @@ class _Response:
     def make_complete(self, answer: StreamedAnswer, chat: ChatQuestion) -> dict[str, Any]:
         status = "incomplete" if answer.reason == "length" else "completed"
         why = {"reason": "max_output_tokens"} if status == "incomplete" else None
+        marks = answer.marks if chat.citations in {"annotations", "open-webui"} else ()
+        shown = [{"type": "url_citation", **each.describe()} for each in marks]
+        part = {**_EMPTY, "text": answer.text, "annotations": shown}
         return self.make_object(
             status,
             incomplete_details=why,
-            output=[self.make_message(status, [_make_part(answer, chat)])],
+            output=[self.make_message(status, [part])],
             usage=_make_usage(answer),
             clew=answer.about(),
         )
@@ -148,14 +150,13 @@ async def _write_events(
         return write_event({"type": kind, "sequence_number": next(numbers), **data}, kind)
 
     begun = head.make_object("in_progress")
-    empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     in_content = {**place, "content_index": 0}
     yield event("response.created", response=begun)
     yield event("response.in_progress", response=begun)
     yield event(
         "response.output_item.added", output_index=0, item=head.make_message("in_progress", [])
     )
-    yield event("response.content_part.added", **in_content, part=empty)
+    yield event("response.content_part.added", **in_content, part=_EMPTY)
     answer = StreamedAnswer(text="", reason="stop")
     try:
         async for each in events:
@@ -183,12 +184,6 @@ async def _write_events(
     yield event("response.content_part.done", **in_content, part=part)
     yield event("response.output_item.done", output_index=0, item=item)
     yield event(f"response.{response['status']}", response=response)
-
-
-def _make_part(answer: StreamedAnswer, chat: ChatQuestion) -> dict[str, Any]:
-    marks = answer.marks if chat.citations in {"annotations", "open-webui"} else ()
-    shown = [{"type": "url_citation", **each.describe()} for each in marks]
-    return {"type": "output_text", "text": answer.text, "annotations": shown, "logprobs": []}
 
 
 def _make_usage(answer: StreamedAnswer) -> dict[str, Any]:

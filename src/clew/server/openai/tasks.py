@@ -68,11 +68,12 @@ def reply_to_task(text: str) -> str | None:
     # Each prompt names the key of the JSON that it wants; a chat may name others.
     rules = _HISTORY.sub("", text)
     question = _find_first_question(text)
+    words = question.rstrip(" ?!.").split()
     replies: dict[str, object] = {
         "follow_ups": [],
         "queries": [question] if question else [],
         "tags": list(_TAGS),
-        "title": _make_title(question),
+        "title": " ".join(words[:_TITLE_WORDS]) + ("…" if len(words) > _TITLE_WORDS else ""),
         "prompt": question,
         "text": "",
     }
@@ -92,8 +93,3 @@ def _find_first_question(text: str) -> str:
     if not users:
         return ""
     return " ".join(users[-1 if '"queries"' in text else 0].split())
-
-
-def _make_title(question: str) -> str:
-    words = question.rstrip(" ?!.").split()
-    return " ".join(words[:_TITLE_WORDS]) + ("…" if len(words) > _TITLE_WORDS else "")

@@ -1,6 +1,6 @@
 """The REST interface: what each group of routes offers, as values, and its description."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from clew.server.addresses import find_base
@@ -22,11 +22,6 @@ def describe_routes(base: str) -> dict[str, Any]:
     return {**_describe_once(), "servers": [{"url": base}]}
 
 
-@cache
-def _describe_once() -> dict[str, Any]:
-    return describe_endpoints(ENDPOINTS)
-
-
 _GROUPS = (
     access.SERVER,
     _DESCRIPTION,
@@ -40,3 +35,4 @@ _GROUPS = (
     access.KEYS,
 )
 ENDPOINTS: tuple[RestEndpoint, ...] = tuple(each for group in _GROUPS for each in group.endpoints)
+_describe_once = cache(partial(describe_endpoints, ENDPOINTS))

@@ -11,11 +11,10 @@ from clew import __version__, methods
 from clew.display.shown import plain
 from clew.errors import InputError
 from clew.server.bodies import INTEGRAL, LONGEST_FILTER, MOST_TOKENS, MOST_USD, Body, Part, one_of
-from clew.server.callers import Caller
+from clew.server.callers import Caller, set_session
 from clew.server.endpoints import Call, EndpointGroup
 from clew.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
 from clew.server.rest.indexes import IndexName
-from clew.server.sessions import set_session
 from clew.views.describe import describe_method
 from clew.wire.about import AboutServer, MethodView, ParameterView, SignInView, SpentLine
 from clew.wire.indexes import Listed
@@ -59,9 +58,7 @@ def _view_method(name: str) -> MethodView:
 class SpendQuery(Part):
     """Whose spending is listed."""
 
-    key: str = Field(
-        "", max_length=100, description="the id of a key; only an admin sees those of others"
-    )
+    key: str = Field("", max_length=100, description="id of a key; only admins see others")
 
 
 @SERVER.endpoint("GET", "/spend", query=SpendQuery)
@@ -117,9 +114,7 @@ class KeyBody(Body):
     indexes: list[IndexName] = Field(
         default_factory=list, max_length=1_000, description="none: all"
     )
-    where: str = Field(
-        "", max_length=LONGEST_FILTER, description="a filter; no others are ever seen"
-    )
+    where: str = Field("", max_length=LONGEST_FILTER, description="filter of what the key may see")
     requests_per_minute: Annotated[int, Field(ge=0, le=10**6), INTEGRAL] | None = None
     tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None
     tokens_per_day: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None

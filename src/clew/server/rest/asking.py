@@ -50,9 +50,7 @@ class AskBody(AnswerBody):
     """A question, and whether its answer is wanted as it comes."""
 
     stream: bool = False
-    graph: bool = Field(
-        default=False, description="with `stream`: an event `graph` behind the evidence, too"
-    )
+    graph: bool = Field(default=False, description="with `stream`: also send an event `graph`")
 
 
 class ProofBody(RootModel[Proof]):
@@ -65,8 +63,7 @@ class HopBody(bodies.Body):
     """Where a hop begins, and what is looked for."""
 
     start: bodies.Text = Field(
-        max_length=bodies.LONGEST,
-        description="the id of a passage or document, or an entity's name",
+        max_length=bodies.LONGEST, description="id of a passage or document, or an entity's name"
     )
     query: str = Field("", max_length=MOST_CHARACTERS, description="passages like it come first")
     chunks: Annotated[int, Field(ge=1, le=bodies.MOST_LISTED), bodies.INTEGRAL] = Field(
@@ -98,9 +95,7 @@ class PlanBody(bodies.Body):
     documents: list[PlannedDocument] | None = Field(
         default=None, min_length=1, description="none: those of the index"
     )
-    core: float | None = Field(
-        default=None, ge=0, le=1, description="the share of chunks that it reads"
-    )
+    core: float | None = Field(default=None, ge=0, le=1, description="share of chunks to extract")
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)

@@ -14,7 +14,7 @@ from clew.server import files, multipart
 from clew.server.bodies import LONGEST_FILTER, Body, Part
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, parse_body
 from clew.server.files import Removal
-from clew.server.jobs import files as job_files
+from clew.server.jobs import queue
 from clew.server.jobs.options import IndexOptions
 from clew.server.rest.jobs import WaitQuery, submit_job
 from clew.server.scoped import ScopedIndex
@@ -31,16 +31,8 @@ class DocumentsQuery(Part):
     """Which documents are listed, and in what order."""
 
     pattern: str = Field("", max_length=1_000, description="ids, as 'notes', 'notes/*.md'")
-    where: str = Field(
-        "",
-        max_length=LONGEST_FILTER,
-        description="a filter, as 'date >= 2024 and tags has \"fram\"'",
-    )
-    sort: str = Field(
-        "",
-        max_length=200,
-        description="'id', 'title' or a field of the metadata; backwards behind a '-'",
-    )
+    where: str = Field("", max_length=LONGEST_FILTER, description="a filter, as 'date >= 2024'")
+    sort: str = Field("", max_length=200, description="'id', 'title' or a field; '-' reverses")
 
 
 class DocumentBody(Body):
@@ -115,7 +107,7 @@ def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
         target = uploads / name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.replace(target)
-    (folder / job_files.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
+    (folder / queue.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
 
 
 async def _add_texts(call: Call, name: str) -> Response:
@@ -131,10 +123,9 @@ async def _add_texts(call: Call, name: str) -> Response:
         taken = files.find_upload_id(ids, uploads, name)
         if taken is not None:
             raise AlreadyExists(
-                f"the id {taken!r:.200} is that of an uploaded file: take another one, or delete"
-                f" that document first"
+                f"an uploaded file has the id {taken!r:.200}: take another, or delete it"
             )
-        (folder / job_files.DOCUMENTS).write_bytes(lines)
+        (folder / queue.DOCUMENTS).write_bytes(lines)
 
     return await submit_job(call, name, "index", body.options, write)
 

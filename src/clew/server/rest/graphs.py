@@ -59,27 +59,17 @@ class ThemesQuery(Part):
 
     level: Whole = Field(0, ge=0, le=9, description="0 for the widest, 1 for their parts")
     parent: str = Field("", max_length=100, description="instead the parts of this theme, by id")
-    where: str = Field(
-        "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
-    )
+    where: str = Field("", max_length=LONGEST_FILTER, description="only of documents that match")
 
 
 class ChangesQuery(QueryParameters):
     """Which two states of an index are compared."""
 
-    since: str = Field(
-        "", max_length=100, description="a generation or a date; by default the last write"
-    )
-    until: str = Field("", max_length=100, description="a generation or a date; by default now")
-    dated: bool = Field(
-        default=False, description="dates are those of documents, not those of writes"
-    )
-    where: str = Field(
-        "", max_length=LONGEST_FILTER, description="only of documents that fulfil it"
-    )
-    limit: Whole = Field(
-        100, ge=1, le=1_000, description="documents, values and entities that are listed"
-    )
+    since: str = Field("", max_length=100, description="generation or date, else the last write")
+    until: str = Field("", max_length=100, description="generation or date, else now")
+    dated: bool = Field(default=False, description="by dates of documents, not of writes")
+    where: str = Field("", max_length=LONGEST_FILTER, description="only of documents that match")
+    limit: Whole = Field(100, ge=1, le=1_000, description="documents, values and entities to list")
 
 
 class AliasQuery(QueryParameters):
@@ -103,9 +93,8 @@ async def question_graph(call: Call) -> DrawnThread:
 @GRAPH.endpoint("GET", "/indexes/{index}/entities", query=EntitiesQuery)
 async def entities(call: Call) -> Listed[EntityLine]:
     """Find entities."""
-    return await call.run(
-        call.open_named_index().entities, **call.read_query(EntitiesQuery).model_dump()
-    )
+    query = call.read_query(EntitiesQuery).model_dump()
+    return await call.run(call.open_named_index().entities, **query)
 
 
 @GRAPH.endpoint(
@@ -120,17 +109,15 @@ async def entity(call: Call) -> EntityView:
 @GRAPH.endpoint("GET", "/indexes/{index}/themes", query=ThemesQuery)
 async def themes(call: Call) -> Listed[Theme]:
     """The themes of an index, the largest first."""
-    return await call.run(
-        call.open_named_index().themes, **call.read_query(ThemesQuery).model_dump()
-    )
+    query = call.read_query(ThemesQuery).model_dump()
+    return await call.run(call.open_named_index().themes, **query)
 
 
 @GRAPH.endpoint("GET", "/indexes/{index}/changes", query=ChangesQuery)
 async def changes(call: Call) -> Changes:
     """What came, went and says something else between two states of an index."""
-    return await call.run(
-        call.open_named_index().changes, **call.read_query(ChangesQuery).model_dump()
-    )
+    query = call.read_query(ChangesQuery).model_dump()
+    return await call.run(call.open_named_index().changes, **query)
 
 
 @GRAPH.endpoint("GET", "/indexes/{index}/aliases")

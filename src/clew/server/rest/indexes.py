@@ -29,9 +29,8 @@ _OWN_EMBEDDERS = ("minilm", "minilm-float32", "multilingual")
 
 def _check_named(name: str) -> str:
     if not is_name(name):
-        raise PydanticCustomError(
-            "name", "an index is named by at most 64 small letters, digits, - and _"
-        )
+        why = "an index is named by at most 64 small letters, digits, - and _"
+        raise PydanticCustomError("name", why)
     return name
 
 
@@ -52,9 +51,8 @@ class IndexBody(Body):
     )
     chunk_overlap: Annotated[int, Field(ge=0, le=4_096), INTEGRAL] | None = None
     embedder: str | None = Field(
-        None, max_length=200, description="as the command line has it; others than Clew's own"
-        " need a key of the scope 'admin'",
-    )  # fmt: skip
+        None, max_length=200, description="a spec; others than Clew's own need an admin's key"
+    )
 
     def settings(self) -> Settings:
         default = Chunking()

@@ -16,7 +16,6 @@ from clew.errors import InputError
 from clew.server import multipart
 from clew.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
 from clew.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
-from clew.server.jobs.files import QUESTIONS, REPORT, find_job_folder
 from clew.server.jobs.options import (
     KINDS,
     CompactOptions,
@@ -26,7 +25,7 @@ from clew.server.jobs.options import (
     RemoveOptions,
     check_options,
 )
-from clew.server.jobs.queue import Job
+from clew.server.jobs.queue import QUESTIONS, REPORT, Job, find_job_folder
 from clew.server.request_records import parse_number
 from clew.server.sse import stream_events, write_event
 from clew.wire.indexes import Listed
@@ -78,9 +77,7 @@ class JobBody(RootModel[IndexJob | ExtractJob | RemoveJob | CompactJob]):
 class WaitQuery(QueryParameters):
     """How long a job is waited for."""
 
-    wait: Whole = Field(
-        0, ge=0, le=_LONGEST_WAIT, description="seconds to wait for the end of the job"
-    )
+    wait: Whole = Field(0, ge=0, le=_LONGEST_WAIT, description="seconds to wait for the job's end")
 
 
 class JobsQuery(Part):
@@ -94,9 +91,7 @@ class JobsQuery(Part):
 class EventsQuery(QueryParameters):
     """From where on events are told."""
 
-    after: Whole = Field(
-        0, ge=0, le=MOST_NUMBER, description="number of the last event that is known already"
-    )
+    after: Whole = Field(0, ge=0, le=MOST_NUMBER, description="number of the last event received")
 
 
 class EvaluationQuery(QueryParameters):
