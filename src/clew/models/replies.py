@@ -27,6 +27,7 @@ _BRACKET = compile_re(r"[\[{]")
 _CODED = compile_re(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 _QUOTES = compile_re(r"['“”]")
 _ESCAPE = compile_re(r'\\([^"\\/bfnrtu])')  # of Markdown, which JSON does not have
+_FEED = compile_re(r"(?<!\\)((?:\\\\)*)\\f")  # which json_repair leaves as it is
 _WHOLE = compile_re(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _RAGGED = compile_re(r"[\w.+-]+\Z")  # a number or a name at the very end
 # As if a string ended or began, or half a surrogate pair, which is no text.
@@ -155,7 +156,7 @@ def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
     begins = _BRACKET.search(text)
     if begins is None:
         return
-    nearly = _ESCAPE.sub(r"\1", text[begins.start() :])
+    nearly = _FEED.sub(r"\1\\u000c", _ESCAPE.sub(r"\1", text[begins.start() :]))
     if is_cut or len(nearly) > LONGEST:
         nearly = nearly[:LONGEST]
         nearly = _RAGGED.sub("", nearly[: _find_open_string(nearly)])
