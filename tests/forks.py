@@ -12,7 +12,7 @@ from multiprocessing import forkserver
 
 IMPORTED = (
     "clew.server.jobs.process", "clew.evaluate.measure", "clew.methods.bm25", "clew.methods.dense",
-    "clew.readers.epub", "clew.readers.office", "clew.readers.pdf", "clew.readers.sheets",
+    "clew.readers.office", "clew.readers.pdf", "clew.readers.sheets",
     "clew.readers.word", "docx", "pypdf", "pypdfium2", "python_calamine",
     "tests.store.postgres.writers",
 )  # fmt: skip

@@ -187,15 +187,15 @@ def load_embedder(
 
         return MiniLM(name or None, float32=kind == "minilm-float32")
     if spec == "multilingual":
-        from clew.models.multilingual import MultilingualE5
+        from clew.models.packaged import MultilingualE5
 
         return MultilingualE5()
     if kind == "sentence-transformers" and name:
-        from clew.models.sentence_transformers import SentenceTransformersEmbedder
+        from clew.models.packaged import SentenceTransformersEmbedder
 
         return SentenceTransformersEmbedder(name)
     if kind == "static" and name:
-        from clew.models.static import StaticEmbedder
+        from clew.models.packaged import StaticEmbedder
 
         return StaticEmbedder(Path(name))
     if kind == "ollama" and name:
@@ -268,11 +268,11 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
 
         return Cosine(embedder)
     if kind == "cross-encoder" and name:
-        from clew.models.sentence_transformers import CrossEncoderReranker
+        from clew.models.packaged import CrossEncoderReranker
 
         return CrossEncoderReranker(name)
     if kind == "endpoint" and name and url:
-        from clew.models.rerank_api import RerankEndpoint
+        from clew.models.served import RerankEndpoint
 
         return RerankEndpoint(base_url=url, model=name, api_key_env=_key_variable(url))
     if kind == "endpoint" and name:

@@ -21,11 +21,10 @@ from clew.models.local import LocalChat
 from clew.models.maxsim import Cosine, MaxSim
 from clew.models.minilm import MiniLM
 from clew.models.openai import OpenAIChat, OpenAIEmbeddings
-from clew.models.rerank_api import RerankEndpoint
+from clew.models.packaged import CrossEncoderReranker, SentenceTransformersEmbedder, StaticEmbedder
 from clew.models.rules import RuleTagger
-from clew.models.sentence_transformers import CrossEncoderReranker, SentenceTransformersEmbedder
+from clew.models.served import RerankEndpoint
 from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
-from clew.models.static import StaticEmbedder
 from clew.testing import HashEmbedder, HashTokenEmbedder
 
 URL = "http://localhost:8000/v1"

@@ -96,7 +96,7 @@ def test_the_index_of_a_changed_file_loads_its_reader_and_the_arrays_in_use(fold
     loaded = loaded_by(folder, "index", "docs")
     assert below("clew.methods", loaded) <= {"walk"}
     assert loaded & {*OTHERS, "clew.asking.pipeline"} == set()
-    kinds = set("code epub html_page json_lines mail notebook office pdf plain rtf table".split())
+    kinds = set("code html_page json_records mail notebook office pdf plain rtf table".split())
     assert "markdown" in below("clew.readers", loaded)
     assert below("clew.readers", loaded).isdisjoint(kinds)
 

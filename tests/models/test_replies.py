@@ -130,6 +130,10 @@ def test_commas_and_quotes_are_mended(text, value):
     assert list(repair_reply(text)) == [value]
 
 
+def test_an_escaped_form_feed_is_one():
+    assert list(repair_reply(r'{"a": "x\f", "b": "\\f"', is_cut=True)) == [{"a": "x\f", "b": "\\f"}]
+
+
 @given(VALUES.filter(lambda value: isinstance(value, list | dict)), st.data())
 def test_what_is_cut_off_has_whole_strings_alone(value, data):
     """At whatever character a reply ends."""

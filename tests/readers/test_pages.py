@@ -4,7 +4,7 @@ import docx
 import pytest
 
 from clew.readers.ocr import HINT
-from clew.readers.running_heads import without_running_heads
+from clew.readers.page_lines import without_running_heads
 from tests.readers.writers import packed, pdf, saved, unpacked
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from clew.cli import main
 from clew.cli.plain import let_print
 from clew.errors import InputError
-from clew.runtime import parent
+from clew.runtime import process
 from clew.server import run
 from clew.server.jobs import driver
 
@@ -110,16 +110,16 @@ def test_a_process_ends_with_its_parent_on_windows(monkeypatch):
     kernel = SimpleNamespace(
         OpenProcess=lambda *given: given, WaitForSingleObject=lambda *given: waited.append(given)
     )
-    monkeypatch.setattr(parent.sys, "platform", "win32")
+    monkeypatch.setattr(process.sys, "platform", "win32")
     monkeypatch.setitem(
         sys.modules, "ctypes", SimpleNamespace(windll=SimpleNamespace(kernel32=kernel))
     )
-    monkeypatch.setattr(parent.os, "_exit", ended.append)
-    monkeypatch.setattr(parent.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(parent.threading, "Thread", AtOnce)
-    parent.live_with_parent()
-    [((_, _, process), timeout)] = waited
-    assert (process, timeout) == (parent.os.getppid(), -1)
+    monkeypatch.setattr(process.os, "_exit", ended.append)
+    monkeypatch.setattr(process.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(process.threading, "Thread", AtOnce)
+    process.live_with_parent()
+    [((_, _, parent), timeout)] = waited
+    assert (parent, timeout) == (process.os.getppid(), -1)
     assert ended == [1]
 
 

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from clew.models import batch
-from clew.runtime import turns
+from clew.runtime import threads
 
 
 def test_one_computes_at_a_time():
@@ -13,7 +13,7 @@ def test_one_computes_at_a_time():
 
     def compute(_number):
         nonlocal n_inside, most
-        with turns.computing():
+        with threads.computing():
             n_inside += 1
             most = max(most, n_inside)
             time.sleep(0.002)
@@ -29,7 +29,7 @@ def test_others_compute_while_a_model_is_waited_for():
     computed = threading.Event()
 
     def compute():
-        with turns.computing():
+        with threads.computing():
             computed.set()
 
     def wait(_item, _stop):
@@ -37,7 +37,7 @@ def test_others_compute_while_a_model_is_waited_for():
         return computed.wait(0.9)
 
     other = threading.Thread(target=compute)
-    with turns.computing():
+    with threads.computing():
         assert batch.run(wait, ["prompt"], 1) == [True]
     other.join()
 
@@ -47,15 +47,15 @@ def test_a_thread_that_waits_for_another_one_does_not_stop_it(monkeypatch):
     done = threading.Event()
 
     def compute():
-        with turns.computing():
+        with threads.computing():
             done.set()
 
-    with turns.computing():
+    with threads.computing():
         other = threading.Thread(target=compute)
         other.start()
         assert done.wait(60)
     other.join()
-    monkeypatch.setattr(turns, "_LONGEST_S", 60.0)
+    monkeypatch.setattr(threads, "_LONGEST_S", 60.0)
     began = time.monotonic()
-    with turns.computing():  # it is free again
+    with threads.computing():  # it is free again
         assert time.monotonic() - began < 30

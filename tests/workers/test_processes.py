@@ -88,7 +88,7 @@ def test_workers_that_cannot_be():
 
 
 def test_cores_are_divided(two, monkeypatch):
-    from clew.runtime.cores import cores
+    from clew.runtime.process import cores
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert cores() == 1

@@ -24,7 +24,7 @@ from clew.index import Settings
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models, recorded
 from clew.models.waiting import asking
-from clew.runtime.awaitable import awaitable
+from clew.runtime.threads import awaitable
 from clew.snapshot import Snapshot
 from clew.store import opening
 from clew.text.questions import asks_of_whole, asks_to_compare

@@ -26,9 +26,9 @@ from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger, drop_place
 from clew.models.metered import Meter, add_meter
 from clew.runtime.closing import Closing
-from clew.runtime.following import follow
 from clew.runtime.once import Once
 from clew.runtime.private import make_folder
+from clew.runtime.threads import follow
 from clew.snapshot import Snapshot
 from clew.store import opening, paid
 from clew.text.quantities import format_count

@@ -14,7 +14,7 @@ from clew.models import Models
 from clew.models.budget import Budget
 from clew.models.waiting import asking
 from clew.runtime import arguments
-from clew.runtime.awaitable import awaitable
+from clew.runtime.threads import awaitable
 from clew.snapshot import Snapshot
 from clew.text.pieces import OnPiece
 from clew.types import Answer, Evidence, Exchange, Scalar

@@ -13,7 +13,7 @@ from clew import __version__
 from clew.cli import talk
 from clew.cli.options import open_index
 from clew.cli.program import Commands, Program
-from clew.runtime.cores import bound_threads, cores
+from clew.runtime.process import bound_threads, cores
 
 __all__ = ["main"]
 

@@ -17,7 +17,7 @@ from clew.cli.plain import align, dim, echo_json, one_line
 from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result, say
 from clew.errors import InputError, MissingExtra
-from clew.runtime.cores import bound_threads, cores
+from clew.runtime.process import bound_threads, cores
 
 if TYPE_CHECKING:
     from clew.server.keys import Keys

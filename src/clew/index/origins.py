@@ -249,20 +249,19 @@ class DocumentOwners:
         return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
 
     def _find_file(self, document_id: str) -> Path | None:
-        if document_id not in self._sources:
-            self._sources = self._read_sources(document_id)
-        return _source_file(self._sources.get(document_id, ""))
+        """Return the file of a document. The sources of those behind it are read with its own.
 
-    def _read_sources(self, document_id: str) -> dict[str, str]:
-        """Return the sources of a document and of those behind it, since files come by their ids.
-
-        To open a view takes longer than to read a thousand documents without their texts.
+        Files come by their ids, and to open a view takes longer than to read a thousand documents
+        without their texts.
         """
-        first = bisect_left(self._live, (document_id, -1))
-        live = self._live[first : first + _READ_AT_ONCE]
-        with closing(self._store.view()) as view:
-            documents = view.documents([row for _, row in live], texts=False)
-        return {own: read.source for (own, _), read in zip(live, documents, strict=True)}
+        if document_id not in self._sources:
+            first = bisect_left(self._live, (document_id, -1))
+            live = self._live[first : first + _READ_AT_ONCE]
+            with closing(self._store.view()) as view:
+                documents = view.documents([row for _, row in live], texts=False)
+            pairs = zip(live, documents, strict=True)
+            self._sources = {own: document.source for (own, _), document in pairs}
+        return _source_file(self._sources.get(document_id, ""))
 
     @cached_property
     def _live(self) -> Sequence[tuple[str, int]]:

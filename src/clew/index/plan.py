@@ -138,11 +138,10 @@ def plan_extraction(
     llm: Conversation | None,
     memory: ReplyMemory,
     *,
-    shares: Sequence[float] = SHARES,
     core: float = CORE_SHARE,
     n_probes: int = 0,
 ) -> Plan:
-    """Return what units for `shares` of the tokens, triples, and both would cost.
+    """Return what units for SHARES of the tokens, triples, and both would cost.
 
     Triples are those of a `core` share of the chunks, and of all. Where the corpus has no ranks,
     a seeded random sample stands for the core.
@@ -177,7 +176,7 @@ def plan_extraction(
             UNITS,
             select_chunks(corpus.n_tokens, everything, share, values),
         )
-        for share in shares
+        for share in SHARES
     ]
     of_core = reckoner.estimate(
         f"triples of a core of {100 * core:g} % of the chunks",

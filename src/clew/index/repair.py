@@ -4,14 +4,14 @@ What an LLM made of chunks comes back for those that had it before: which these 
 what is left of the index and noted, and where it is lost, those are meant whose reply is recorded.
 """
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import index, readers
 from clew.errors import DamagedIndex, InputError, MissingExtra
@@ -28,25 +28,17 @@ from clew.index.extract import (
 )
 from clew.index.origins import find_files, get_roots
 from clew.layers.chunks import text_key
+from clew.models import Extractor, Models
+from clew.models.ledger import Ledger
+from clew.models.metered import Meter
 from clew.readers.roots import Roots
 from clew.runtime.private import make_inner_folder
-from clew.store import schema
+from clew.store import Store, schema
 from clew.store.embedded import EmbeddedStore, replace_files
+from clew.store.repair import StandIns
+from clew.store.schema import Segment
 from clew.text.sentences import sentence_spans
 from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES, Document, Skipped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from clew.models import Extractor, Models
-    from clew.models.ledger import Ledger
-    from clew.models.metered import Meter
-    from clew.store import Store
-    from clew.store.repair import StandIns
-    from clew.store.schema import Segment
 
 NOTE = "repair"  # what a store keeps under it: what was decided, until it is done again
 LEFT, WAITS, UNKNOWN = -1, -2, -3  # of a chunk that has no extraction

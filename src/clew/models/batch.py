@@ -1,7 +1,5 @@
 """Run the jobs of one batch at the same time, and end all of them when one fails for good."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -9,13 +7,13 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from clew.models import Stopped
-from clew.runtime import turns
+from clew.runtime import threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@turns.waiting()
+@threads.waiting()
 def run(
     job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
 ) -> list[Result]:

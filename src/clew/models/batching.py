@@ -1,7 +1,5 @@
 """Texts in as many requests as an embedding endpoint takes them in."""
 
-from __future__ import annotations
-
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Sequence
@@ -77,7 +75,9 @@ class Batching:
             if not refusal.is_of_prompt:
                 raise
             if n > 1:
-                return self._halve(n)
+                with self._lock:  # of later requests, too
+                    self._size = min(n // 2, self._size or n)
+                    return self._size
             error = refusal
             if refusal.is_too_long:
                 with suppress(Refused):
@@ -94,12 +94,6 @@ class Batching:
             return -(-n // 2)
         self._forget_size()
         return Embedded(np.zeros_like(known), [], {first: error})
-
-    def _halve(self, n: int) -> int:
-        """Return how many texts to ask for where `n` were refused, and remember it."""
-        with self._lock:
-            self._size = min(n // 2, self._size or n)
-            return self._size
 
     def _forget_size(self) -> None:
         """Ask for any number of texts again: a text was why they were refused."""

@@ -6,23 +6,17 @@ texts of one length, which need no padding, are read together and give the same 
 half of the time. `tools/minilm.py` makes the files, and `all_minilm_l6_v2/NOTICE` says of what.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.errors import ModelError
-from clew.runtime.cores import cores
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
+from clew.runtime.process import cores
 
 FILES = Path(__file__).parent / "all_minilm_l6_v2"
 _AHEAD = 8  # batches under way for each thread

@@ -1,7 +1,5 @@
 """A chat as an LLM: replies checked, repaired once, recorded, and paid for within a budget."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

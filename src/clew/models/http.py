@@ -5,8 +5,6 @@ requests of a batch concurrently, tries again where that can help, and gives up 
 that names the address and never the key.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math
@@ -347,7 +345,7 @@ class Endpoint:
     def _get(self) -> httpx2.Response:
         timeout = _timeout(min(self.timeout_s, _LOOK_S))
         ask = partial(self._client.get, self._url, timeout=timeout, headers=self._headers)
-        return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), _hear_nothing)
+        return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), lambda _: None)
 
     def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
         received = self._exchange(content, most_bytes, watch, hear)
@@ -600,10 +598,6 @@ def _is_loopback(host: str) -> bool:
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
     return address.is_loopback or address.is_unspecified
-
-
-def _hear_nothing(_event: object) -> None:
-    pass
 
 
 _ENDED = object()  # behind all that is heard

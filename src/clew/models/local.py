@@ -63,7 +63,17 @@ class LocalChat:
     @cached_property
     def _model(self) -> str:
         """The file's name with its digest, however replies are drawn."""
-        return f"{self.file.stem}-{_digest(self.file)}"
+        try:
+            with self.file.open("rb") as opened:
+                start = opened.read(_TOLD_BY)
+            size = self.file.stat().st_size
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror}"
+            raise InputError(f"the model file {self.file} {reason}") from error
+        if not start.startswith(b"GGUF"):
+            raise InputError(f"{self.file} is no GGUF file")
+        digest = hashlib.sha256(start + size.to_bytes(8, "little")).hexdigest()
+        return f"{self.file.stem}-{digest[:8]}"
 
     @property
     def concurrency(self) -> int:
@@ -133,15 +143,3 @@ class LocalChat:
             attempts=1,
         )
         return server, chat
-
-
-def _digest(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(_TOLD_BY)
-        size = file.stat().st_size
-    except OSError as error:
-        raise InputError(f"the model file {file} cannot be read: {error.strerror}") from error
-    if not start.startswith(b"GGUF"):
-        raise InputError(f"{file} is no GGUF file")
-    return hashlib.sha256(start + size.to_bytes(8, "little")).hexdigest()[:8]

@@ -1,7 +1,5 @@
 """What models cost, and what is reckoned from it. A price nobody knows is None."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 from clew.errors import InputError, MissingExtra

@@ -4,8 +4,6 @@ Each says it in words of its own, so signs are looked for in all that it says: t
 and how the fields are spoken of.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet

@@ -1,17 +1,20 @@
-"""Read what a model says: the JSON in its words, what is wrong with it, and how to ask again."""
+"""Read what a model says: the JSON in its words, what is wrong with it, and how to ask again.
 
-from __future__ import annotations
+Of a reply that holds a part for each of several numbered texts every part is read by itself, from
+JSON as it stands and from JSON that had to be repaired, and the reading with the most items counts.
+What a repair added to the words of the model is never kept.
+"""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 from clew.errors import InputError
-from clew.models import Prompt, Turn
+from clew.models import Prompt, ReadPart, Turn
 from clew.models.spoken import find_spoken
 from clew.runtime.lazy import check_installed, compile_re
 
@@ -24,11 +27,17 @@ _BRACKET = compile_re(r"[\[{]")
 _CODED = compile_re(r"\\u([0-9a-f]{4})", re.IGNORECASE)
 _QUOTES = compile_re(r"['“”]")
 _ESCAPE = compile_re(r'\\([^"\\/bfnrtu])')  # of Markdown, which JSON does not have
+_FEED = compile_re(r"(?<!\\)((?:\\\\)*)\\f")  # which json_repair leaves as it is
 _WHOLE = compile_re(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _RAGGED = compile_re(r"[\w.+-]+\Z")  # a number or a name at the very end
 # As if a string ended or began, or half a surrogate pair, which is no text.
 _JOINT = compile_re(r"""["'“”]\s*[,:\]}]|[\[{,:]\s*\\?["'“”]|[\ud800-\udfff]""")
 _LOOSE = compile_re(r"\\[bfnrt]|[\s,\\]")
+_KEY = compile_re(r"[\W_]*(?:[a-z]+[\W_]*)?(\d+)[\W_]*", re.IGNORECASE)  # "1", "[1]", "passage_1"
+_NUMBERS = ("passage", "number", "id", "index", "key", "passage_number", "passage_id", "text")
+_DEEPEST = 3  # wrappers around the parts
+
+_Best = dict[str, tuple[int, Any, int]]  # of each key: items that can be used, part, others
 
 
 def messages(
@@ -69,8 +78,6 @@ def read(turn: Turn, prompt: Prompt) -> ReadReply:
         # An answer that ran into its limit is still an answer; an empty one is not.
         return ReadReply(fault="" if text else turn.fault)
     if prompt.read_part is not None:
-        from clew.models.salvage import read_parts
-
         return read_parts(text, turn.fault, prompt, prompt.read_part)
     validate, fault = _compile_schema(json.dumps(prompt.schema)), turn.fault
     repaired = () if is_open(text) else repair_reply(text)
@@ -129,7 +136,8 @@ def json_values(text: str) -> Iterator[Any]:
         if bracket is None:
             return
         try:
-            value, start = _value_at(text, bracket.start())
+            value, start = _DECODER.raw_decode(text, bracket.start())
+            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
         except (ValueError, RecursionError):
             start = bracket.end()
         else:
@@ -148,7 +156,7 @@ def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
     begins = _BRACKET.search(text)
     if begins is None:
         return
-    nearly = _ESCAPE.sub(r"\1", text[begins.start() :])
+    nearly = _FEED.sub(r"\1\\u000c", _ESCAPE.sub(r"\1", text[begins.start() :]))
     if is_cut or len(nearly) > LONGEST:
         nearly = nearly[:LONGEST]
         nearly = _RAGGED.sub("", nearly[: _find_open_string(nearly)])
@@ -207,12 +215,6 @@ def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
     return second if first is None else first
 
 
-def _value_at(text: str, start: int) -> tuple[Any, int]:
-    value, end = _DECODER.raw_decode(text, start)
-    json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
-    return value, end
-
-
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; what has one name twice is there as a whole."""
     value: dict[str, Any] = {}
@@ -227,3 +229,95 @@ def _no_number(name: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_join_pairs)
+
+
+def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> ReadReply:
+    """Return the parts of a reply; `fault`: why it is not whole.
+
+    The last part of a reply that was cut off is kept, and asked for again like those that are
+    missing.
+    """
+    keys = list((prompt.schema or {}).get("properties", ()))
+    exact = list(json_values(text))
+    pairs = [pair for value in exact for pair in _split(value, keys, read_part)]
+    own = _choose({}, (*pairs, *_find_named(exact, keys)), read_part)
+    is_cut = bool(fault) or is_open(text)
+    mended = [_split(value, keys, read_part) for value in repair_reply(text, is_cut=is_cut)]
+    best = _choose(own, chain.from_iterable(mended), read_part)
+    if not best:
+        return ReadReply(fault=fault or "there is no JSON in it that can be used", lacking=(*keys,))
+    is_cut = is_cut or (len(text) > LONGEST and best != own)
+    last = max(best, key=keys.index)
+    lacking = tuple(key for key in keys if key not in best or (is_cut and key == last))
+    named = ", ".join(f'"{key}"' for key in lacking)
+    why = f"{named} is missing, cut off or unreadable: give that alone" if lacking else ""
+    data = {key: best[key][1] for key in keys if key in best}
+    return ReadReply(data, why, lacking, sum(n for _, _, n in best.values()))
+
+
+def _choose(before: _Best, pairs: Iterable[tuple[str, Any]], read_part: ReadPart) -> _Best:
+    """Return for each key the part with the most items, the first of several."""
+    best = dict(before)
+    for key, part in pairs:
+        read, n_dropped = read_part(part)
+        if read is not None and (key not in best or _count_items(read) > best[key][0]):
+            best[key] = _count_items(read), read, n_dropped
+    return best
+
+
+def _split(
+    value: Any,  # noqa: ANN401 -- parsed JSON
+    keys: Sequence[str],
+    read_part: ReadPart,
+    depth: int = 0,
+) -> Iterator[tuple[str, Any]]:
+    """Yield what a value holds for each key: numbered, listed in order, or bare for a lone key."""
+    if depth > _DEEPEST or not isinstance(value, Mapping | list):
+        return
+    named = list(_find_named(value, keys))
+    if named:
+        yield from named
+    elif _is_in_order(value, keys, read_part):
+        yield from zip(keys, value, strict=True)
+    elif len(keys) == 1 and (own := _find_own(value, read_part)) is not None:
+        yield keys[0], own
+    else:
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _split(inner, keys, read_part, depth + 1)
+
+
+def _find_named(
+    value: Mapping[Any, Any] | list[Any], keys: Sequence[str]
+) -> Iterator[tuple[str, Any]]:
+    """Yield the parts whose key has a number, or which have their number within."""
+    pairs: Iterable[tuple[Any, Any]]
+    if isinstance(value, Mapping):
+        pairs = value.items()
+    else:
+        pairs = (
+            (next((each[name] for name in _NUMBERS if name in each), ""), each)
+            for each in value
+            if isinstance(each, Mapping)
+        )
+    for key, part in pairs:
+        match = _KEY.fullmatch(str(key))
+        if match and match[1] in keys:
+            yield match[1], part
+
+
+def _is_in_order(value: Any, keys: Sequence[str], read_part: ReadPart) -> bool:  # noqa: ANN401 -- parsed JSON
+    """Say whether a value lists one part for each key."""
+    if not isinstance(value, list) or len(value) != len(keys):
+        return False
+    nested = [each for each in value if isinstance(each, Mapping | list)]
+    return any(read_part(each)[0] is not None for each in nested)
+
+
+def _find_own(value: Any, read_part: ReadPart) -> Any:  # noqa: ANN401 -- parsed JSON
+    """Return the value, or a list of it alone, if that is the part of a lone text."""
+    return next((own for own in (value, [value]) if read_part(own)[0] is not None), None)
+
+
+def _count_items(part: Any) -> int:  # noqa: ANN401 -- parsed JSON
+    lists = part.values() if isinstance(part, Mapping) else [part]
+    return sum(len(each) for each in lists if isinstance(each, list))

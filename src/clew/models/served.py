@@ -1,16 +1,28 @@
-"""What the adapters behind an endpoint have in common: their settings."""
+"""What the adapters behind an endpoint have in common, their settings; and a reranker there.
+
+It is asked by POST /rerank, as Jina, Cohere and vLLM understand that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from clew.errors import BadReply
+from clew.models.refusals import Refused
 from clew.models.waiting import PATIENCE_S
 from clew.runtime.lazy import check_installed
 
 if TYPE_CHECKING:
-    from clew.models.http import Endpoint
+    from numpy.typing import NDArray
+
+    from clew.models.http import Endpoint, Post
+
+_BATCH = 100  # texts in one request; a text's score does not depend on the others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,3 +60,47 @@ class Served:
             sleep=self.sleep,
             certificates=self.certificates,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankEndpoint(Served):
+    """A cross-encoder that another machine runs."""
+
+    @property
+    def name(self) -> str:
+        return self.model
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
+        scores = self._endpoint.run(partial(self._score, query), batches)
+        return np.concatenate([np.zeros(0), *scores])
+
+    def _score(self, query: str, post: Post, batch: Sequence[str]) -> NDArray[np.float64]:
+        n = len(batch)
+        body = {"model": self.model, "query": query, "documents": list(batch), "top_n": n}
+        try:
+            reply = post(body)
+        except Refused as refusal:
+            if n == 1 or not refusal.is_of_prompt:
+                raise
+            size = -(-n // 2)  # too many, or one is too long
+            parts = [batch[i : i + size] for i in range(0, n, size)]
+            return np.concatenate([self._score(query, post, part) for part in parts])
+        place = f"{self._endpoint.shown_address}, model {self.model}"
+        try:
+            results = sorted(reply["results"], key=lambda result: result["index"])
+            indexes = [result["index"] for result in results]
+            scores = np.array([float(result["relevance_score"]) for result in results])
+        except (KeyError, OverflowError, TypeError, ValueError):
+            raise BadReply(
+                f"{place}: the reply is no list of results with index and relevance_score"
+            ) from None
+        if indexes != list(range(n)):
+            raise BadReply(f"{place}: {n} texts were sent, and not every one came back once")
+        if not np.isfinite(scores).all():
+            raise BadReply(f"{place}: a relevance score is not finite")
+        return scores
+
+    @cached_property
+    def _endpoint(self) -> Endpoint:
+        return self.endpoint_at("rerank")

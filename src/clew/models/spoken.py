@@ -1,7 +1,5 @@
 """What a model says, without its thoughts: of a whole reply or as it comes, and who listens."""
 
-from __future__ import annotations
-
 import re
 
 from clew.runtime.lazy import compile_re

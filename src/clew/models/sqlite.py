@@ -4,8 +4,6 @@ A commit is on disk when it returns, so a process that is killed loses nothing o
 is damaged, what can be read is kept, and what cannot is paid for again.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import logging

@@ -5,22 +5,16 @@ of a word are alike and other words are not: the subwords of Bojanowski et al. (
 Word Vectors with Subword Information", arXiv:1607.04606, hashed and untrained.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.models import TokenVectors
 from clew.runtime.lazy import compile_re
 from clew.text.analyze import IDEOGRAPHS, UNSPACED, term_spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 _RUNS = (3, 4)  # characters of a run of a word, whose ends are marked
 _SYLLABLE_RUNS = (2, 3)  # of one in Hangul

@@ -1,7 +1,5 @@
 """Zip files that hold a document: their parts are read within limits, so that no file is a bomb."""
 
-from __future__ import annotations
-
 import posixpath
 import zlib
 from collections.abc import Iterator

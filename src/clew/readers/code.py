@@ -4,8 +4,6 @@ Python is parsed. Of other languages lines are looked at: a definition is a line
 in the outermost two levels of indentation. What is missed costs a chunk that begins elsewhere.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

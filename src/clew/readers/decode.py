@@ -9,8 +9,6 @@ for some of its words has these decoded by themselves. Notes on the file (`File.
 that was, and which guess is not a sure one.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Text that is not worth indexing: encoded data, minified code, one line again and again."""
 
-from __future__ import annotations
-
 import re
 from string import whitespace
 

@@ -1,7 +1,5 @@
 """Charts and diagrams of Office files, whose words and numbers stand in parts of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 

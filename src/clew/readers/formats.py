@@ -1,7 +1,5 @@
 """Which function reads which file."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,12 +42,12 @@ READERS = {
     **dict.fromkeys(lines.MARKDOWN.split(), "markdown:read"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html_page:read"),
     ".xml": "xml_page:read",
-    **dict.fromkeys((".jsonl", ".ndjson"), "json_lines:read"),
-    ".json": "json_list:read",
+    **dict.fromkeys((".jsonl", ".ndjson"), "json_records:read_lines"),
+    ".json": "json_records:read_list",
     ".ipynb": "notebook:read",
     **dict.fromkeys((".csv", ".tsv"), "table:read"),
-    ".parquet": "parquet:read",
-    **dict.fromkeys((".srt", ".vtt"), "subtitles:read"),
+    ".parquet": "table:read_parquet",
+    **dict.fromkeys((".srt", ".vtt"), "plain:read_subtitles"),
     ".eml": "mail:read",
     ".mbox": "mail:read_mailbox",
     ".pdf": "pdf:read",
@@ -58,7 +56,7 @@ READERS = {
     **dict.fromkeys((".odt", ".odp", ".ott", ".otp"), "office:read_open_document"),
     ".rtf": "rtf:read",
     **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xlsb", ".xls", ".ods", ".ots"), "sheets:read"),
-    ".epub": "epub:read",
+    ".epub": "office:read_book",
     **dict.fromkeys(PICTURES, "picture:read"),
 }
 _PACKED = frozenset(PICTURES) | frozenset(

@@ -1,7 +1,5 @@
 """What the front matter of a note says of it: YAML between `---`, TOML between `+++`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 

@@ -13,8 +13,6 @@ one line, also where quotes are around a cell, so that one quote too many costs 
 cannot be used is reported with its line number, and the rest goes on.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +30,7 @@ from clew.readers.decode import open_text
 from clew.readers.imports.property_graph import name_documents
 from clew.readers.imports.saying import to_strength
 from clew.readers.packed import plain_name, unpack
-from clew.readers.parquet import read_rows
+from clew.readers.table import read_rows
 from clew.readers.triples import (
     IDS,
     Stated,

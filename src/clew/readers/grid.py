@@ -3,8 +3,6 @@
 Empty cells stay, and a cell that goes over several columns or rows says its value in each of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise

@@ -12,8 +12,6 @@ and bibliographies are what a role, a type of EPUB or a class calls so, and runs
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

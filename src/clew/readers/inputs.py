@@ -1,7 +1,5 @@
 """What may be named beside files and folders: standard input (`-`), file:// and web addresses."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ and name a style for their levels; in PowerPoint a paragraph says how its own nu
 Numbers of both are written at the elements of their paragraphs, as the attribute `LIST_NUMBER`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

@@ -6,8 +6,6 @@ plain one is short beside it and tells at most where to look. Attachments and pa
 encrypted are named in a note on the file. The id of a message in a mailbox is its `Message-ID`.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode, b64encode
 from binascii import a2b_qp
@@ -162,7 +160,10 @@ def _parts(message: EmailMessage, file: File) -> tuple[str, str, dict[str, Value
     """Return the title, the text and the headers of a message; no text where its body has none."""
     unread: list[str] = []  # names of attachments
     body = _read_part(message, file, unread)
-    file.partly.extend(_describe_unread(unread))
+    if unread:
+        shown = ", ".join(unread[:_MOST_NAMED])
+        more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
+        file.partly.append(f"{format_count(len(unread), 'attachment')} not read: {shown}{more}")
     text = f"{_head(message, _SHOWN)}\n\n{body}".lstrip("\n") if body else ""
     headers = properties((name.lower(), _header(message, name)) for name in _KEPT)
     return _header(message, "Subject"), text, headers
@@ -175,13 +176,6 @@ def _head(message: EmailMessage, names: Sequence[str]) -> str:
 
 def _header(message: EmailMessage, name: str) -> str:
     return replace_surrogates(" ".join(str(message.get(name, "")).split()))
-
-
-def _describe_unread(names: Sequence[str]) -> Iterator[str]:
-    if names:
-        shown = ", ".join(names[:_MOST_NAMED])
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        yield f"{format_count(len(names), 'attachment')} not read: {shown}{more}"
 
 
 def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:

@@ -4,8 +4,6 @@ A heading begins where its line does, or the line above it that is part of the m
 and comments are none.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The values of a document's metadata, made of whatever a file or a caller has."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 The title is the first heading of the first Markdown cells, else the file name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import accumulate
 

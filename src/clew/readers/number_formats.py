@@ -4,8 +4,6 @@ The codes are those of ECMA-376, part 1, 18.8.31. Words are written as in Englis
 and conditions are left out.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

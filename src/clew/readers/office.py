@@ -1,21 +1,23 @@
-"""Slides and OpenDocument texts: the text is the paragraphs, joined by blank lines.
+"""Slides, OpenDocument texts and EPUB: the text is the paragraphs, joined by blank lines.
 
 The cells of a table's row are set apart by ` | `, and numbers of lists and headings stand before
 their paragraphs. Footnotes, comments and text boxes stand behind their paragraph; charts, diagrams,
 notes and comments of a slide behind it, headers and footers at the end, each once. Pictures are by
 their alternative text; they, embedded objects and struck-out text are not read, which a note on the
 file says. The title is the one in the file's properties, else the first heading or the first
-slide's first line, else the file name.
+slide's first line, else the file name. The text of a book is that of its pages in reading order.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
+from posixpath import dirname, join, normpath
+from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
+from clew.readers import xml_page
 from clew.readers.archive import ArchiveParts, parts_of
+from clew.readers.decode import decode_part, find_stated
 from clew.readers.drawings import describe_picture, describe_unread, read_chart, read_diagram
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LIST_NUMBER, number_open_document, number_slide
@@ -321,3 +323,35 @@ def _empty(element: Element) -> bool:
     element.clear()
     element.tail = tail
     return has_words
+
+
+def read_book(file: File) -> Iterator[Document]:
+    """Yield the one document of a book."""
+    from clew.readers import html_page  # which slides do not need
+
+    with parts_of(file, "EPUB file") as parts:
+        package, pages = _package(parts)
+        title = next((" ".join(element.itertext()) for element in package.iter("title")), "")
+        contents = map(parts.data, pages)
+        texts = (decode_part(data, file, find_stated(data, xml_page.STATED)) for data in contents)
+        read = (html_page.paragraphs(text, file) for text in texts)
+        paragraphs = [paragraph for page in read for paragraph in page]
+    yield make_document(file, paragraphs, title, of_xml(package))
+
+
+def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:
+    """Return what a book says of itself, and the names of its pages, each once.
+
+    Raises ValueError.
+    """
+    container = parts.xml("META-INF/container.xml")
+    name = next((element.get("full-path", "") for element in container.iter("rootfile")), "")
+    package = parts.xml(name)
+    hrefs = {
+        item.get("id"): item.get("href", "")
+        for item in package.iter("item")
+        if "html" in item.get("media-type", "") and "nav" not in item.get("properties", "").split()
+    }
+    order = (hrefs.get(item.get("idref")) for item in package.iter("itemref"))
+    pages = (normpath(join(dirname(name), unquote(href))) for href in order if href)
+    return package, list(dict.fromkeys(pages))

@@ -3,8 +3,6 @@
 It is unpacked into a temporary file, within limits, so that no file is a bomb.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """PDF: the text is what PDFium extracts, lines as laid out, pages joined by blank lines.
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
-line are joined, and running heads and page numbers are dropped (see `clew.readers.running_heads`).
+line are joined, and running heads and page numbers are dropped (see `clew.readers.page_lines`).
 Tables have bars between their cells where these stand in columns (see `clew.readers.pdf_tables`);
 raised and lowered digits are as in `clew.readers.scripts`.
 Form fields that are filled in and notes stand behind their page. Pages that hold nothing but
@@ -12,21 +12,20 @@ the file name. Needs the extra `pdf`.
 
 from __future__ import annotations
 
+import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableSource
 from clew.readers import ocr
 from clew.readers.decode import replace_surrogates
-from clew.readers.divided import join_divided_words, mark_divided_words
-from clew.readers.pdf_fields import describe_form, read_fields
+from clew.readers.page_lines import join_divided_words, mark_divided_words, without_running_heads
 from clew.readers.pdf_tables import mark_cells
 from clew.readers.properties import properties
-from clew.readers.running_heads import without_running_heads
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
 from clew.runtime.arguments import SURROGATE
@@ -47,6 +46,9 @@ _ABOUT = {
 _ONE_AT_A_TIME = Lock()  # PDFium must not be called by two threads at once
 _LEAST_SEARCHED, _TIMES_SEARCHED = 1_000_000, 20  # characters in which bookmarks are looked for
 _SCAN_DPI, _POINTS = 300, 72  # the most dots an inch, of as many points, at which a page is drawn
+_MOST_BYTES = 1 << 20  # of the value of a form field
+_OFF = frozenset(("", "Off"))  # values of a box that is not checked
+_HIDDEN = 2  # the flag of an annotation that is not shown
 
 
 def read(file: File) -> Iterator[Document]:
@@ -138,3 +140,70 @@ def _headings(
         if start >= least:
             yield Heading(start, level, title)
             least = start
+
+
+def describe_form(pdf: PdfDocument) -> Iterator[str]:
+    """Yield notes on what of a document is not read: fields that only Acrobat fills, and files."""
+    from pypdfium2 import raw
+
+    if pdf.get_formtype() == raw.FORMTYPE_XFA_FULL:
+        yield "its form is an XFA form, which is not read"
+    if n := pdf.count_attachments():
+        yield f"{n:,} attached {'file' if n == 1 else 'files'} not read"
+
+
+def read_fields(pdf: PdfDocument, page: PdfPage) -> list[str]:
+    """Return a line for each form field of a page that is filled in, and for each note.
+
+    The forms of the document are initialized. A field is its label and its value.
+    """
+    from pypdfium2 import raw
+
+    lines: dict[str, None] = {}
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        if annotation:
+            if not raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+                lines[_describe_annotation(pdf, annotation)] = None
+            raw.FPDFPage_CloseAnnot(annotation)
+    return [line for line in lines if line]
+
+
+def _describe_annotation(pdf: PdfDocument, annotation: Any) -> str:  # noqa: ANN401 -- a C pointer
+    from pypdfium2 import raw
+
+    kind = raw.FPDFAnnot_GetSubtype(annotation)
+    if kind == raw.FPDF_ANNOT_WIDGET:
+        return _describe_field(pdf, annotation) if pdf.formenv else ""
+    if kind in (raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_LINK):  # of another one, and of no words
+        return ""
+    words = _read_text(raw.FPDFAnnot_GetStringValue, annotation, b"Contents")
+    return f"Note: {words}" if words else ""
+
+
+def _describe_field(pdf: PdfDocument, widget: Any) -> str:  # noqa: ANN401 -- a C pointer
+    from pypdfium2 import raw
+
+    kind = raw.FPDFAnnot_GetFormFieldType(pdf.formenv, widget)
+    if kind in (raw.FPDF_FORMFIELD_PUSHBUTTON, raw.FPDF_FORMFIELD_SIGNATURE):
+        return ""
+    label = _read_text(raw.FPDFAnnot_GetFormFieldAlternateName, pdf.formenv, widget)
+    label = label or _read_text(raw.FPDFAnnot_GetFormFieldName, pdf.formenv, widget)
+    value = _read_text(raw.FPDFAnnot_GetFormFieldValue, pdf.formenv, widget)
+    is_box = kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
+    if not value or (is_box and value in _OFF):
+        return ""
+    return f"{label}: {value}" if label else value
+
+
+def _read_text(get: Callable[..., int], *arguments: object) -> str:
+    """Return what a function of PDFium writes in UTF-16 into a buffer."""
+    size = get(*arguments, None, 0)
+    if not 2 < size <= _MOST_BYTES:
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    from pypdfium2.raw import FPDF_WCHAR
+
+    get(*arguments, ctypes.cast(buffer, ctypes.POINTER(FPDF_WCHAR)), size)
+    words = buffer.raw[:size].decode("utf-16-le", "replace").rstrip("\0")
+    return replace_surrogates("\n".join(" ".join(line.split()) for line in words.splitlines()))

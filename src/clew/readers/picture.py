@@ -12,7 +12,7 @@ import numpy as np
 
 from clew.errors import UnreadableSource
 from clew.readers import ocr
-from clew.readers.divided import join_divided_words, mark_divided_words
+from clew.readers.page_lines import join_divided_words, mark_divided_words
 from clew.readers.titled import make_document
 from clew.readers.walk import File
 from clew.runtime.lazy import needs

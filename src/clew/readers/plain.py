@@ -1,20 +1,19 @@
-"""Plain text, markup and source code: the text is the whole file.
+"""Plain text, markup and source code: the text is the whole file; of subtitles what is said.
 
 The title is what the markup says it is, else the file name. Chunks of LaTeX begin behind its
 preamble. Headings are those of the markup, and what source code defines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 
 from clew.errors import UnreadableSource
 from clew.readers.code import definitions
 from clew.readers.decode import text_of
 from clew.readers.degenerate import is_minified
 from clew.readers.markup import headings, without_commands
-from clew.readers.titled import stem_title, without_title
+from clew.readers.titled import make_document, stem_title, without_title
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 from clew.types import Document, Heading
@@ -35,6 +34,9 @@ _STATED = re.compile(
     rb"|\\usepackage\[([-\w]+)\]\{inputenc\}"
 )
 _PREAMBLE = re.compile(r"^[^%\n]*?\\begin\{document\}[ \t]*", re.MULTILINE)
+_TIMES = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->")
+_MARKS = re.compile(r"</?[^<>]*>|\{\\[^{}]*\}")
+_BLANK = re.compile(r"(?:(?<![ \t])[ \t]*+\n){2,}")
 
 
 def read(file: File) -> Iterator[Document]:
@@ -64,3 +66,15 @@ def _title(text: str, suffix: str, titles: Sequence[Heading]) -> str:
     if stated is None:
         return ""
     return collapse(without_commands(stated[1]) if suffix == ".tex" else stated[1])
+
+
+def read_subtitles(file: File) -> Iterator[Document]:
+    """Yield the one document of a file of subtitles."""
+    blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
+    cues = []
+    for block in blocks:  # one without times, such as a header or a comment, says nothing
+        lines = [line.strip() for line in block.strip().split("\n")]
+        place = next((n for n, line in enumerate(lines) if _TIMES.match(line)), len(lines))
+        words = _MARKS.sub("", " ".join(lines[place + 1 :]))
+        cues.append(" ".join(unescape(words).split()))
+    yield make_document(file, ["\n".join(filter(None, cues))], "")

@@ -5,8 +5,6 @@
 format gives which.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC

@@ -5,8 +5,6 @@ lower case. Every other column becomes metadata (see `clew.readers.metadata`). A
 column of texts says all its cells, those of objects inside it by their paths, as "specs.height".
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten

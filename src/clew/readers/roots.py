@@ -5,8 +5,6 @@ roots with their places, so one file has one id however it is named later, and t
 the same: a second folder `docs` is called by its parent too, as in `other/docs`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePath

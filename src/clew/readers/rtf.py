@@ -5,8 +5,6 @@ The cells of a table's row are set apart by ` | `. The title is the one in the f
 else the file name. Needs the extra `files`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

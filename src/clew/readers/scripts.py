@@ -5,8 +5,6 @@ where letters alone stand raised, as in "1st", and follow "^" or "_" where they 
 belong to a formula.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby

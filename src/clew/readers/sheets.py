@@ -10,6 +10,7 @@ such names. Needs the extra `files`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import chain
@@ -25,12 +26,12 @@ from clew.readers.grid import fill_spans, format_rows
 from clew.readers.number_formats import BUILT_IN, format_cell
 from clew.readers.office import read_rows
 from clew.readers.properties import of_xml
-from clew.readers.sheets_unread import READ, describe_workbook
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
+from clew.text.quantities import format_count
 from clew.types import Document, Value
 
 if TYPE_CHECKING:
@@ -47,6 +48,20 @@ _PRECISE = (
 )
 
 _LEGACY = "[Threaded comment]"  # how one begins that stands among the threaded ones as well
+
+_DRAWING = re.compile(r"xl/drawings/[^/]+\.xml")
+_READ = "read with the others"
+_SHEET_PART = re.compile(r"xl/worksheets/[^/]+\.xml|content\.xml")
+_IS_HIDDEN = rb"hidden=\"(?:1|true)|visibility=\"(?:collapse|filter)"
+_HIDDEN = {
+    what: re.compile(rb"<(?:\w+:)?(?:table-)?%s\s[^<>]*?\b(?:%s)\"" % (tag, _IS_HIDDEN))
+    for what, tag in (("hidden row", b"row"), ("hidden column", b"col(?:umn)?"))
+}  # a range of columns is counted as one, and so are rows of OpenDocument that are repeated
+# A formula whose value no program has computed: behind it stands none.
+_NO_VALUE = re.compile(
+    rb"<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
 
 Sheet = tuple[str, list[list[str]], Sequence[str]]  # its name, rows, and what stands behind them
 ByCell = Mapping[tuple[int, int], str]  # by the row and column of a cell
@@ -95,7 +110,7 @@ def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
 
     book = CalamineWorkbook.from_filelike(BytesIO(file.path.read_bytes()))
     n_hidden = sum(each.visible != SheetVisibleEnum.Visible for each in book.sheets_metadata)
-    file.partly.extend(describe_unread({"hidden sheet": n_hidden}, READ))
+    file.partly.extend(describe_unread({"hidden sheet": n_hidden}, _READ))
     return [
         (name, *_rows(book.get_sheet_by_name(name), beside.get(name, _NONE), file.limits))
         for name in book.sheet_names
@@ -291,3 +306,20 @@ def _column(letters: bytes) -> int:
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1
     return number - 1
+
+
+def describe_workbook(parts: ArchiveParts) -> Iterator[str]:
+    """Yield notes on a spreadsheet: what is hidden, which is read, and what is not.
+
+    Raises ValueError where a part is no XML.
+    """
+    counts = Counter[str]()
+    for sheet in map(parts.data, filter(_SHEET_PART.fullmatch, parts.names)):
+        counts.update({what: len(pattern.findall(sheet)) for what, pattern in _HIDDEN.items()})
+        counts["formula cell"] += len(_NO_VALUE.findall(sheet))
+    yield from describe_unread({what: counts[what] for what in _HIDDEN}, _READ)
+    if counts["formula cell"]:
+        cells = format_count(counts["formula cell"], "formula cell")
+        yield f"{cells} without a stored value: open and save the file in a spreadsheet program"
+    drawings = (parts.xml(name) for name in parts.names if _DRAWING.fullmatch(name))
+    yield from describe_unread({"picture": sum(1 for d in drawings for _ in d.iter("pic"))})

@@ -1,7 +1,5 @@
 """What is given to an index to be added: paths, or documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path

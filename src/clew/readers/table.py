@@ -1,34 +1,36 @@
-"""CSV and TSV: the first line names the columns, each further row is a record.
+"""Tables. CSV and TSV: the first line names the columns, each further row is a record.
 
 Without a column of texts a row is a document that says all its cells: "code: SH-7; shares: 1,200".
 A first line with a number names nothing, and is a row itself. A .csv file may use commas,
 semicolons, tabs or bars: the separator that a first line such as `sep=;` names, else the one that
 cuts most of the first lines into equally many cells. Titles and notes above the header, which fill
 fewer columns than the rows below, are left out. The line number of a record is that of its first
-line in the file.
+line in the file. Parquet: each row is a record, and its line number is its row;
+this needs the extra `parquet`.
 """
-
-from __future__ import annotations
 
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice, pairwise
+from pathlib import Path
 
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import Lines, open_text
 from clew.readers.walk import File
 from clew.runtime.arguments import SURROGATE
+from clew.runtime.lazy import needs
 from clew.text.tables import is_number
 from clew.types import Document, Skipped
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", re.IGNORECASE)  # as Excel writes and reads it
 _LINES_AHEAD = 24  # that are looked at for the header
+_BATCH_ROWS = 1024
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
@@ -141,3 +143,46 @@ def _read_row(file: File, columns: list[str], line: int, row: list[str]) -> Docu
         return record.row_document(file, pairs, line)
     values = {name: value for name, value in pairs if name}
     return record.document(file, values, line)
+
+
+def read_parquet(file: File) -> Iterator[Document | Skipped]:
+    """Yield the document of each row. Raises UnreadableSource where a column is not there."""
+
+    def refuse(columns: Sequence[str]) -> str:
+        return record.lacking(columns, file.columns)
+
+    for line, row in enumerate(read_rows(file.path, file.source, refuse), 1):
+        yield record.document(file, row, line)
+
+
+def read_rows(
+    path: Path, source: str, refuse: Callable[[Sequence[str]], str] = lambda _: ""
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of a file; `refuse` says of its columns why they are of no use, or nothing.
+
+    Raises UnreadableSource for that, and where the file is broken.
+    """
+    with needs("pyarrow", "parquet", "reading a Parquet file"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    with path.open("rb") as stream:
+        try:
+            table = pq.ParquetFile(stream)
+            columns = table.schema_arrow
+            if missing := refuse(columns.names):
+                raise UnreadableSource(source, missing)
+            schema = pa.schema(  # Python's times have no nanoseconds
+                column.with_type(pa.timestamp("us", column.type.tz))
+                if pa.types.is_timestamp(column.type)
+                else column
+                for column in columns
+            )
+            for batch in table.iter_batches(batch_size=_BATCH_ROWS):
+                yield from batch.cast(schema, safe=False).to_pylist()
+        except pa.ArrowMemoryError:
+            raise MemoryError from None  # the process may take no more: that is its limit
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+            # pyarrow raises a bare OSError for damage too; ValueError for values Python cannot hold
+            reason = " ".join(str(error).split())[:120]
+            raise UnreadableSource(source, f"is a broken Parquet file: {reason}") from None

@@ -1,7 +1,5 @@
 """What the readers of whole files share: titles, and documents made of extracted paragraphs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby

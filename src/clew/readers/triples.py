@@ -13,8 +13,6 @@ Whatever cannot be used is reported with its line number, and the rest of the li
 of which nothing is left gives nothing: it would replace good triples by none.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

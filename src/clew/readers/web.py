@@ -4,8 +4,6 @@ Over HTTP(S), within limits, one page for each address, and never from an addres
 that a public page leads to.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import time

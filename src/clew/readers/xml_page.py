@@ -4,8 +4,6 @@ An element inside a text, as `<em>` in `<p>one <em>two</em></p>`, goes on with i
 other is a paragraph. The title is the first `<title>`, else the file name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NoReturn
@@ -50,15 +48,11 @@ def _paragraphs(root: Element) -> Iterator[str]:
     stack = [root]
     while stack:
         element = stack.pop()
-        if _has_words(element):
+        own = [element.text, *(child.tail for child in element)]
+        if any(piece and piece.strip() for piece in own):
             yield " ".join("".join(element.itertext()).split())
         else:
             stack += reversed(element)
-
-
-def _has_words(element: Element) -> bool:
-    own = [element.text, *(child.tail for child in element)]
-    return any(piece and piece.strip() for piece in own)
 
 
 def parse_xml(data: bytes, encoding: str | None = None) -> Element:

@@ -36,7 +36,15 @@ def lazy(
             module, own = places[name]
             values[name] = getattr(import_module(module), own)
             return values[name]
-        return _find_renamed(package, renamed or {}, name)
+        if renamed is None or name not in renamed:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        warnings.warn(
+            f"{package}.{name} is called {renamed[name]} now; the old name goes with the next"
+            f" minor version",
+            DeprecationWarning,
+            stacklevel=2,  # of who looks the name up
+        )
+        return getattr(sys.modules[package], renamed[name])
 
     return find
 
@@ -80,19 +88,3 @@ def compile_re(pattern: str, flags: int = 0) -> re.Pattern[str]:
     To compile all of them takes longer than to load NumPy, and a command uses few.
     """
     return cast("re.Pattern[str]", LazyPattern(pattern, flags))
-
-
-def _find_renamed(module: str, names: Mapping[str, str], name: str) -> object:
-    """Return what an old name of a module is called now, for its `__getattr__`.
-
-    Raises AttributeError for a name that `names` lacks.
-    """
-    if name not in names:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(
-        f"{module}.{name} is called {names[name]} now; the old name goes with the next"
-        f" minor version",
-        DeprecationWarning,
-        stacklevel=3,  # of who looks the name up
-    )
-    return getattr(sys.modules[module], names[name])

@@ -20,7 +20,7 @@ from clew.asking.question import Question
 from clew.errors import InputError
 from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
-from clew.runtime import turns
+from clew.runtime import threads
 from clew.server import files, request_records, tracing
 from clew.server.callers import Caller
 from clew.shards import Shards
@@ -87,7 +87,7 @@ class Scoped:
 
     def _compute(self) -> AbstractContextManager[None]:
         """Compute in the block, as the only question of this process that does."""
-        return turns.computing()
+        return threads.computing()
 
     @property
     def is_bound(self) -> bool:

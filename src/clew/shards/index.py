@@ -23,9 +23,9 @@ from clew.methods import Method
 from clew.models import Models, Price
 from clew.models.around import add_memory
 from clew.readers.sources import Source
-from clew.runtime.awaitable import awaitable
 from clew.runtime.closing import Closing
 from clew.runtime.once import Once
+from clew.runtime.threads import awaitable
 from clew.shards import writing
 from clew.shards.exchange import Count, Counts, Describe, Neighbourhood, ShardDescription
 from clew.shards.gather import CombinedShards, Gathered, gather_snapshot

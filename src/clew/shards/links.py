@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from clew import Index, Snapshot
 from clew import open as open_index
 from clew.errors import ClewError, NotAnIndex, StoreError
-from clew.runtime.parent import live_with_parent
+from clew.runtime.process import live_with_parent
 from clew.shards.exchange import Receive, Reply, Request
 from clew.shards.shard import GenerationChanged, reply_to_request
 from clew.store import opening

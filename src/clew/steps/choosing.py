@@ -50,7 +50,11 @@ def choose_chunks(
     """
     vectors = snapshot.layer("chunk").vectors[rows]
     candidates = _build_candidates(snapshot, coverage, rows, prior, named, vectors)
-    order = choose_rows(candidates, _query_tokens(coverage, vectors), shares, most)
+    tokens = coverage.vectors  # of chunks as many numbers are of this kind
+    query = QueryTokens(
+        weights=coverage.weights, tokens=tokens, vectors=vectors[:, : tokens.shape[1]]
+    )
+    order = choose_rows(candidates, query, shares, most)
     return ChosenChunks([rows[i] for i in order], _find_repeated(rows, order, candidates.repeats))
 
 
@@ -157,14 +161,6 @@ def _build_candidates(
         naming=naming,
         named=own,
         repeats=_find_repeats(snapshot, rows, coverage.words, titles, vectors),
-    )
-
-
-def _query_tokens(coverage: steps.Coverage, vectors: NDArray[np.float32]) -> QueryTokens:
-    """Return the query's tokens and the (n, d) vectors of chunks, where both are of one kind."""
-    tokens = coverage.vectors
-    return QueryTokens(
-        weights=coverage.weights, tokens=tokens, vectors=vectors[:, : tokens.shape[1]]
     )
 
 

@@ -1,18 +1,18 @@
 """Of which type entities are: by hand, by extractions, by what a tagger and the texts say."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
 from clew.derived import Derived
 from clew.errors import InputError
 from clew.runtime.once import Lazily
+from clew.snapshot import Snapshot
 from clew.text.entity_types import (
     TYPE_OF_LABEL,
     is_joined,
@@ -22,13 +22,6 @@ from clew.text.entity_types import (
 )
 from clew.text.keys import name_key
 from clew.types import ENTITY_TYPES, GRAPH, KNOWN_TYPES, SOURCES, Mention, VocabularyEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.snapshot import Snapshot
 
 OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is sure
 _READ = 8  # texts of each entity

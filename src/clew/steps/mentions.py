@@ -80,15 +80,12 @@ def _find_titled(
 
 
 def _link_chunks(snapshot: Snapshot) -> Arrays:
+    """Return who is mentioned and who is in titles as one link, whose data say which it is."""
     mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
-    return link_to_arrays(_join_marks(mentioned, chunk_titles(snapshot).to_matrix()))
-
-
-def _join_marks(mentioned: Matrix, titled: Matrix) -> Matrix:
-    """Return two links of the same rows as one, whose data say which of them has an entry."""
+    titled = chunk_titles(snapshot).to_matrix()
     both = _mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED)
     both.sort_indices()
-    return both
+    return link_to_arrays(both)
 
 
 def _mark_link(link: Matrix, mark: int) -> Matrix:

@@ -1,6 +1,5 @@
 """Entities of triples whose names are near to each other: synonyms, perhaps."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,8 @@ def _compute_pairs(
     layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
     rows = np.unique(np.concatenate([columns["subject"], columns["object"]])).astype(np.int64)
     vectors = np.asarray(layer.vectors[rows])
-    is_named = vectors.any(axis=1) & _are_named(layer.ids(rows.tolist()))
+    sizes = np.array([sum(map(str.isalnum, key)) for key in layer.ids(rows.tolist())], dtype=int)
+    is_named = vectors.any(axis=1) & (sizes >= _SHORTEST)
     members, vectors = rows[is_named], vectors[is_named]
     pairs: csr_array | None = None
     if earlier is not None:
@@ -51,10 +51,6 @@ def _compute_pairs(
         "others": pairs.indices,
         "cosines": pairs.data,
     }
-
-
-def _are_named(keys: Sequence[str]) -> NDArray[np.bool_]:
-    return np.array([sum(map(str.isalnum, key)) >= _SHORTEST for key in keys], dtype=bool)
 
 
 def _open_pairs(arrays: Arrays) -> csr_array:

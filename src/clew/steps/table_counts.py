@@ -1,14 +1,13 @@
 """Count, list, add up, order and group the rows of a table that a question asks for."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import DataTable
@@ -30,10 +29,7 @@ from clew.text.normalize import collapse, fold
 from clew.text.quantities import format_count
 from clew.types import CountedItem, CountResult
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Places = NDArray[np.intp]  # of rows
+Places = NDArray[np.intp]  # of rows
 
 _WHO = compile_re(r"\W*who\b", re.IGNORECASE)
 _BETWEEN = frozenset(("of", "the", "all"))  # "how many of the", and the noun

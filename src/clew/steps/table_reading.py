@@ -3,14 +3,12 @@
 No word may be left over that the table does not explain: it might say which rows are meant.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.runtime.lazy import compile_re
 from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
@@ -39,9 +37,6 @@ from clew.text.counting import (
     read_tokens,
 )
 from clew.text.normalize import fold
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # How much a word that is explained says for a table, by what explains it. Different numbers.
 OPERATION, ALIKE, CAPTION, COLUMN, VALUE = 0.0, 0.9, 1.0, 1.5, 2.0
@@ -283,7 +278,9 @@ def _find_values(reading: TableReading) -> list[RowCondition]:
         if used.intersection(run) or not _may_be_value(reading, run, columns):
             continue
         used.update(run)
-        column = _choose_column(reading, run, columns)
+        beside = {c for a, b, c in reading.mentions if min(abs(a - last), abs(first - b)) <= 2}
+        # The one that is named beside the value, else the one of fewest values.
+        column = min(columns, key=lambda c: (c not in beside, len(set(table.cells(c))), c))
         reading.explain(first, last, VALUE)
         reading.mentions = [m for m in reading.mentions if not (first <= m[0] and m[1] <= last)]
         values = {fold(value) for value in columns[column]}
@@ -339,12 +336,6 @@ def _may_be_value(reading: TableReading, run: range, columns: Iterable[int]) -> 
         return True
     has_other = bool(set(columns) - {named[i] for i in run})
     return has_other and reading.question.tokens[run.start].text[0].isupper()
-
-
-def _choose_column(reading: TableReading, run: range, columns: Iterable[int]) -> int:
-    """Return of the columns with a value the one that is named beside it, else of fewest values."""
-    beside = {c for a, b, c in reading.mentions if min(abs(a - run.stop), abs(run.start - b)) <= 2}
-    return min(columns, key=lambda c: (c not in beside, len(set(reading.table.cells(c))), c))
 
 
 def _has_value(cell: str, values: set[str]) -> bool:

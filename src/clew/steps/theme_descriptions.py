@@ -3,14 +3,13 @@
 Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) over passages.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
@@ -28,11 +27,6 @@ from clew.text.forms import find_base
 from clew.text.quantities import format_count
 from clew.text.questions import refers_back
 from clew.types import Theme, ThemeRelation, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 _WORDS = 20  # most telling entities, and terms, of a theme
 _NAMES = 3  # of them in its name

@@ -3,11 +3,8 @@
 A report's prompt has nothing but passages of its theme, so the ledger has it until these change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,15 +12,13 @@ from clew import steps
 from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent
+from clew.models import LLM, Prompt, Reply
 from clew.prompts import fill_prompt
 from clew.prompts.packing import closed_schema, number_texts, valid_places
 from clew.prompts.quoted import quote_lines
+from clew.steps.themes import Themes
 from clew.text import tokens
 from clew.text.normalize import collapse
-
-if TYPE_CHECKING:
-    from clew.models import LLM, Prompt, Reply
-    from clew.steps.themes import Themes
 
 REPORT_TOKENS = 300  # of a report, at most
 _AROUND = 160  # tokens of a prompt beside its passages

@@ -4,8 +4,6 @@ A chunk is linked to the entities in it by their rarity, as in the graph that `w
 and to its nearest neighbours, where names tell little. How themes follow edits: decision 0120.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,22 +5,16 @@ without the writer's lock: a file is whole before it has its name, and whoever c
 of one generation computes the same ones. Where the folder cannot be written nothing is cached.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from clew.errors import DamagedIndex, StoreError
 from clew.runtime.lazy import compile_re
 from clew.store import segments
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from clew.store.segments import Arrays
+from clew.store.segments import Arrays
 
 FOLDER = "cached"
 _FILE = compile_re(rf"([a-z][a-z0-9-]*)-(\d{{6,}}){re.escape(segments.SUFFIX)}")

@@ -4,8 +4,6 @@ Array rows (chunks, sentences, mentions, counts) refer to these rows by number. 
 is the only commit point of an index.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -96,6 +94,10 @@ class Catalogue(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the connection."""
+
+    @abstractmethod
+    def vacuum(self) -> None:
+        """Give back the room of rows that are deleted, so that their texts are gone."""
 
     def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
         """Set the values of an index that has nothing yet."""

@@ -1,25 +1,18 @@
 """Some rows of stored columns, without reading all of them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
 from clew.algo.narrow import widen
-from clew.store.schema import parent_column, size_column
+from clew.store.schema import Segment, parent_column, size_column
 from clew.store.segments import MappedSegment
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.store.schema import Segment
-
-    Rows = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 _FEW = 2**18  # rows: so many numbers are about the block of a segment that is checked at once
 

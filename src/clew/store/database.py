@@ -1,7 +1,5 @@
 """The catalogue of an index in a folder: one SQLite file, and the lock of who writes it."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

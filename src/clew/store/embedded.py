@@ -7,15 +7,14 @@ cached/NAME-N   arrays that were computed from generation N, and can be again
 writer.lock     held while a process writes
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.errors import DamagedIndex, NotAnIndex, StoreError
 from clew.runtime.lazy import compile_re
@@ -26,12 +25,8 @@ from clew.store.cache import FileCache
 from clew.store.database import FILE, LOCK, NEWEST, Database, SalvagedRows, WriterLock, is_blank
 from clew.store.repair import StandIns, stand_ins
 from clew.store.segmented import SegmentedStore
+from clew.store.segments import Arrays, Blocks
 from clew.types import Document, Scalar
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.store.segments import Arrays, Blocks
 
 NAMED_IN = "store.txt"  # names the store of a folder that is none itself
 _SEGMENTS = "segments"
@@ -120,16 +115,11 @@ class EmbeddedStore(SegmentedStore[Database]):
         return self._segments / f"{name}{segments.SUFFIX}"
 
     def _sweep(self) -> None:
-        segments.delete_others(self._segments, self._list_names())
-
-    def _list_names(self) -> list[str]:
-        return [segment.name for segment in self._catalogue.segments()]
+        names = [segment.name for segment in self._catalogue.segments()]
+        segments.delete_others(self._segments, names)
 
     def _after_commit(self) -> None:
         self._catalogue.tell_generation()
-
-    def _erase(self) -> None:
-        self._catalogue.vacuum()
 
     def stand_ins(self) -> StandIns:
         """Return the segments with zeros for damaged rows, and the documents of these rows."""

@@ -6,29 +6,23 @@ rows are dead, and a compaction leaves them out. What was extracted from a chunk
 while the chunk is sound: it is put below a chunk that no document has, and so is dead as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.narrow import widen
 from clew.errors import DamagedIndex
 from clew.store import schema, segments
+from clew.store.catalogue import Catalogue
 from clew.store.schema import TABLES, parent_column
+from clew.store.segments import Arrays
 from clew.types import KINDS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from clew.store.catalogue import Catalogue
-    from clew.store.segments import Arrays
-
-    Spans = Sequence[tuple[int, int]]  # of rows, the second one is behind the last
+Spans = Sequence[tuple[int, int]]  # of rows, the second one is behind the last
 
 TITLE = "document.title_entity"
 _DOCUMENT = "chunk.document"

@@ -88,10 +88,6 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def _after_commit(self) -> None:
         """Do what follows a commit."""
 
-    @abstractmethod
-    def _erase(self) -> None:
-        """Give back the room of rows that are deleted, so that their texts are gone."""
-
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
         self.lock()
         recipe = {name: value for name, value in self.recipe.items() if name not in more}
@@ -244,7 +240,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 self._write(live.arrays, level=_COMPACTED)
             self._catalogue.set_meta("compacted", self._advance())
         self._sweep()
-        self._erase()
+        self._catalogue.vacuum()
 
     def view(self) -> View:
         for _ in range(_ATTEMPTS - 1):

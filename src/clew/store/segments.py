@@ -8,29 +8,23 @@ segment is synced before the database transaction that registers it. A file that
 registered is an orphan of a killed writer and is swept when the next writer opens.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.errors import DamagedIndex, StoreError
 from clew.runtime.private import make_inner_folder, open_file, sync_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 
 SUFFIX = ".safetensors"
 _DTYPES = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.runtime.cores import cores
 from clew.runtime.lazy import compile_re
+from clew.runtime.process import cores
 
 if TYPE_CHECKING:
     from clew.index.building import Workers

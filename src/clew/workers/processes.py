@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loky import ProcessPoolExecutor
 
 from clew.errors import ModelError
-from clew.runtime.cores import cores
-from clew.runtime.parent import live_with_parent
+from clew.runtime.process import cores, live_with_parent
 from clew.workers import tasks
 
 if TYPE_CHECKING:

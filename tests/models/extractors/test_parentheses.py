@@ -2,8 +2,7 @@
 
 import pytest
 
-from clew.models.extractors.ends import End
-from clew.models.extractors.parentheses import in_parentheses
+from clew.models.extractors.ends import End, in_parentheses
 
 NAMES = {
     "Odd Dahl": End("Odd Dahl", "PERSON"),

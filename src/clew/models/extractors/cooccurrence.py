@@ -4,8 +4,6 @@ The first entity of a sentence is mostly what it speaks of, so it is joined to e
 relation is the words between the two, where they are few.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING
 
 from clew.models.extractors.clauses import clauses, is_common, is_name
 from clew.models.extractors.coreference import Reading
-from clew.models.extractors.ends import End, Statement, extraction, split_sentences
-from clew.models.extractors.parentheses import PARENTHESIS, in_parentheses
+from clew.models.extractors.ends import (
+    PARENTHESIS,
+    End,
+    Statement,
+    extraction,
+    in_parentheses,
+    split_sentences,
+)
 from clew.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
 from clew.text.names import quoted_spans
 from clew.text.normalize import collapse

@@ -10,8 +10,6 @@ The ids of documents begin with the id of the place, as those of files do. A sta
 document that it came from, where the system knows it.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +17,6 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol, cast
 
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
@@ -44,14 +41,6 @@ class System:
     in_place: bool = False  # its documents are the files at their paths, as `clew index` reads them
 
 
-class _Reader(Protocol):
-    """A module of this package."""
-
-    def locate(self, path: Path) -> Path | None: ...
-
-    def read(self, place: File) -> System: ...
-
-
 @contextmanager
 def open_system(
     path: Path, roots: Roots, limits: ReadingLimits = LIMITS
@@ -63,7 +52,8 @@ def open_system(
     """
     given = File(path=path, id="", source=path.as_posix(), named=True, limits=limits)
     with _unzip(given) as opened:
-        pairs = ((module, module.locate(opened.path)) for module in map(_load, _MODULES))
+        modules = (import_module(f"{__name__}.{name}") for name in _MODULES)
+        pairs = ((module, module.locate(opened.path)) for module in modules)
         module, place = next((pair for pair in pairs if pair[1] is not None), (None, None))
         if module is None or place is None:
             if opened.path.is_dir():
@@ -75,10 +65,6 @@ def open_system(
         id_, source = (f"{of}/{below}".rstrip("/") for of in (roots.id_of(path), opened.source))
         file = replace(opened, path=place, id=id_, source=source)
         yield file, module.read(file)
-
-
-def _load(name: str) -> _Reader:
-    return cast("_Reader", import_module(f"{__name__}.{name}"))
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """GraphML of any program: nodes and edges with their properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple

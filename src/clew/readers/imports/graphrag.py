@@ -4,8 +4,6 @@ Names of files and columns are those of its versions 0.3 to 3. A relationship ha
 of a relation: see `saying`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from clew.readers.imports.saying import (
     spell_names,
     unquote_name,
 )
-from clew.readers.parquet import read_rows
+from clew.readers.table import read_rows
 from clew.readers.triples import Stated
 from clew.readers.walk import File
 from clew.types import Document, Skipped

@@ -3,8 +3,6 @@
 Its own files have no names of documents: a passage is a document, called by its id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ An edge has a sentence instead of a relation: see `saying`. LightRAG's keywords 
 relation where the sentence gives none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -6,8 +6,6 @@ with their types in files for nodes and for relationships, or `_id`, `_labels`, 
 its data. A file of relationships without types is called by its type.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator, Sequence

@@ -7,8 +7,6 @@ A page is called by its title, and its document by the path without numbers, unl
 same. A page "is part of" the page above it, and "links to" others.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections import Counter
@@ -70,8 +68,9 @@ def read(place: File) -> System:
     ]
     documents = [each for each in items if isinstance(each, Document)]
     ids = _clean_ids(documents)
+    marks = _SPACE if space else _NUMBER
     pages = {
-        each.id: replace(each, id=ids[each.id], title=_clean_title(each, space))
+        each.id: replace(each, id=ids[each.id], title=marks.sub("", each.title))
         for each in documents
     }
     return System(
@@ -99,10 +98,6 @@ def _clean_ids(documents: Sequence[Document]) -> dict[str, str]:
 def _clean(name: str) -> str:
     parts = (_NUMBER.sub("", part) for part in name.split("/"))
     return _PAGE_NUMBER.sub("", "/".join(parts))
-
-
-def _clean_title(document: Document, space: Path | None) -> str:
-    return _SPACE.sub("", document.title) if space else _NUMBER.sub("", document.title)
 
 
 def _state(place: File, pages: dict[str, Document]) -> Iterator[Stated | Skipped]:

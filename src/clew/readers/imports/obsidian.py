@@ -5,8 +5,6 @@ in a property, are relations called by the key; any other link "links to" its no
 of a link is its line. Notes are read as `clew index` reads them, and so are the other files.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ those that are types of Clew. A relationship is called by its property `relation
 in words: BUILT_BY is "built by".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

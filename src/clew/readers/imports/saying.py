@@ -1,7 +1,5 @@
 """Statements of a graph whose edges have a sentence, and no name of a relation."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

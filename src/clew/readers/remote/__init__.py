@@ -8,8 +8,6 @@ and one line in `_MODULES`. An entry is fetched where it is not known from the r
 index has of a place is kept in `FetchedPlaces`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

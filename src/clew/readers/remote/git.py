@@ -5,8 +5,6 @@
 A repository of another machine is cloned where its commit is not the one of the last run.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ for reading only, so that nothing is marked as seen. A message never changes, so
 once; its id has the number that the server gave it.
 """
 
-from __future__ import annotations
-
 import imaplib
 import netrc
 import os

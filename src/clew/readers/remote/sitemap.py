@@ -4,8 +4,6 @@
 long to wait between two. Pages of other hosts are not fetched, and not more than the limits allow.
 """
 
-from __future__ import annotations
-
 import time
 import zlib
 from collections import deque
@@ -72,13 +70,14 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
             pages[page] = modified
         if len(pages) > place.limits.pages:
             break
+    today = datetime.now(UTC).date().isoformat()  # a page may change again and have the same day
     for page, modified in islice(pages.items(), place.limits.pages):
         yield Entry(
             id=hide_secrets(page),
             below=urlsplit(page).path.strip("/") or "index",
             suffix=".html",
             fetch=partial(site.fetch, page),
-            fingerprint="" if _is_today(modified) else modified,
+            fingerprint="" if modified[:10] >= today else modified,
             modified=to_seconds(modified),
         )
     if len(pages) > place.limits.pages:
@@ -148,8 +147,3 @@ def _read_map(address: str, place: RemotePlace) -> Element:
     if root.tag not in {"urlset", "sitemapindex"}:
         raise UnreadableSource(address, "is no sitemap")
     return root
-
-
-def _is_today(moment: str) -> bool:
-    """Say whether a page may change again and have the same day of change."""
-    return moment[:10] >= datetime.now(UTC).date().isoformat()

@@ -6,12 +6,10 @@ A database is opened for reading only, and asked by one SELECT. A row is a docum
 file is: its columns are an id, a title and a text, or all of them its text.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -110,12 +108,7 @@ def _read_postgres(place: RemotePlace, write: Callable[..., None]) -> None:
                 rows = iter(cursor)
                 first = next(rows, None)
                 names = [each.name for each in cursor.description or ()]
-                write(names, [] if first is None else _chain(first, rows))
+                write(names, rows if first is None else chain([first], rows))
     except psycopg.Error as error:
         reason = f"cannot be read: {(str(error).splitlines() or [''])[0]}"
         raise UnreadableSource(place.id, reason) from None
-
-
-def _chain(first: Sequence[Any], rows: Iterator[Sequence[Any]]) -> Iterator[Sequence[Any]]:
-    yield first
-    yield from rows

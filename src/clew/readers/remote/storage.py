@@ -4,8 +4,6 @@ Needs the extra `remote`. Object storage is read by obstore, with the settings o
 such as AWS_ACCESS_KEY_ID; some others need a package that fsspec names.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -99,21 +97,16 @@ def _reason(error: Exception) -> str:
 
 def _entry(place: RemotePlace, files: Any, info: Mapping[str, Any], below: str) -> Entry:  # noqa: ANN401
     marks = [str(info[name]) for name in _MARKS if info.get(name) not in (None, "")]
-    size = int(info.get("size") or 0)
+    size, path = int(info.get("size") or 0), PurePosixPath(below or place.id)
     return Entry(
         id=f"{place.id}/{below}" if below else place.id,
         below=below,
-        suffix="".join(_suffixes(below or place.id)),
+        suffix="".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else [path.suffix]),
         fetch=partial(_fetch, place, files, str(info["name"])),
         fingerprint=f"{size} {' '.join(marks)}" if marks else "",
         size=size,
         modified=next((_seconds(info[name]) for name in _TIMES if info.get(name)), 0.0),
     )
-
-
-def _suffixes(name: str) -> list[str]:
-    path = PurePosixPath(name)
-    return path.suffixes[-2:] if path.suffix.lower() == ".gz" else [path.suffix]
 
 
 def _seconds(moment: object) -> float:

@@ -22,8 +22,8 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.errors import ClewError
-from clew.runtime.cores import unbounded_environment
 from clew.runtime.private import make_folder, open_file
+from clew.runtime.process import unbounded_environment
 from clew.server.database import ServerDatabase
 from clew.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder, find_job_log
 from clew.server.process_locks import hold_lock

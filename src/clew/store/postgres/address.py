@@ -1,7 +1,5 @@
 """Addresses of indexes in PostgreSQL: postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE/INDEX."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass, field

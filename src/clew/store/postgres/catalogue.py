@@ -1,23 +1,18 @@
 """The catalogue of an index in PostgreSQL, in a schema of its own, and its writer's lease."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from clew.errors import IndexLocked, InputError, NotAnIndex, StoreError
 from clew.store.catalogue import SCHEMA, Catalogue
+from clew.store.postgres.address import IndexAddress
 from clew.store.postgres.connection import Connection, ConnectionLost, convert_table, lock_number
 from clew.store.segments import SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from clew.store.postgres.address import IndexAddress
-    from clew.types import Scalar
+from clew.types import Scalar
 
 T = TypeVar("T")
 _TELLING = ["generation", "identity", "numbering"]

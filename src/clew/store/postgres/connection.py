@@ -1,17 +1,17 @@
 """A connection to PostgreSQL that takes what the rest of the store says to SQLite."""
 
-from __future__ import annotations
-
 import re
 import threading
 import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.errors import DamagedIndex, InputError, StoreError, StoreUnavailable, write_install
+from clew.store.postgres.address import IndexAddress
 
 try:
     import psycopg
@@ -21,10 +21,6 @@ except ImportError as error:
         f"an index in PostgreSQL needs psycopg: install it with {write_install('postgres')}"
     ) from error
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from clew.store.postgres.address import IndexAddress
 
 # A host that is gone is noticed within half a minute, by both sides.
 LIBPQ = {

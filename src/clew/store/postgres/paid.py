@@ -1,24 +1,19 @@
 """The paid files in PostgreSQL: tables of an index's ledger and of its cached vectors."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import time
 from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from clew.runtime import sqlite
 from clew.store.postgres.address import IndexAddress
 from clew.store.postgres.catalogue import lock_for_making
 from clew.store.postgres.connection import Connection, ConnectionLost, convert_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from clew.runtime import sqlite
 
 _MOST_IDLE = 4
 _PATIENCE_S = 20.0  # for a server that starts again: what is to be written may be paid for

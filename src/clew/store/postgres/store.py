@@ -162,9 +162,6 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     def _after_commit(self) -> None:
         self._wrote = int(self._catalogue.meta("generation"))
 
-    def _erase(self) -> None:
-        self._catalogue.vacuum()
-
 
 class SharedCache(FileCache):
     """Computed arrays in object storage, which one process computes and others take.

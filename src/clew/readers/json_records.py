@@ -1,23 +1,22 @@
-"""JSON: a list of records, or one object.
+"""JSON: a list of records, one object, or lines of which each is a record.
 
 The line number of a record is its place in the list, from 1. An object is a record if it has a
 text, a mapping if each of its values has one (then its keys are their ids), an envelope if one of
-its values is a list of such objects, and else text as it stands.
+its values is a list of such objects, and else text as it stands. Lines are read one at a time, so
+their file may be of any size, and one bad byte costs one line.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 
 from clew.errors import UnreadableSource
 from clew.readers import record
-from clew.readers.decode import text_of
+from clew.readers.decode import open_text, text_of
 from clew.readers.titled import stem_title
 from clew.readers.walk import Columns, File
 from clew.types import Document, Skipped
 
 
-def read(file: File) -> Iterator[Document | Skipped]:
+def read_list(file: File) -> Iterator[Document | Skipped]:
     """Yield the document of each record of the list."""
     text = text_of(file)
     try:
@@ -53,3 +52,21 @@ def _records(value: dict[str, object], columns: Columns) -> list[object] | None:
         if isinstance(inner, list) and inner and all(isinstance(each, dict) for each in inner)
     ]
     return lists[0] if len(lists) == 1 and record.has_text(lists[0][0], columns) else None
+
+
+def read_lines(file: File) -> Iterator[Document | Skipped]:
+    """Yield the document of each line; blank lines are passed over."""
+    with open_text(file, guess=True) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _read_line(file, line, number)
+
+
+def _read_line(file: File, line: str, number: int) -> Document | Skipped:
+    try:
+        value = record.parse_json(line.rstrip())
+    except ValueError as error:
+        return Skipped(source=file.source, reason=str(error), line=number)
+    if not isinstance(value, dict):
+        return Skipped(source=file.source, reason="is not a JSON object", line=number)
+    return record.document(file, value, number)
