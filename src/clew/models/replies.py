@@ -186,7 +186,8 @@ def _find_open_string(text: str) -> int:
 def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
     """Return a repaired value with None for a string that is not `said`, or that may be two.
 
-    Between two strings that became one stands what parted them.
+    Between two strings that became one stands what parted them, and a code behind a backslash is
+    repaired to what was not said.
     """
     if isinstance(value, Mapping):
         return {str(key): _drop_added(each, said) for key, each in value.items()}
@@ -194,7 +195,7 @@ def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
         return [_drop_added(each, said) for each in value]
     if isinstance(value, str):
         is_even = all(value.count(begin) == value.count(end) for begin, end in ("[]", "{}"))
-        is_one = is_even and _JOINT.search(value) is None
+        is_one = is_even and not _JOINT.search(value) and not _CODED.search(value)
         return value if is_one and f'"{_compare_form(value)}"' in said else None
     return value
 
