@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.cosines import MILLION, indexed_pair_cosines, rounding_margin
 from clew.algo.links import entry_rows
-from clew.algo.nearest import iterate_cells
+from clew.algo.nearest import MILLION, indexed_pair_cosines, iterate_cells, rounding_margin
 from clew.algo.row_edits import drop_disordered
 
 Rows = NDArray[np.integer]

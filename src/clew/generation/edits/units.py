@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from clew.generation.edits.distinct import TermEdits
     from clew.generation.edits.source import Source
-    from clew.generation.edits.terms import TermEdits
     from clew.generation.rows import Rows
     from clew.store.columns import StoredColumns
 
