@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from clew.algo.bubble import Piece, RankedPiece
 from clew.algo.topk import DECIMALS, top_k
-from clew.graph_paths import NamedEntity, ReachedEntity, ReachLimits, rank_answers
+from clew.graph_paths import NamedEntity, ReachLimits, rank_answers
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 from clew.methods.bubble.view import BubbleView
 from clew.models import Embedder, Models
@@ -80,7 +80,10 @@ class _Guide:
                 return CandidateGrowth(rank, tuple(added), (describe_end(rank, depth, reason),))
             frontier = {end for path in paths for end in path.ends}
             ways = self._extend_paths(paths, self._beside.find_options(frontier, held))
-            added += [_build_growth(before, path, depth) for before, path in ways]
+            for before, path in ways:
+                gained = f", {before.score:.2f} before" if before.triples else ""
+                reason = f"{path.score:.2f} like the question so far{gained}"
+                added.append(GrownTriple(path.triples[-1], depth, reason, path.score))
             held += [path.triples[-1] for _, path in ways]
             paths = [path for _, path in ways if path.ends]
             if not paths:
@@ -121,12 +124,6 @@ class _Guide:
             cosines = np.round((vectors @ self._phrases.T).astype(np.float64), DECIMALS)
             self._near |= zip(new, cosines, strict=True)
         return np.array([self._near[each] for each in relations]).reshape(-1, len(self._phrases))
-
-
-def _build_growth(before: _Path, path: _Path, depth: int) -> GrownTriple:
-    gained = f", {before.score:.2f} before" if before.triples else ""
-    reason = f"{path.score:.2f} like the question so far{gained}"
-    return GrownTriple(path.triples[-1], depth, reason, path.score)
 
 
 def add_uncovered(
@@ -190,8 +187,7 @@ def _grow_candidate(
         for each in answers.reached:
             if level < len(each.triples) and each.triples[level] not in seen:
                 seen.add(each.triples[level])
-                yield GrownTriple(each.triples[level], level + 1, _describe_path(each), each.score)
-
-
-def _describe_path(each: ReachedEntity) -> str:
-    return f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"
+                reason = (
+                    f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"
+                )
+                yield GrownTriple(each.triples[level], level + 1, reason, each.score)

@@ -37,7 +37,6 @@ from clew.types import (
     Hit,
     Path,
     Step,
-    Table,
 )
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
@@ -69,23 +68,18 @@ def build_evidence(
     threads = _Threads(view, merged)
     answers = _build_answers(view, merged, models)
     graph = replace(_build_graph(view, merged, search), answers=answers)
+    names = {step.id: step.text for step in graph.entities}
     notes = (*search.notes, *(note for grown in search.grown for note in grown.notes))
     return Evidence(
         query=view.query.text,
         method=method,
-        tables=_build_tables(graph),
+        tables=(table_facts(graph.facts, names),) if graph.facts else (),
         hits=_build_hits(view, sources),
         paths=tuple(threads.build_thread(source) for source in sources),
         seeds=_build_seeds(graph.groups),
         graph=graph,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def _build_tables(graph: EvidenceGraph) -> tuple[Table, ...]:
-    """Return the facts as rows of names."""
-    names = {step.id: step.text for step in graph.entities}
-    return (table_facts(graph.facts, names),) if graph.facts else ()
 
 
 def _build_hits(view: BubbleView, sources: list[ShownChunk]) -> tuple[Hit, ...]:
