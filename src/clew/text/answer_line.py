@@ -3,8 +3,6 @@
 The line stands behind the last marker, "ANSWER:"; a reply without one is the answer itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache

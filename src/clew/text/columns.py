@@ -5,8 +5,6 @@ and values, tables that lay out a page, and navigation are none. Identifiers are
 though they may be numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

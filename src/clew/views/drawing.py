@@ -4,8 +4,6 @@ A box is as high as its text, and boxes and the labels of edges are moved apart 
 nothing lies on anything else. Edges lead from a column to the next one, so they pass behind no box.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape

@@ -1,16 +1,11 @@
 """Reports as tables of cells, and as aligned text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from clew.display.columns import align
+from clew.evaluate.report import Report
 from clew.evaluate.tables import cells
 from clew.text.quantities import format_count
-
-if TYPE_CHECKING:
-    from clew.evaluate.report import Report
 
 
 def render(report: Report) -> str:
