@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from clew.algo.cosines import indexed_pair_cosines, pair_cosines, rounding_margin
+from clew.algo.nearest import indexed_pair_cosines, pair_cosines, rounding_margin
 
 
 def unit(n, d, seed=0):

@@ -20,7 +20,7 @@ from clew.index.choose import stored_chunk_numbers
 from clew.layers import statistical
 from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.snapshot import TRANSPOSED_LINKS
-from clew.steps import names, sketched
+from clew.steps import names, rankings
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.store.embedded import EmbeddedStore
@@ -177,7 +177,7 @@ def derived(snapshot):
 
 def sketches_of(snapshot, layer):
     """Return the sketches by the rows that they are of."""
-    known = sketched.read_sketches(snapshot, layer)
+    known = rankings.read_sketches(snapshot, layer)
     codes = known.codes if known.came is None else np.append(known.codes, known.came, axis=1)
     rows = known.rows(np.arange(codes.shape[1]))
     by_row = sorted(zip(rows.tolist(), codes.T.tolist(), strict=True))

@@ -1,6 +1,6 @@
 """Chunks, sentences and terms as columns."""
 
-from clew.layers import chunks, terms
+from clew.layers import chunks
 from clew.text import tokens
 from clew.text.chunking import Chunking
 from clew.types import Document
@@ -48,7 +48,7 @@ def test_titled_texts():
 
 def test_counts():
     """Terms are counted per chunk with the title, and how often in lower case."""
-    columns, found = terms.count_columns(cut())
+    columns, found = chunks.count_columns(cut())
     names = ("chunk", "term", "n", "n_lower")
     rows = zip(*(columns[f"count.{n}"].tolist() for n in names), strict=True)
     counted = {(chunk, found[term]): (n, lower) for chunk, term, n, lower in rows}
@@ -66,7 +66,7 @@ def test_counts():
 def test_counts_of_a_word_that_is_written_in_two_ways():
     """One that is mostly in lower case is no name."""
     document = Document(id="a", title="", text="Gauss met gauss and Gauss's Fram")
-    columns, found = terms.count_columns(chunks.cut_chunks([document], Chunking()))
+    columns, found = chunks.count_columns(chunks.cut_chunks([document], Chunking()))
     counted = zip(columns["count.n"].tolist(), columns["count.n_lower"].tolist(), strict=True)
     assert dict(zip(found, counted, strict=True)) == {
         "gauss": (3, 1),
@@ -78,7 +78,7 @@ def test_counts_of_a_word_that_is_written_in_two_ways():
 def test_postings():
     """Each place of a term in a chunk's own text is a row, by the characters of its document."""
     names = ("chunk", "term", "start")
-    columns, found = terms.count_columns(cut())
+    columns, found = chunks.count_columns(cut())
     rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
     assert [(chunk, found[term], start) for chunk, term, start in rows] == [
         (0, "ice", 0),
@@ -90,7 +90,7 @@ def test_postings():
         (2, "ice", 0),
     ]
     pieces = cut(size=5)
-    columns, found = terms.count_columns(pieces)
+    columns, found = chunks.count_columns(pieces)
     assert len(pieces.windows) > 3
     rows = zip(*(columns[f"posting.{n}"].tolist() for n in names), strict=True)
     for chunk, term, start in rows:
@@ -101,7 +101,7 @@ def test_postings():
 
 def test_nothing_has_no_rows():
     """No documents give columns without rows; without subchunk_depth there are none of parts."""
-    columns, found = terms.count_columns(chunks.cut_chunks([], Chunking()))
+    columns, found = chunks.count_columns(chunks.cut_chunks([], Chunking()))
     assert found == []
     assert [len(column) for column in columns.values()] == [0] * 7
     assert chunks.subchunk_columns(cut()) == {}

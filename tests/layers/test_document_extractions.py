@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.layers.document_extractions import split_extraction
+from clew.layers.extractions import split_extraction
 from clew.text.normalize import entity_key
 from clew.types import Described, Extraction, Triple
 

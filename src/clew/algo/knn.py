@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew.algo.coding import Vectors
-from clew.algo.cosines import pair_cosines
 from clew.algo.links import Link
-from clew.algo.nearest import Choices, ChoosingRows, find_nearest, update_nearest
+from clew.algo.nearest import Choices, ChoosingRows, find_nearest, pair_cosines, update_nearest
 from clew.algo.pagerank import personalized_pagerank, transition_matrix
 from clew.algo.row_edits import drop_disordered
 from clew.algo.sharing import find_sharing, update_sharing

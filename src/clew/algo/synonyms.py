@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.cosines import MILLION, indexed_pair_cosines, rounding_margin
 from clew.algo.links import entry_rows
-from clew.algo.nearest import iterate_cells
+from clew.algo.nearest import MILLION, indexed_pair_cosines, iterate_cells, rounding_margin
 from clew.algo.row_edits import drop_disordered
 
 Rows = NDArray[np.integer]
@@ -64,7 +63,8 @@ def update_pairs(
     now = np.full(then.shape[0] + 1, -1, dtype=np.int64)
     rows = np.flatnonzero(earlier >= 0)
     now[earlier[rows]] = rows
-    row, column, cosine = _merge_nearest([_entries(then)], most)
+    found = entry_rows(then), then.indices.astype(np.intp), then.data
+    row, column, cosine = _merge_nearest([found], most)
     is_full = np.diff(then.indptr) >= most
     row, column, is_full = now[row], now[column], is_full[row]
     is_new = earlier < 0
@@ -78,10 +78,6 @@ def update_pairs(
     old = row[stays], column[stays], cosine[stays]
     ways = _compare_with_all(vectors, threshold, is_new, np.flatnonzero(earlier < 0))
     return _symmetrize(_merge_nearest([old, *ways], most), n)
-
-
-def _entries(matrix: csr_array) -> Found:
-    return entry_rows(matrix), matrix.indices.astype(np.intp), matrix.data
 
 
 def _merge_nearest(ways: Iterable[Found], most: int) -> Found:

@@ -3,8 +3,6 @@
 `formats` has the formats and says what each makes of its files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +40,7 @@ class Dataset:
         return len(self.document_ids)
 
     @property
-    def about(self) -> About:
+    def about(self) -> "About":
         """The description of this dataset for a report."""
         lines = (json.dumps(asdict(question), ensure_ascii=False) for question in self.questions)
         return About(

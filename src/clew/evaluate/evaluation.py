@@ -4,8 +4,6 @@ How searching, answering and judging are done is the caller's affair: they are f
 are the outer loop, so a slow moment of the machine meets all settings alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

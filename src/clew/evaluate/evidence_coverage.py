@@ -14,8 +14,6 @@ chunks about the question, about one in seven is not said there: the right names
 else is said of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from sys import intern

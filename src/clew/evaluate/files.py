@@ -1,7 +1,5 @@
 """Check that files can be written, before anything is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile

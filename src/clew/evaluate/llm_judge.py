@@ -14,8 +14,6 @@ number of each statement. The schema of its reply fixes these numbers, so it can
 reword none and add none. Scores depend on the LLM: those of two are never to be compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 

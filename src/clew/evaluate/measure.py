@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.evaluate.datasets import Dataset
     from clew.evaluate.report import Report
-    from clew.evaluate.summary import Found, Row
+    from clew.evaluate.summary import Row
     from clew.filters import Filter
     from clew.models import LLM
     from clew.models.budget import Budget
@@ -137,7 +136,9 @@ def measure(
         judge=judge and _end_with_budget(judge, budget),
         recorded=_read_recorded_rows(files, heads),
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
-        on_found=partial(_keep_found, files) if files and contexts else None,
+        on_found=(lambda row, found: run_files.append_found(files[row.label], row, found))
+        if files and contexts
+        else None,
         concurrency=concurrency,
     )
     shown = {name: about[name] for name in ("index_cost", "models", "versions")}
@@ -222,10 +223,6 @@ def _read_recorded_rows(
         for label, file in files.items()
         for row in run_files.resume(file, heads[label])
     }
-
-
-def _keep_found(files: Mapping[str, Path], row: Row, found: Found) -> None:
-    run_files.append_found(files[row.label], row, found)
 
 
 def _asking(

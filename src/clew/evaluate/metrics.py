@@ -6,8 +6,6 @@ arXiv:1606.05250) and ROUGE-L, the best over the right answers; an empty predict
 Coverage is KET-RAG's (Huang et al. 2025, arXiv:2502.09304).
 """
 
-from __future__ import annotations
-
 import math
 import re
 import string

@@ -4,8 +4,6 @@
 other keys are ignored. What it cost is not known, and there is no context to look into.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

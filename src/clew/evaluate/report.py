@@ -1,7 +1,5 @@
 """The results of an evaluation as plain data; `tables` and `pages` format them for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -48,7 +46,7 @@ class Report:
         labels = [setting.label for setting in self.settings]
         return summarize(self.rows, labels, tested, self.scoring.seed, costs)
 
-    def with_peers(self, peers: Mapping[str, Sequence[Row]]) -> Report:
+    def with_peers(self, peers: Mapping[str, Sequence[Row]]) -> "Report":
         """Return the report with the rows of other systems added, by label.
 
         Raises InputError for rows of other questions, whose means could not be compared.

@@ -5,8 +5,6 @@ is measured, so a run that was killed goes on where it stood. Equal runs give eq
 seconds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Settings to measure: methods with parameters, and how to score."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product

@@ -5,8 +5,6 @@ without supporting ids, coverage without answers, what a judge should have said 
 question that failed has zeros instead.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -5,15 +5,15 @@ entities and terms in the order of first occurrence. So the arrays of an updated
 for byte, those of a fresh build of the same documents.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.algo.links import Column, StoredLink, link_from_arrays, link_to_arrays, open_column
+from clew.algo.links import Column, Link, StoredLink, link_from_arrays, link_to_arrays, open_column
 from clew.algo.narrow import narrow, widen
 from clew.generation.lookups import (
     build_lookups,
@@ -27,6 +27,7 @@ from clew.generation.lookups import (
 from clew.generation.postings import Postings, Ranges
 from clew.generation.rows import (
     Live,
+    Rows,
     build_link,
     first_occurrences,
     follow,
@@ -39,19 +40,12 @@ from clew.generation.rows import (
 )
 from clew.runtime.once import Lazily
 from clew.store import schema
+from clew.store.schema import Segment
 from clew.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+Table = Mapping[str, NDArray[Any]]
+Columns = dict[str, NDArray[Any]]
 
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.generation.rows import Rows
-    from clew.store.schema import Segment
-
-    Table = Mapping[str, NDArray[Any]]
-    Columns = dict[str, NDArray[Any]]
 
 _ENTITY_COLUMNS = (
     "document.title_entity", "mention.entity", "statement_mention.entity",
@@ -298,7 +292,7 @@ def assemble(
 
 
 def _collect_occurrences(
-    table: Table, live: Live, units: _Units, occurrences: Rows, chunks: NDArray[Any]
+    table: Table, live: Live, units: "_Units", occurrences: Rows, chunks: NDArray[Any]
 ) -> Columns:
     """Return lookups of all occurrences of units, sentences and triples, grouped by equality."""
     ends = (table[f"triple.{name}"][occurrences] for name in ("subject", "relation_key", "object"))

@@ -1,31 +1,22 @@
 """Load a generation's cached arrays from disk, renew them from an earlier one, or compute them."""
 
-from __future__ import annotations
-
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import getitem
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.derived import EarlierArrays
+from clew.derived import Arrays, CachedArrays, EarlierArrays
 from clew.errors import DamagedIndex
-from clew.generation.rows import place_by_row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from clew.derived import Arrays, CachedArrays
-    from clew.generation.rows import Rows
-    from clew.snapshot import Snapshot
-    from clew.store import Cache, View
+from clew.generation.rows import Rows, place_by_row
+from clew.snapshot import Snapshot
+from clew.store import Cache, View
 
 _log = logging.getLogger(__name__)
 _INPUT_PREFIX = "input."  # before the name of a layer: the stored rows that the arrays are of

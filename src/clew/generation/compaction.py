@@ -4,30 +4,24 @@ Dead rows go, rows come in the order of their documents' ids, and entities and t
 by first occurrence, so the bytes do not depend on how the index came about.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.narrow import narrow, narrow_type
-from clew.generation.rows import live_rows, number_entities, place_by_row, renumber
+from clew.generation.rows import Live, Rows, live_rows, number_entities, place_by_row, renumber
 from clew.snapshot.batch import REFERENCES
 from clew.store import Compacted, schema
+from clew.store.schema import Segment
 from clew.store.segments import Blocks, let_go
 from clew.types import DATE
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+Table = Mapping[str, NDArray[Any]]
+Arrays = dict[str, NDArray[Any] | Blocks]
 
-    from numpy.typing import NDArray
-
-    from clew.generation.rows import Live, Rows
-    from clew.store.schema import Segment
-
-    Table = Mapping[str, NDArray[Any]]
-    Arrays = dict[str, NDArray[Any] | Blocks]
 
 _BLOCK_ROWS = 4096
 _RELEASE_ROWS = 16 * _BLOCK_ROWS  # after so many rows those that were read take no memory any more

@@ -1,36 +1,28 @@
 """Cut some chunks out of a generation, with all rows below them, as a batch to commit."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
-from clew.generation.rows import Live, find_newest
+from clew.generation.assemble import Assembly
+from clew.generation.rows import Live, Rows, find_newest
 from clew.runtime.lazy import compile_re
 from clew.runtime.once import Once
 from clew.snapshot.batch import REFERENCES, Batch, Cut
 from clew.snapshot.layers import StoredSentence
-from clew.store import schema
+from clew.store import View, schema
 from clew.store.columns import StoredColumns
-from clew.types import LABELS, Mention
+from clew.types import LABELS, Document, Mention
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Columns = dict[str, NDArray[Any]]
 
-    from numpy.typing import NDArray
-
-    from clew.generation.assemble import Assembly
-    from clew.generation.rows import Rows
-    from clew.store import View
-    from clew.types import Document
-
-    Columns = dict[str, NDArray[Any]]
 
 _CACHED_CHUNKS = 1_024  # chunks whose sentences stay in memory
 _MENTION = "start", "end", "label"

@@ -1,32 +1,26 @@
 """A generation as a base with edits applied; rows are merged on access."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
 from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
-from clew.algo.links import link_from_arrays
+from clew.algo.links import Link, link_from_arrays
 from clew.algo.row_edits import RowEdits
+from clew.derived import Arrays, CachedArrays
 from clew.generation.assemble import Assembly
 from clew.generation.cached import ArrayLoader, VerifiedArrays
 from clew.generation.layers import Parts, build_snapshot
 from clew.runtime.once import Lazily
+from clew.store import Cache, View
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+Rows = NDArray[np.int64]
 
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.derived import Arrays, CachedArrays
-    from clew.store import Cache, View
-
-    Rows = NDArray[np.int64]
 
 # Columns whose numbers are rows of a layer.
 _ROWS_OF = {
@@ -51,7 +45,7 @@ def _chain(first: Callable[[int], int], then: Callable[[int], int]) -> Callable[
 class EditedAssembly(Assembly):
     """The assembly of a generation that is a base with edits."""
 
-    of: GenerationEdits
+    of: "GenerationEdits"
 
     def stored_rows(self, layer: str, rows: Rows) -> Rows:
         if self.size(layer) <= _MAX_IN_MEMORY:

@@ -1,43 +1,33 @@
 """The layers of one generation, read from segments and SQLite on access."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo import coding
+from clew.algo.coding import Vectors
 from clew.algo.links import expand_ranges
 from clew.errors import MissingLayer
-from clew.generation.assemble import select_prefix
-from clew.generation.rows import SomeRows
+from clew.generation.assemble import Assembly, select_prefix
+from clew.generation.cached import ArrayLoader
+from clew.generation.rows import Rows, SomeRows
 from clew.generation.vectors import StoredVectors
 from clew.runtime.once import Lazily, Once, reading
 from clew.snapshot import Snapshot
 from clew.snapshot.layers import Layer
-from clew.store import schema
+from clew.store import View, schema
 from clew.store.columns import StoredColumn
-from clew.store.schema import TABLES
+from clew.store.schema import TABLES, Segment
 from clew.store.segments import MappedSegment
 from clew.text.keys import name_key
 from clew.text.names import strip_title
 from clew.text.patterns import format_range, parse_range
 from clew.types import Document, VocabularyEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.algo.coding import Vectors
-    from clew.generation.assemble import Assembly
-    from clew.generation.cached import ArrayLoader
-    from clew.generation.rows import Rows
-    from clew.store import View
-    from clew.store.schema import Segment
 
 _CACHED_DOCUMENTS = 4_096  # whose texts stay in memory
 _CACHED_IDS = 1_024  # ids whose rows do
@@ -59,7 +49,7 @@ class Parts:
     some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
     _documents: Once[int] = field(default_factory=lambda: Once(_CACHED_DOCUMENTS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
-    _ragged: dict[str, Ragged] = field(default_factory=dict)
+    _ragged: dict[str, "Ragged"] = field(default_factory=dict)
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:
@@ -153,7 +143,7 @@ class Parts:
         array = self.open_ragged(layer, count).row(row)
         return "" if array is None else array.tobytes().decode()
 
-    def open_ragged(self, layer: str, count: str) -> Ragged:
+    def open_ragged(self, layer: str, count: str) -> "Ragged":
         """Return the ragged array of a layer, one range for each stored row."""
         name = f"{layer}.{count}"
         if name not in self._ragged:
@@ -171,7 +161,7 @@ class Ragged:
     ends: Rows  # the stored row behind each segment's last one
 
     @classmethod
-    def from_segments(cls, segments: Sequence[Segment], count: str, wide: str) -> Ragged:
+    def from_segments(cls, segments: Sequence[Segment], count: str, wide: str) -> "Ragged":
         """Open the array `wide`, split by the lengths in `count`."""
         parts = [
             (segment, np.concatenate([[0], np.cumsum(segment[count], dtype=np.int64)]))

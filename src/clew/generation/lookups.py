@@ -1,22 +1,16 @@
 """Lookup tables from stored rows to rows of a generation, which edits are derived from."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.generation.rows import first_places, place_by_row
+from clew.generation.rows import Live, Rows, first_places, place_by_row
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+Table = Mapping[str, NDArray[Any]]
+Keys = NDArray[np.uint64]
 
-    from numpy.typing import NDArray
-
-    from clew.generation.rows import Live, Rows
-
-    Table = Mapping[str, NDArray[Any]]
-    Keys = NDArray[np.uint64]
 
 FIRST_STATEMENT = 2**31  # the code of the first stored statement: behind all sentences
 # A statistical term (scripts without capitals) is an entity where it joins a few chunks.

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.store.schema import TABLES, parent_column, size_column
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    Rows = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,18 @@
 """The stored vectors of a layer, of which only the rows in use are read."""
 
-from __future__ import annotations
-
 import math
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo import coding
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.generation.rows import Rows, SomeRows
-    from clew.store.columns import StoredColumn
+from clew.generation.rows import Rows, SomeRows
+from clew.store.columns import StoredColumn
 
 _PARALLEL_ROWS = 200_000  # rows; of more, threads share the products
 _MAX_THREADS = 4

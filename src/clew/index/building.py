@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from clew.algo.links import expand_ranges
 from clew.errors import ClewError, RecipeMismatch
 from clew.index import LATE, Hashed
-from clew.layers import chunks, entities, terms, vectors
+from clew.layers import chunks, entities, vectors
 from clew.layers.chunks import Chunks, Columns
 from clew.layers.vectors import ChunkKey, ChunkVectors, chunk_keys
 from clew.models import Models, gives_tokens
@@ -93,7 +93,7 @@ def build_rows(
         cut = chunks.cut_chunks(documents, read_chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
         columns |= chunks.subchunk_columns(cut)
-        counted, found_terms = terms.count_columns(cut)
+        counted, found_terms = chunks.count_columns(cut)
     with meter.stage("entities"):
         mentioned, keys = entities.mention_columns(cut, models.tagger)
         nameable = frozenset(entities.find_nameable(mentioned, len(keys)))

@@ -34,8 +34,12 @@ from clew.index.choose import (
     requeue_graph,
     stored_chunk_numbers,
 )
-from clew.layers.document_extractions import split_extraction
-from clew.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
+from clew.layers.extractions import (
+    ChunkExtraction,
+    build_graph_batch,
+    build_statement_batch,
+    split_extraction,
+)
 from clew.layers.graph_extraction import graph_prompt, read_graph
 from clew.layers.relations import TermSettings, read_relations, relations_prompt, statistical_terms
 from clew.layers.salient import find_hints

@@ -29,8 +29,7 @@ from clew.index import (
 )
 from clew.index.building import read_chunking
 from clew.index.extract import PLACED, ExtractionCorpus
-from clew.layers.document_extractions import split_extraction
-from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.layers.extractions import ChunkExtraction, build_graph_batch, split_extraction
 from clew.layers.imported import Statements, build_imported_batch
 from clew.layers.subjects import Subject, SubjectGraph
 from clew.limits import LIMITS, ReadingLimits

@@ -15,6 +15,7 @@ from clew.layers.chunks import (
     Chunks,
     Columns,
     chunk_columns,
+    count_columns,
     sentence_columns,
     subchunk_columns,
     text_key,
@@ -22,7 +23,6 @@ from clew.layers.chunks import (
 from clew.layers.extractions import Unnamed, text_columns
 from clew.layers.numbers import Numbers
 from clew.layers.subjects import COLUMNS, OTHER, Subject, SubjectGraph, line_windows
-from clew.layers.terms import count_columns
 from clew.layers.vectors import embed_names, name_columns
 from clew.models import Embedder
 from clew.snapshot.batch import Batch

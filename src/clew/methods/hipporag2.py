@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
@@ -99,10 +98,14 @@ class HippoRag2:
         shares = np.array([cosines[row] for row in mapped.kept]) / max(cosines.values())
         phrases, place = np.unique(ends, return_inverse=True)
         means = np.bincount(place, np.tile(shares, 2)) / np.bincount(place)
-        weights = means / np.maximum(_count_chunks(graph, graph.n_chunks + phrases), 1)
+        edges, nodes = graph.graph.edges, graph.n_chunks + phrases
+        joined = (edges.indices[edges.indptr[node] : edges.indptr[node + 1]] for node in nodes)
+        n_chunks = np.array(
+            [np.searchsorted(row, graph.n_chunks) for row in joined], dtype=np.int64
+        )
+        weights = means / np.maximum(n_chunks, 1)
         best = top_k(weights, self.phrases)
-        nodes = (graph.n_chunks + phrases[best]).tolist()
-        return dict(zip(nodes, weights[best].tolist(), strict=True))
+        return dict(zip(nodes[best].tolist(), weights[best].tolist(), strict=True))
 
 
 def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
@@ -127,13 +130,6 @@ def _build_graph(snapshot: Snapshot, synonym: float) -> PassageGraph:
 
 
 _GRAPH = Derived("HippoRAG 2's graph", _build_graph)
-
-
-def _count_chunks(graph: PassageGraph, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the number of chunks that each node is joined to."""
-    edges = graph.graph.edges
-    rows = (edges.indices[edges.indptr[node] : edges.indptr[node + 1]] for node in nodes)
-    return np.array([np.searchsorted(row, graph.n_chunks) for row in rows], dtype=np.int64)
 
 
 def _find_fact(snapshot: Snapshot, graph: PassageGraph, mapped: MappedFacts, node: int) -> int:

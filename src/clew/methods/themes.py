@@ -11,7 +11,6 @@ from itertools import chain, zip_longest
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.fusion import min_max
@@ -119,7 +118,10 @@ class ThemeSearch:
         if asked is None or not len(rows):
             return list(rows[:most])
         near = np.asarray(found.vectors[rows] @ asked.vector, dtype=np.float64)
-        scores = (min_max(near) + min_max(_score_themes(found, asked)[rows])) / 2
+        ranking = steps.hybrid_ranking(found.snapshot, asked)
+        leading = ranking.best(CANDIDATES)
+        by_chunks = found.mean_of_best(leading, ranking.of(leading))
+        scores = (min_max(near) + min_max(by_chunks[rows])) / 2
         best = top_k(scores, most)
         return [rows[place] for place in best[scores[best] >= _NEAR_SHARE].tolist()]
 
@@ -187,13 +189,6 @@ class ThemeSearch:
             ),
             seeds=tuple(stops.values()),
         )
-
-
-def _score_themes(found: Themes, asked: steps.Query) -> NDArray[np.float64]:
-    """Return (m,) the mean hybrid score of each theme's best chunks."""
-    ranking = steps.hybrid_ranking(found.snapshot, asked)
-    rows = ranking.best(CANDIDATES)
-    return found.mean_of_best(rows, ranking.of(rows))
 
 
 def _list_themes(described: Sequence[Theme], reports: Sequence[str]) -> Table:

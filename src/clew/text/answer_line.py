@@ -3,8 +3,6 @@
 The line stands behind the last marker, "ANSWER:"; a reply without one is the answer itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -128,7 +126,8 @@ class AnswerText:
         for marker in _MARKER.finditer(text):
             start = marker.end()
             self._begin_line(behind=True)
-        waiting = _may_become_marker(text[start:])
+        sizes = range(min(len(_WORD) - 1, len(text) - start), 0, -1)
+        waiting = next((n for n in sizes if _WORD.startswith(text[-n:].casefold())), 0)
         end = len(text) - waiting
         self._before, self._waiting = text[max(end - 1, 0) : end], text[end:]
         if self._is_line:
@@ -155,7 +154,10 @@ class AnswerText:
         new, ends, _ = new.partition("\n")
         self._is_line = not ends
         self._line = _SPACES.sub(" ", self._line + new)
-        end = len(self._line) if ends else _find_open_end(self._line)
+        end = len(self._line)
+        if not ends:  # a citation may begin at the end
+            last = _LAST.search(self._line)
+            end = len(self._line[: last.start() if last else end].rstrip(_OPEN))
         start = len(self._past)
         part = self._past + _SPACES.sub(" ", self._line[:end].replace("**", ""))
         self._line = self._line[end:]
@@ -190,15 +192,3 @@ class AnswerText:
 def is_word(answer: str, word: str) -> bool:
     """Check whether an answer is a single lower-case word."""
     return answer.strip(_ENDINGS).casefold() == word
-
-
-def _may_become_marker(text: str) -> int:
-    """Return the number of characters at the end of a text that may begin a marker."""
-    lengths = range(min(len(_WORD) - 1, len(text)), 0, -1)
-    return next((n for n in lengths if _WORD.startswith(text[-n:].casefold())), 0)
-
-
-def _find_open_end(line: str) -> int:
-    """Return where the certain part of a line ends, before a possible citation."""
-    last = _LAST.search(line)
-    return len(line[: last.start() if last else len(line)].rstrip(_OPEN))

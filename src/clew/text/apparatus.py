@@ -10,8 +10,6 @@ They have the words of every question and answer none. A text is one where its l
 or where a heading above it names it so and its lines do not speak against that.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -5,8 +5,6 @@ and values, tables that lay out a page, and navigation are none. Identifiers are
 though they may be numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -215,7 +213,7 @@ def _are_identifiers(
         and len(full) > 1
         and len(set(full)) == len(full)
         and all(map(str.isdigit, full))
-        and (not is_plural or _are_consecutive(full))
+        and (not is_plural or all(int(b) - int(a) == 1 for a, b in pairwise(full)))
         and not is_quantity
     )
 
@@ -227,10 +225,6 @@ def _is_plural(token: Token) -> bool:
 def _is_identifying(name: str) -> bool:
     last = [token.key for token in read_tokens(split_name(name))][-1:]
     return any(key in _IDENTIFYING or key.endswith(("nummer", "nr")) for key in last)
-
-
-def _are_consecutive(numbers: Sequence[str]) -> bool:
-    return all(int(b) - int(a) == 1 for a, b in pairwise(numbers))
 
 
 def split_name(name: str) -> str:

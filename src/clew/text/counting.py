@@ -3,8 +3,6 @@
 Known by its words, English ones. What they are about is left to who knows the tables and texts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

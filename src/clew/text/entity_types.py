@@ -3,8 +3,6 @@
 Nothing is said of a name in most places: a type is a vote that `clew.steps.entity_types` counts.
 """
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 
 from clew.runtime.lazy import compile_re

@@ -5,8 +5,6 @@ English has its own rules where these are read: `analyze`, `questions`, `sentenc
 
 # ruff: noqa: E501 -- a character of some scripts counts as two columns
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ they have, and of records that have a line each. What was extracted from a page,
 has no lines.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import PurePosixPath
 

@@ -314,13 +314,8 @@ def split_title(text: str) -> tuple[str, int]:
     is_title = bool(title) and len(title) <= _LONGEST and not title.endswith(_STOPS)
     if is_title and below and not below[0].islower():
         return strip_title(title), len(line) + len(newline)
-    return _lead_name(text), 0
-
-
-def _lead_name(text: str) -> str:
-    """Return the name that begins `text`, if a definition follows it."""
     lead = text[:_LONGEST]
     for start, end in name_spans(lead):
         if _BEFORE.fullmatch(lead[:start]) and _BEHIND.match(lead, end):
-            return lead[start:end]
-    return ""
+            return lead[start:end], 0
+    return "", 0

@@ -1,7 +1,5 @@
 """Numbered items, such as clauses and steps: which one a question names, and which a text is."""
 
-from __future__ import annotations
-
 import re
 
 from clew.runtime.lazy import compile_re

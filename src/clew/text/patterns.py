@@ -1,7 +1,5 @@
 """Match ids against patterns, and parse the ids of ranges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Analyse a question without a model: phrases between its names, their links, its type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

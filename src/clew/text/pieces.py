@@ -1,7 +1,5 @@
 """Stream a text piece by piece while it is generated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 # Told of each further piece of a text; None: what was told so far does not count, it begins anew.

@@ -6,8 +6,6 @@
 Headings are given by where they begin, in the order of their places.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import attrgetter

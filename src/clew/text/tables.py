@@ -147,16 +147,13 @@ def _runs(text: str) -> Iterator[list[tuple[int, int]]]:
     """Yield lines with bars between which is at most one blank line."""
     run: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
-        if run and not _is_next(text[run[-1][1] : line.start()]):
+        between = text[run[-1][1] : line.start()] if run else ""
+        if between.strip() or between.count("\n") > 2:  # one is blank
             yield run
             run = []
         run.append(line.span())
     if run:
         yield run
-
-
-def _is_next(between: str) -> bool:
-    return not between.strip() and between.count("\n") <= 2  # one is blank
 
 
 def _tables_of(text: str, run: Sequence[tuple[int, int]]) -> Iterator[TextTable]:

@@ -4,8 +4,6 @@ A box is as high as its text, and boxes and the labels of edges are moved apart 
 nothing lies on anything else. Edges lead from a column to the next one, so they pass behind no box.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -209,19 +207,15 @@ def _label(
     """Return the labels of the edges that leave a column, at the middle of each edge."""
     found = []
     for edge in edges:
-        lines = _wrap(_find_relation(edge, nodes), _LABEL, _MAX_REASONS)
+        source, target = nodes[edge.source].text, nodes[edge.target].text
+        relation = edge.text.removeprefix(source).removesuffix(target)  # the boxes show both
+        lines = _wrap(relation.strip(), _LABEL, _MAX_REASONS)
         if lines:
             middle = (boxes[edge.source].y + boxes[edge.target].y) / 2
             found.append((middle, edge, _measure([("reason", line) for line in lines])))
     found.sort(key=lambda each: each[0])
     spread = _spread([box for *_, box in found], [middle for middle, *_ in found])
     return {edge: box for (_, edge, _), box in zip(found, spread, strict=True)}
-
-
-def _find_relation(edge: ThreadEdge, nodes: Mapping[str, ThreadNode]) -> str:
-    """Return an edge's text without the names at its ends, which the boxes show."""
-    ends = nodes[edge.source].text, nodes[edge.target].text
-    return edge.text.removeprefix(ends[0]).removesuffix(ends[1]).strip()
 
 
 # -- SVG: every text in it comes from documents, questions and models, and is escaped --------------

@@ -106,15 +106,11 @@ def _cell(value: Any, *, raw: bool) -> str:  # noqa: ANN401 -- text, a number or
 
 
 def _map(row: Row, names: Sequence[str], raw: bool) -> str:  # noqa: FBT001
-    """Return the non-empty values as a Cypher map."""
+    """Return the non-empty values as a Cypher map, whose literals are those of JSON."""
     pairs = ((name, row[name]) for name in names if row[name] not in (None, "", []))
-    return "{" + ", ".join(f"{name}: {_value(value, raw)}" for name, value in pairs) + "}"
-
-
-def _value(value: Any, raw: bool) -> str:  # noqa: ANN401, FBT001 -- as above
-    """Return a value as a Cypher literal; strings and lists are those of JSON."""
-    written = json.dumps(value, ensure_ascii=False)
-    return written if raw else escape_unseen(written)
+    literals = ((name, json.dumps(value, ensure_ascii=False)) for name, value in pairs)
+    shown = str if raw else escape_unseen
+    return "{" + ", ".join(f"{name}: {shown(value)}" for name, value in literals) + "}"
 
 
 def _type(relation: str) -> str:

@@ -1,24 +1,19 @@
 """Themes as plain values, and a report of all themes as Markdown or HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.display.visible import visible
 from clew.errors import InputError
 from clew.runtime.lazy import compile_re
+from clew.snapshot import Snapshot
 from clew.steps.theme_descriptions import describe_coverage, describe_themes
 from clew.steps.themes import themes
 from clew.text.quantities import format_count
+from clew.types import Theme
 from clew.wire.indexes import Listed
 from clew.wire.refusals import no_such_resource
-
-if TYPE_CHECKING:
-    from clew.snapshot import Snapshot
-    from clew.types import Theme
 
 _SUFFIXES = (".md", ".html")
 _MARKS = compile_re(r"([\\`*_{}\[\]<>#|!~])")  # what Markdown obeys

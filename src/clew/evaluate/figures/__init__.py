@@ -3,8 +3,6 @@
 Its modules need matplotlib, the extra `plots`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 PICTURE_SECTIONS = ("ranking", "answers", "grids", "cost")  # of a page that have figures

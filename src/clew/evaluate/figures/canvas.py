@@ -1,7 +1,5 @@
 """Matplotlib figures with one style, reproducible bytes, and accessible SVG."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterator

@@ -12,8 +12,6 @@ A format is a function from records to `Parsed` and the keys in `_FORMATS` that 
 told by; only BEIR, whose questions are in two files, is told by its folders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 

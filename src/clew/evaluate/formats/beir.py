@@ -8,8 +8,6 @@ The questions are the queries that the split has lines of. A document counts as 
 its score is above 0: grades are not told apart. No document is judged twice for a query.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator

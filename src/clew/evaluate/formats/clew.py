@@ -8,8 +8,6 @@ questions.jsonl  {"id", "question", "answers", "type", "supporting_ids", "hop_co
                  whose "gold_sure" is false are a guess, and are left out
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

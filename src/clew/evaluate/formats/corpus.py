@@ -1,7 +1,5 @@
 """Read the corpus of a dataset: a file of records, or a folder of files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ the benchmark's corpora has so few documents that to find the right one says lit
 whose id came before is left out and counted, since the official novel part has such a one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from clew.evaluate.formats.parsed import DatasetQuestion, Parsed

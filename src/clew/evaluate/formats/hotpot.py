@@ -10,8 +10,6 @@ of its own context whose titles are in its supporting facts; such a title that i
 kept as the id of a document that no corpus has. There are as many hops as titles.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 

@@ -8,8 +8,6 @@ FOLDER/NAME_test.json       of which the part is the label
 An underscore in a label is a blank. Texts to index are those of `train`, those to classify `test`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

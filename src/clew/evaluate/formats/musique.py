@@ -9,8 +9,6 @@ without a paragraph that it needs: questions that are not `answerable` are left 
 their paragraphs are not pooled, so that it gives the same data set as MuSiQue-Ans.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Parsed datasets: questions, and a corpus pooled from their contexts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

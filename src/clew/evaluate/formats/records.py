@@ -1,7 +1,5 @@
 """Read records from JSON lines, a JSON array, one JSON object, or Parquet."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re
@@ -18,7 +16,7 @@ _WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 _PARQUET = b"PAR1"
 
 
-def records(path: Path) -> Iterator[Record]:
+def records(path: Path) -> Iterator["Record"]:
     """Yield the records of a file lazily.
 
     Raises InputError for a file that cannot be read and for what is no record, with its place;
@@ -39,7 +37,7 @@ def records(path: Path) -> Iterator[Record]:
         yield from _lines(path)
 
 
-def unique(items: Iterable[Record]) -> Iterator[Record]:
+def unique(items: Iterable["Record"]) -> Iterator["Record"]:
     """Yield the records. Raises InputError for a missing or repeated id."""
     places: dict[str, str] = {}
     for record in items:

@@ -3,8 +3,6 @@
 What a section says may quote a dataset, a peer or an endpoint, so every text is escaped here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from html import escape

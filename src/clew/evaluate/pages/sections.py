@@ -94,9 +94,7 @@ def _means(
 
 
 def _cost(report: Report, pictures: tuple[Picture, ...]) -> Section:
-    summaries = report.summaries
-    spent = (cells.search_cost, cells.answer_cost, cells.judge_cost)
-    tables = _drop_empty_tables(*(cost(summaries) for cost in spent))
+    tables = _drop_empty_tables(*cells.question_costs(report.summaries))
     note = "Seconds are those of the median and the 95th percentile, the rest are means."
     return Section(
         title="Cost of a question",

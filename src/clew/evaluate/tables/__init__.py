@@ -1,16 +1,11 @@
 """Reports as tables of cells, and as aligned text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from clew.display.columns import align
+from clew.evaluate.report import Report
 from clew.evaluate.tables import cells
 from clew.text.quantities import format_count
-
-if TYPE_CHECKING:
-    from clew.evaluate.report import Report
 
 
 def render(report: Report) -> str:
@@ -25,9 +20,7 @@ def render(report: Report) -> str:
         *(_align_rows(cells.tests(m, summaries)) for m in cells.compared_metrics(report)),
         _align_rows(cells.by_type(headline, summaries)),
         _align_rows(cells.by_hops(headline, summaries)),
-        _align_rows(cells.search_cost(summaries)),
-        _align_rows(cells.answer_cost(summaries)),
-        _align_rows(cells.judge_cost(summaries)),
+        *map(_align_rows, cells.question_costs(summaries)),
         [f"index {name}: {value}" for name, value in report.index_cost.items()],
         [*cells.describe_left_out(dataset), *cells.notes(report)],
     ]

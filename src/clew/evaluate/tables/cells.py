@@ -124,22 +124,19 @@ def by_hops(metric: str, summaries: Sequence[Summary]) -> Rows:
     return _groups(metric, [(s.label, g) for s, g in zip(summaries, groups, strict=True)])
 
 
-def search_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return the cost of a search for each setting, and the mean context size."""
+def question_costs(summaries: Sequence[Summary]) -> tuple[Rows, Rows, Rows]:
+    """Return for each setting the costs of a search, of an answer without it, and of judging that.
+
+    A search has the mean context size, too.
+    """
     rows = _spending("search", [(s.label, s.search) for s in summaries])
     sizes = [s.context_tokens for s in summaries]
     column = ["context tokens", *(_EMPTY if size is None else f"{size:.0f}" for size in sizes)]
-    return [[*row, cell] for row, cell in zip(rows, column, strict=False)]
-
-
-def answer_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return the cost of an answer for each setting, without the search."""
-    return _spending("answer", [(s.label, s.answer) for s in summaries])
-
-
-def judge_cost(summaries: Sequence[Summary]) -> Rows:
-    """Return the cost of judging an answer for each setting."""
-    return _spending("judge", [(s.label, s.judge) for s in summaries])
+    return (
+        [[*row, cell] for row, cell in zip(rows, column, strict=False)],
+        _spending("answer", [(s.label, s.answer) for s in summaries]),
+        _spending("judge", [(s.label, s.judge) for s in summaries]),
+    )
 
 
 def index_cost(summaries: Sequence[Summary]) -> Rows:

@@ -14,9 +14,9 @@ import numpy as np
 
 from clew.algo.ascending import match_sorted
 from clew.algo.links import link_to_arrays
+from clew.generation.edits.distinct import TermEdits, find_terms
 from clew.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.generation.edits.source import Source, TooManyEdits
-from clew.generation.edits.terms import TermEdits, find_terms
 from clew.generation.edits.triples import TripleEdits, find_triples, triple_columns
 from clew.generation.edits.units import (
     MentionEdits,

@@ -1,18 +1,13 @@
 """Search sorted arrays for values, and look up rows that may be missing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.generation.rows import Rows
+from clew.generation.rows import Rows
 
 
 def insertion_places(

@@ -1,27 +1,20 @@
 """The documents, chunks and extractions added or removed since the base."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.row_edits import RowEdits
+from clew.generation.assemble import Assembly
 from clew.generation.edits.search import are_in, insertion_places, rows_below
-from clew.generation.rows import Live, find_newest, follow, place_by_row
+from clew.generation.rows import Live, Rows, find_newest, follow, place_by_row
+from clew.store import Touched
+from clew.store.columns import StoredColumns
 from clew.types import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from clew.generation.assemble import Assembly
-    from clew.generation.rows import Rows
-    from clew.store import Touched
-    from clew.store.columns import StoredColumns
 
 MOST_ROWS = 10_000  # of a layer that come; of more, everything is put together anew
 _LIMITED_LAYERS = ("sentence", "statement", "triple", "description")

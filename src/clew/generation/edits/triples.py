@@ -1,25 +1,19 @@
 """Find the triples that were added and removed, and their occurrences in chunks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from clew.algo.links import Link
 from clew.algo.row_edits import RowEdits
 from clew.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
 from clew.generation.edits.search import are_in, rows_below
+from clew.generation.edits.source import Source
 from clew.generation.lookups import triple_keys
-from clew.generation.rows import build_link
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.algo.links import Link
-    from clew.generation.edits.source import Source
-    from clew.generation.rows import Rows
+from clew.generation.rows import Rows, build_link
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,27 @@
 """Find the units and mentions that were added and removed."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.algo.row_edits import RowEdits
-from clew.generation.edits.distinct import DistinctEdits, KnownRows, Moves, Occurrences, find_moves
+from clew.generation.edits.distinct import (
+    DistinctEdits,
+    KnownRows,
+    Moves,
+    Occurrences,
+    TermEdits,
+    find_moves,
+)
 from clew.generation.edits.search import are_in, insertion_places, rows_below, take_or_default
-from clew.generation.edits.source import MOST_ROWS, TooManyEdits
+from clew.generation.edits.source import MOST_ROWS, Source, TooManyEdits
 from clew.generation.lookups import FIRST_STATEMENT, is_useful, unit_codes
+from clew.generation.rows import Rows
+from clew.store.columns import StoredColumns
 from clew.types import LLM_MADE, TERM, UNITS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from clew.generation.edits.source import Source
-    from clew.generation.edits.terms import TermEdits
-    from clew.generation.rows import Rows
-    from clew.store.columns import StoredColumns
-
 
 _MENTION = ("entity", "term", "start", "end", "label")
 

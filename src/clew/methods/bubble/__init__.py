@@ -18,8 +18,7 @@ from clew.graph_paths import NamedEntity
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import Anchors, find_anchors
 from clew.methods.bubble.by_llm import grow_by_llm
-from clew.methods.bubble.by_relations import grow_by_relations
-from clew.methods.bubble.by_walks import add_uncovered, grow_by_walks
+from clew.methods.bubble.by_relations import add_uncovered, grow_by_relations, grow_by_walks
 from clew.methods.bubble.evidence import build_evidence
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 from clew.methods.bubble.merged import FoundCandidates

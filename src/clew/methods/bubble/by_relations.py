@@ -3,20 +3,29 @@
 Each path that leaves a candidate is scored, per phrase of the question, by its most similar
 relation; its score is the mean over the phrases. A triple is added where it raises the score of its
 path. Paths are scored independently of each other, so one that fits already does not stop another.
+
+Over a graph without texts the paths are walks that begin at the entities that the question names
+exactly. They are scored as `paths` scores them: all relations of a walk together and in order, so a
+relation may come twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.bubble import Piece, RankedPiece
 from clew.algo.topk import DECIMALS, top_k
+from clew.graph_paths import NamedEntity, ReachLimits, rank_answers
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
-from clew.models import Embedder
+from clew.methods.bubble.view import BubbleView
+from clew.models import Embedder, Models
 
 _LEAST_GAIN = 0.05  # by which a triple must raise the score of its path to be added
 _MARGIN = 0.1  # a path whose score is this far below the best one is not followed
+_HOPS = 3  # at most, of a walk
+_ANSWERS = 20  # ends of walks to which a candidate grows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,10 @@ class _Guide:
                 return CandidateGrowth(rank, tuple(added), (describe_end(rank, depth, reason),))
             frontier = {end for path in paths for end in path.ends}
             ways = self._extend_paths(paths, self._beside.find_options(frontier, held))
-            added += [_build_growth(before, path, depth) for before, path in ways]
+            for before, path in ways:
+                gained = f", {before.score:.2f} before" if before.triples else ""
+                reason = f"{path.score:.2f} like the question so far{gained}"
+                added.append(GrownTriple(path.triples[-1], depth, reason, path.score))
             held += [path.triples[-1] for _, path in ways]
             paths = [path for _, path in ways if path.ends]
             if not paths:
@@ -114,7 +126,68 @@ class _Guide:
         return np.array([self._near[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
-def _build_growth(before: _Path, path: _Path, depth: int) -> GrownTriple:
-    gained = f", {before.score:.2f} before" if before.triples else ""
-    reason = f"{path.score:.2f} like the question so far{gained}"
-    return GrownTriple(path.triples[-1], depth, reason, path.score)
+def add_uncovered(
+    view: BubbleView,
+    starts: Iterable[NamedEntity],
+    pieces: Sequence[RankedPiece],
+    places: Iterable[int],
+) -> list[Piece]:
+    """Add a candidate for each named entity that no chosen one has."""
+    n = view.graph.n_entities
+    covered: set[int] = set()
+    for place in places:
+        nodes = pieces[place].piece.nodes
+        covered.update(node for node in nodes if node < n)
+        covered.update(end for node in nodes if node >= n for end in view.graph.ends_of(node - n))
+    rows = dict.fromkeys(start.entity for start in starts if start.entity not in covered)
+    return [Piece((row,), (), "single") for row in rows]
+
+
+def grow_by_walks(
+    beside: AdjacentTriples,
+    models: Models,
+    candidates: Sequence[Sequence[int]],
+    depth: int,
+    starts: Sequence[NamedEntity],
+) -> list[CandidateGrowth]:
+    """Return the growth of each candidate: the paths from its `starts`, level by level.
+
+    A name that several candidates have is gone on from in the first of them.
+    """
+    grown: list[CandidateGrowth] = []
+    left = list(starts)
+    for rank, nodes in enumerate(candidates, 1):
+        if reason := beside.explain_end():
+            grown.append(CandidateGrowth(rank, notes=(describe_end(rank, 1, reason),)))
+            break
+        held, entities = beside.read_candidate(nodes)
+        mine = [start for start in left if start.entity in entities]
+        left = [start for start in left if start.entity not in entities]
+        added = tuple(_grow_candidate(beside, models, mine, held, depth))
+        grown.append(CandidateGrowth(rank, added))
+    return grown
+
+
+def _grow_candidate(
+    beside: AdjacentTriples,
+    models: Models,
+    starts: Sequence[NamedEntity],
+    held: Sequence[int],
+    depth: int,
+) -> Iterator[GrownTriple]:
+    if not starts or not depth:
+        return
+    view = beside.view
+    reach = ReachLimits(hops=min(depth, _HOPS), answers=_ANSWERS)
+    answers = rank_answers(
+        view.snapshot, models, view.query.text, reach, begin={start.entity for start in starts}
+    )
+    seen = set(held)
+    for level in range(reach.hops):
+        for each in answers.reached:
+            if level < len(each.triples) and each.triples[level] not in seen:
+                seen.add(each.triples[level])
+                reason = (
+                    f"on the way by {', '.join(each.relations)}: {each.score:.2f} of what is asked"
+                )
+                yield GrownTriple(each.triples[level], level + 1, reason, each.score)

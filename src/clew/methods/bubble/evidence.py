@@ -1,18 +1,20 @@
 """Turn a search into evidence: its graph, the source chunks, and the paths to them.
 
-BubbleRAG's union of candidates and their provenance (arXiv:2603.20309, §3.6).
+BubbleRAG's union of candidates and their provenance (arXiv:2603.20309, §3.6). The chunks of triples
+come first, then those of entities, then those near the query; hybrid retrieval may be fused in.
 """
 
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.algo.topk import top_k
+from clew.algo.topk import DECIMALS, top_k
 from clew.graph_paths import ReachLimits, rank_answers, to_graph_answers
 from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.merged import (
@@ -22,7 +24,6 @@ from clew.methods.bubble.merged import (
     merge_candidates,
     sort_groups,
 )
-from clew.methods.bubble.sources import ENTITY, TRIPLE, ShownChunk, find_sources
 from clew.methods.bubble.view import BubbleView
 from clew.models import Models
 from clew.steps.evidence import build_facts, table_facts
@@ -36,11 +37,21 @@ from clew.types import (
     Hit,
     Path,
     Step,
-    Table,
 )
 
+TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
+_BONUS = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order
 _SOURCE_REASONS = {TRIPLE: "holds it", ENTITY: "is about it"}
 _NEAR_QUESTION = "near the question"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChunk:
+    """A chunk of the evidence, and the channels that found it."""
+
+    chunk: int  # row
+    channel: str
+    score: float
 
 
 def build_evidence(
@@ -57,23 +68,18 @@ def build_evidence(
     threads = _Threads(view, merged)
     answers = _build_answers(view, merged, models)
     graph = replace(_build_graph(view, merged, search), answers=answers)
+    names = {step.id: step.text for step in graph.entities}
     notes = (*search.notes, *(note for grown in search.grown for note in grown.notes))
     return Evidence(
         query=view.query.text,
         method=method,
-        tables=_build_tables(graph),
+        tables=(table_facts(graph.facts, names),) if graph.facts else (),
         hits=_build_hits(view, sources),
         paths=tuple(threads.build_thread(source) for source in sources),
         seeds=_build_seeds(graph.groups),
         graph=graph,
         notes=tuple(dict.fromkeys(notes)),
     )
-
-
-def _build_tables(graph: EvidenceGraph) -> tuple[Table, ...]:
-    """Return the facts as rows of names."""
-    names = {step.id: step.text for step in graph.entities}
-    return (table_facts(graph.facts, names),) if graph.facts else ()
 
 
 def _build_hits(view: BubbleView, sources: list[ShownChunk]) -> tuple[Hit, ...]:
@@ -252,3 +258,83 @@ def _find_ways(view: BubbleView, merged: MergedCandidates, candidate: int) -> di
                 before[other] = node
                 queue.append(other)
     return before
+
+
+def find_sources(
+    view: BubbleView, merged: MergedCandidates, search: FoundCandidates, limit: int
+) -> list[ShownChunk]:
+    """Return at most `limit` chunks, best first.
+
+    Where an LLM was shown the retrieved chunks, both together are at most `limit`.
+    """
+    shown = frozenset(search.retrieved if search.shown else ())
+    room = max(limit - len(shown), 0)
+    sources: dict[int, ShownChunk] = {}
+    ordered = _order_chunks(view, merged, search)
+    for source in ordered if search.hybrid is None else _fuse_hybrid(ordered, search.hybrid):
+        if len(sources) == limit:
+            break
+        is_new = source.chunk not in shown
+        if source.chunk not in sources and (room or not is_new):
+            sources[source.chunk] = source
+            room -= is_new
+    return list(sources.values())
+
+
+def _fuse_hybrid(
+    ordered: Iterable[ShownChunk], hybrid: NDArray[np.float64]
+) -> Iterator[ShownChunk]:
+    """Yield sources and hybrid retrieval's chunks, ranked by fusion."""
+    first: dict[int, ShownChunk] = {}
+    for source in ordered:
+        first.setdefault(source.chunk, source)
+    scores = steps.beside_hybrid(list(first), hybrid)
+    rows = np.flatnonzero(scores)
+    for row in rows[top_k(scores[rows], len(rows))].tolist():
+        yield replace(first.get(row, ShownChunk(row, TEXT, 0.0)), score=float(scores[row]))
+
+
+def _order_chunks(
+    view: BubbleView, merged: MergedCandidates, search: FoundCandidates
+) -> Iterator[ShownChunk]:
+    """Yield chunks in order; a chunk found by several channels names them all."""
+    if merged.facts:
+        yield from _list_channel(TRIPLE, *_fact_chunks(view, merged))
+    if merged.entities:
+        yield from _list_channel(ENTITY, *_score_cosines(view, _entity_chunks(view, merged)))
+    if search.retrieved:
+        yield from _list_channel(TEXT, *_score_cosines(view, np.array(sorted(search.retrieved))))
+
+
+def _list_channel(
+    channel: str, rows: NDArray[np.integer], scores: NDArray[np.floating]
+) -> Iterator[ShownChunk]:
+    scores = np.round(scores, DECIMALS)  # as they are ordered
+    for i in top_k(scores, len(scores)).tolist():
+        yield ShownChunk(int(rows[i]), channel, _BONUS[channel] + float(scores[i]))
+
+
+def _fact_chunks(
+    view: BubbleView, merged: MergedCandidates
+) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    """Return the (n,) chunks of facts, and the sums of their facts' weights."""
+    link = view.snapshot.link("triple", "chunk")[list(merged.facts)]
+    rows, places = np.unique(link.indices, return_inverse=True)
+    weights = np.repeat(merged.weights, np.diff(link.indptr))
+    return rows, np.asarray(np.bincount(places, weights=weights), dtype=np.float64)
+
+
+def _entity_chunks(view: BubbleView, merged: MergedCandidates) -> NDArray[np.integer]:
+    """Return the chunks with an entity in their extraction or in a unit."""
+    entities, snapshot = list(merged.entities), view.snapshot
+    units = np.unique(snapshot.link("entity", "unit")[entities].indices)
+    extracted = snapshot.link("entity", "chunk")[entities].indices
+    return np.union1d(extracted, snapshot.link("unit", "chunk")[units].indices)
+
+
+def _score_cosines(
+    view: BubbleView, rows: NDArray[np.integer]
+) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    """Return chunks with their cosines to the query, negative ones as zero."""
+    cosines = view.snapshot.layer("chunk").vectors[rows] @ view.query.vector
+    return rows, np.maximum(cosines, 0.0)

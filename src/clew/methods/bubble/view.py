@@ -30,7 +30,7 @@ class BubbleView:
         cosines = np.empty(len(rows))
         entities, triples = rows[~is_triple], rows[is_triple] - self.graph.n_entities
         if len(entities):
-            cosines[~is_triple] = read_entity_vectors(self.snapshot)[entities] @ self.query.vector
+            cosines[~is_triple] = self.snapshot.get(_ENTITY_VECTORS)[entities] @ self.query.vector
         if len(triples):
             cosines[is_triple] = self.snapshot.layer("triple").vectors[triples] @ self.query.vector
         return np.round(cosines, DECIMALS)
@@ -61,12 +61,8 @@ def _build_graph(snapshot: Snapshot) -> Subdivided:
 _GRAPH = Derived("the graph of all triples", _build_graph)
 
 
-def read_entity_vectors(snapshot: Snapshot) -> Vectors:
-    """Return (n_entities, d) vectors of names, with the description if there is one."""
-    return snapshot.get(_ENTITY_VECTORS)
-
-
 def _compute_entity_vectors(snapshot: Snapshot) -> Vectors:
+    """Return (n_entities, d) vectors of names, with the description if there is one."""
     names, profiles = snapshot.layer("entity").vectors, snapshot.layer("profile")
     if not len(profiles):
         return names
