@@ -7,8 +7,8 @@ in parentheses, and the alternative text of a picture in brackets where it has m
 Navigation, scripts, styles and other things that are no prose are dropped, and so is what a role, a
 class or an id calls a footer, a side bar or a banner for cookies, and a line of links to the
 previous and the next page. What an attribute hides (`hidden`, `display: none`) and what is struck
-out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes
-and bibliographies are what a role, a type of EPUB or a class calls so, and runs of links.
+out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are
+what a role, a type of EPUB or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 

@@ -122,13 +122,11 @@ def _read_ahead(lines: Sequence[str], delimiter: str) -> list[tuple[int, list[st
     """Return the rows of some lines, each with the number of lines above it."""
     reader = csv.reader(lines, delimiter=delimiter)
     rows: list[tuple[int, list[str]]] = []
+    place = 0
     with suppress(csv.Error):  # which is told where the rows are read
-        while True:
-            place = reader.line_num
-            row = next(reader, None)
-            if row is None:
-                break
+        for row in reader:
             rows.append((place, row))
+            place = reader.line_num
     return rows
 
 

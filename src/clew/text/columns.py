@@ -46,7 +46,7 @@ _OPPOSITES = (  # values of a column that says which way an amount goes
     {"deposit", "withdrawal"}, {"buy", "sell"}, {"soll", "haben"}, {"eingang", "ausgang"},
     {"einnahme", "ausgabe"}, {"+", "-"},
 )  # fmt: skip
-_CURRENCY = frozenset("currency currencies curr ccy währung devise moneda".split())
+_CURRENCY_COLUMNS = frozenset("currency currencies curr ccy währung devise moneda".split())
 _LONGEST_NAME, _MOST_WORDS = 60, 8  # characters and words of a column's name
 _LONGEST_KEY = 60  # characters of what names a row
 _LEAST_ADDED = 2  # rows that one sums up
@@ -159,7 +159,7 @@ def have_no_sum(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Say whether amounts of some rows go both ways, or are in several currencies."""
     for column, name in enumerate(names):
         values = {row[column].strip().casefold().removesuffix("s") for row in rows}
-        is_mixed = not _CURRENCY.isdisjoint(fold(name).split()) and len(values - {""}) > 1
+        is_mixed = not _CURRENCY_COLUMNS.isdisjoint(fold(name).split()) and len(values - {""}) > 1
         if is_mixed or any(pair <= values for pair in _OPPOSITES):
             return True
     return False
