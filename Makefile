@@ -71,7 +71,7 @@ test-page: .venv-page/ready ## test the server's page in a headless Chromium, wh
 	@.venv-page/bin/pytest tests/page
 
 test-ray: .venv-ray/ready ## test workers and shards on a Ray cluster of two nodes, in an environment with Ray
-	@.venv-ray/bin/pytest tests/workers tests/shards/test_ray.py
+	@.venv-ray/bin/pytest tests/extras/cluster/workers tests/extras/cluster/shards/test_ray.py
 
 lint: $(DEV)/ready ## check style, spelling and the import contracts
 	@$(DEV)/bin/ruff check --quiet

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from clew.base.types import Scalar
 from clew.evaluate import Setting, grid
-from clew.types import Scalar
 
 Named = Sequence[tuple[str, Setting]]  # what the paper calls it, and what it is here
 

@@ -25,10 +25,10 @@ import click
 
 import clew
 from clew import steps
-from clew.asking import pipeline
+from clew.answers import pipeline
 from clew.evaluate import load
-from clew.loading import Specs
 from clew.methods import agrag
+from clew.models.loading import Specs
 
 STEPS: dict[str, tuple[tuple[Any, str], ...]] = {
     "vectors of the question": ((steps, "read_query"),),

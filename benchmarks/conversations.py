@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import clew
-from clew.asking import follow_up
-from clew.loading import load_llm
+from clew.answers import follow_up
 from clew.models.ledger import Ledger
+from clew.models.loading import load_llm
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FIRST = 5

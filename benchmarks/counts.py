@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import clew
 
 if TYPE_CHECKING:
-    from clew.types import CountResult
+    from clew.base.types import CountResult
 
 HERE = Path(__file__).parent / "counts"
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")

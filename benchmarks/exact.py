@@ -26,16 +26,16 @@ import numpy as np
 
 import clew
 from clew.algo import coding
-from clew.asking.method import build_method
+from clew.answers.method import build_method
+from clew.base.types import Document
 from clew.evaluate import load
-from clew.index import PAPERS, Settings
-from clew.loading import Specs, load_models
+from clew.index.recipe import PAPERS, Settings
+from clew.index.snapshot import Snapshot
+from clew.index.store import schema
 from clew.models import Kind, Models
 from clew.models.around import AroundEmbedder
-from clew.snapshot import Snapshot
-from clew.store import schema
+from clew.models.loading import Specs, load_models
 from clew.testing import models as doubles
-from clew.types import Document
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,12 +10,12 @@ import numpy as np
 
 from clew.algo.knn import page_ranks
 from clew.algo.links import Matrix
+from clew.base.types import Scalar
 from clew.evaluate import Report
-from clew.evaluate.figures import canvas
-from clew.evaluate.figures.bars import Bars, bar_figure
-from clew.evaluate.figures.tradeoff import Point, tradeoff_figure
-from clew.evaluate.summary import Estimate
-from clew.types import Scalar
+from clew.extras.evaluate.figures import canvas
+from clew.extras.evaluate.figures.bars import Bars, bar_figure
+from clew.extras.evaluate.figures.tradeoff import Point, tradeoff_figure
+from clew.extras.evaluate.summary import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

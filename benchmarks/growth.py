@@ -82,7 +82,7 @@ def _build(folder: Path, size: int, options: argparse.Namespace) -> dict[str, An
 
 def _more(folder: Path, _size: int, _options: argparse.Namespace) -> dict[str, Any]:
     import clew
-    from clew.types import Document
+    from clew.base.types import Document
 
     documents, _ = _made(50)
     spent, written = [], []

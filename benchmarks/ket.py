@@ -20,11 +20,11 @@ from pathlib import Path
 import clew
 from benchmarks.figures import draw_degrees
 from clew import readers, steps
+from clew.base.types import Document
 from clew.evaluate import Dataset, Scoring, Setting, load
-from clew.evaluate.measure import Protocol, measure
-from clew.index import Settings
+from clew.extras.evaluate.measure import Protocol, measure
+from clew.index.recipe import Settings
 from clew.text.chunking import Chunking
-from clew.types import Document
 
 SYSTEMS = ("text_rag", "knng_rag", "keyword_rag", "skeleton_rag", "ket_rag_u", "ket_rag_p", "ket")
 CUTS = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import clew
-from clew.types import Document
+from clew.base.types import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

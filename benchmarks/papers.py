@@ -15,9 +15,9 @@ import clew
 from benchmarks.marks import Table
 from clew.cli.progress import show_questions
 from clew.evaluate import Dataset, Report, Scoring, Setting
-from clew.evaluate.measure import Protocol
-from clew.evaluate.measure import measure as run
-from clew.evaluate.papers import (
+from clew.extras.evaluate.measure import Protocol
+from clew.extras.evaluate.measure import measure as run
+from clew.extras.evaluate.papers import (
     OWN,
     PaperRow,
     PaperTable,

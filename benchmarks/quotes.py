@@ -33,12 +33,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 import clew
-from clew.asking import quotes
-from clew.asking.question import MAX_QUOTES
-from clew.asking.sentence_signs import SentenceSigns
-from clew.asking.sentence_weights import FITTED, SentenceModel
-from clew.asking.sentences import find_sentences, read_sentences
-from clew.evaluate.metrics import normalize_answer
+from clew.answers import quotes
+from clew.answers.question import MAX_QUOTES
+from clew.answers.sentence_signs import SentenceSigns
+from clew.answers.sentence_weights import FITTED, SentenceModel
+from clew.answers.sentences import find_sentences, read_sentences
+from clew.extras.evaluate.metrics import normalize_answer
 from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:

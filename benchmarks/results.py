@@ -31,9 +31,9 @@ from benchmarks.figures import draw_ablations, draw_ranking, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
 from clew.cli.progress import show_questions
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
-from clew.evaluate.measure import Protocol, measure
-from clew.evaluate.peers import load_peers
-from clew.evaluate.summary import Estimate
+from clew.extras.evaluate.measure import Protocol, measure
+from clew.extras.evaluate.peers import load_peers
+from clew.extras.evaluate.summary import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"

@@ -65,7 +65,7 @@ def _options() -> argparse.Namespace:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of one size: indexing, three small updates, queries, memory."""
     import clew
-    from clew.types import Document
+    from clew.base.types import Document
 
     documents, questions = (
         _read(options) if options.corpus else made(options.size, options.n_questions)
@@ -148,7 +148,7 @@ def _ms(seconds: Sequence[float], percent: int) -> float:
 
 
 def _read(options: argparse.Namespace) -> tuple[list[Any], list[str]]:
-    from clew.types import Document
+    from clew.base.types import Document
 
     documents = [
         Document(id=f"{file.parent.name}/{r['id']}", title=r.get("title", ""), text=r["text"])
@@ -167,8 +167,8 @@ def _records(files: Iterable[Path]) -> Iterable[dict[str, Any]]:
 
 def _drawn_anew(documents: Sequence[Any], size: int) -> list[Any]:
     """Return as many passages as are missing, of sentences of the others."""
+    from clew.base.types import Document
     from clew.text.sentences import sentence_spans
-    from clew.types import Document
 
     if len(documents) >= size:
         return []
@@ -213,7 +213,7 @@ def _names(draw: random.Random, n: int) -> list[str]:
 
 
 def _passages(draw: random.Random, names: Sequence[str]) -> Iterator[Any]:
-    from clew.types import Document
+    from clew.base.types import Document
 
     verbs = ("met", "wrote to", "built a house for", "sailed with", "taught", "painted")
     for i, name in enumerate(names):

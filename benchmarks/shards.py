@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import clew
-from clew.asking.method import build_method
-from clew.asking.pipeline import run_method
+from clew.answers.method import build_method
+from clew.answers.pipeline import run_method
 from clew.evaluate import load
-from clew.evaluate.metrics import distinct, ranking
+from clew.extras.evaluate.metrics import distinct, ranking
 from clew.models.around import add_memory
 from clew.models.metered import Meter
 from clew.shards import Neighbourhood, open_shards, split
@@ -36,8 +36,8 @@ from clew.shards import Neighbourhood, open_shards, split
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.evaluate.datasets import DatasetQuestion
-    from clew.types import Hit
+    from clew.base.types import Hit
+    from clew.extras.evaluate.datasets import DatasetQuestion
 
 METHODS = ("walk", "pagerank", "clue", "agrag")
 GOAL = 0.005  # recall that may be lost

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import clew
-from clew.evaluate.metrics import exact_match
-from clew.types import Document
+from clew.base.types import Document
+from clew.extras.evaluate.metrics import exact_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Fit the weights of `clew.asking.support` and say how well it tells which questions have answers.
+"""Fit the weights of `clew.answers.support` and say how well it tells which questions have answers.
 
     python benchmarks/support.py --indexes FOLDER --train DATASET... [--test DATASET...]
         [--asked INDEX=FILE]... [--pages FILE]... [--method NAME] [--fit]
@@ -49,18 +49,18 @@ from scipy.stats import rankdata
 
 import clew
 from clew import methods
-from clew.asking import support
-from clew.asking.context import build_context
-from clew.asking.question import MIN_SUPPORT
-from clew.asking.quotes import choose_quotes
-from clew.asking.sentences import find_sentences
+from clew.answers import support
+from clew.answers.context import build_context
+from clew.answers.question import MIN_SUPPORT
+from clew.answers.quotes import choose_quotes
+from clew.answers.sentences import find_sentences
 from clew.evaluate import load
-from clew.snapshot import Snapshot
+from clew.index.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.evaluate.datasets import DatasetQuestion
+    from clew.extras.evaluate.datasets import DatasetQuestion
     from clew.models import Models
 
 KINDS = ("late", "words")

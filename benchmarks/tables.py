@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.marks import Table
+from clew.base.types import Scalar
 from clew.evaluate import Report
-from clew.evaluate.summary import Estimate, Summary
-from clew.types import Scalar
+from clew.extras.evaluate.summary import Estimate, Summary
 
 _RANKING = ("recall@2", "recall@5", "coverage", "evidence")
 _ANSWERS = ("EM", "F1 plain", "Acc", "ROUGE-L")

@@ -6,7 +6,7 @@ import pytest
 import uvicorn
 
 import clew
-from clew.server import ServerSettings, application
+from clew.extras.server import ServerSettings, application
 from clew.testing import models, small_documents
 from clew.testing.loopback import on_loopback
 

@@ -11,10 +11,11 @@ import threading
 from multiprocessing import forkserver
 
 IMPORTED = (
-    "clew.server.jobs.process", "clew.evaluate.measure", "clew.methods.bm25", "clew.methods.dense",
+    "clew.extras.server.jobs.process", "clew.extras.evaluate.measure", "clew.methods.bm25",
+    "clew.methods.dense",
     "clew.readers.office", "clew.readers.pdf", "clew.readers.sheets",
     "clew.readers.word", "docx", "pypdf", "pypdfium2", "python_calamine",
-    "tests.store.postgres.writers",
+    "tests.extras.cluster.postgres.writers",
 )  # fmt: skip
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(list(IMPORTED))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingLayer
-from clew.snapshot import Snapshot
+from clew.index.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

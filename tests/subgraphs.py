@@ -1,6 +1,6 @@
 """A reasoning subgraph made by hand: two trees, what grew around them, and every kind of edge."""
 
-from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Step, Subgraph
+from clew.base.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Step, Subgraph
 
 ARCHER, LARVIK = "polar/archer.md:0-80", "polar/larvik.md:0-60"
 BUILT, DREW = "colin archer|built|fram", "colin archer|drew|fram"

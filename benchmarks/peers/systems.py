@@ -98,7 +98,7 @@ def _extract(stub: Stub, text: str) -> dict[str, Any]:
     }
 
 
-def _join(document: Any) -> str:  # noqa: ANN401 -- clew.types.Document
+def _join(document: Any) -> str:  # noqa: ANN401 -- clew.base.types.Document
     return f"{document.title}\n{document.text}"
 
 

@@ -112,7 +112,7 @@ def shorten_types(
     signature: str | None,
     returned: str,
 ) -> tuple[str, str] | None:
-    """Write `Hit` for `~clew.types.Hit`, and nothing for what a protocol is said to take."""
+    """Write `Hit` for `~clew.base.types.Hit`, and nothing for what a protocol is said to take."""
     if signature == "(*args, **kwargs)":
         return "", returned
     return (re.sub(r"~[\w.]+\.", "", signature), returned) if signature else None
@@ -160,7 +160,7 @@ def _note(lines: list[str]) -> str:
 def find_public_name(
     app: Sphinx, _env: BuildEnvironment, wanted: pending_xref, shown: Element
 ) -> Node | None:
-    """Lead a type such as `clew.types.Hit` to the public name that its class is documented by."""
+    """Link a type such as `clew.base.types.Hit` to its public name in the documentation."""
     domain = app.env.domains["py"]
     name = wanted.get("reftarget", "").rpartition(".")[2]
     places = [place for place in domain.objects if place.rpartition(".")[2] == name]

@@ -11,23 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.runtime.lazy import lazy as _lazy
+from clew.base.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
+    from clew.answers.context import build_context
     from clew.api import Added, Index, restore
     from clew.api import open_index as open  # noqa: A004 -- clew.open is meant to read so
-    from clew.asking.context import build_context
-    from clew.client import AsyncClient, Client
-    from clew.errors import ClewError, InputError
-    from clew.filters import Filter, field
-    from clew.index import Settings
-    from clew.loading import Specs, load_llm
-    from clew.methods import Method
-    from clew.models import Models
-    from clew.models.budget import Budget
-    from clew.snapshot import Snapshot
-    from clew.text.chunking import Chunking
-    from clew.types import (
+    from clew.base.types import (
         Answer,
         Apparatus,
         Citation,
@@ -44,6 +34,16 @@ if TYPE_CHECKING:
         Step,
         Usage,
     )
+    from clew.client import AsyncClient, Client
+    from clew.errors import ClewError, InputError
+    from clew.filters import Filter, field
+    from clew.index.recipe import Settings
+    from clew.index.snapshot import Snapshot
+    from clew.methods import Method
+    from clew.models import Models
+    from clew.models.budget import Budget
+    from clew.models.loading import Specs, load_llm
+    from clew.text.chunking import Chunking
     from clew.views.drawing import Drawing, draw
 
 __all__ = [
@@ -93,18 +93,18 @@ __getattr__ = _lazy(
     "clew",
     {
         "api": ("Added", "Index", "open=open_index", "restore"),
-        "client.clients": ("AsyncClient", "Client"),
-        "asking.context": ("build_context",),
+        "extras.client.clients": ("AsyncClient", "Client"),
+        "answers.context": ("build_context",),
         "errors": ("ClewError", "InputError"),
         "filters": ("Filter", "field"),
-        "index": ("Settings",),
+        "index.recipe": ("Settings",),
         "methods": ("Method",),
         "models": ("Models",),
         "models.budget": ("Budget",),
-        "loading": ("Specs", "load_llm"),
+        "models.loading": ("Specs", "load_llm"),
         "text.chunking": ("Chunking",),
-        "snapshot": ("Snapshot",),
-        "types": (
+        "index.snapshot": ("Snapshot",),
+        "base.types": (
             "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
             "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Step", "Usage",
         ),

@@ -32,7 +32,9 @@ class ClewError(Exception):
     """The root of all errors that Clew raises on purpose; no message tells an address's secrets."""
 
     def __init__(self, *args: object) -> None:
-        from clew.display.addresses import hide_secrets_in  # whose patterns take time to compile
+        from clew.base.display.addresses import (
+            hide_secrets_in,  # whose patterns take time to compile
+        )
 
         super().__init__(*(hide_secrets_in(a) if isinstance(a, str) else a for a in args))
 
@@ -53,7 +55,7 @@ class UnreadableSource(InputError):
     """A file or record that gives no document."""
 
     def __init__(self, source: str, reason: str, line: int | None = None) -> None:
-        from clew.display.addresses import hide_secrets, hide_secrets_in
+        from clew.base.display.addresses import hide_secrets, hide_secrets_in
 
         self.source = hide_secrets(source)
         self.reason = hide_secrets_in(reason)

@@ -8,9 +8,9 @@ import pytest
 
 import clew
 from clew.api import Index
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.testing import models
-from clew.types import Document
 
 DOCUMENTS = [
     Document(id=f"{n}.md", text=f"Ship {n} was built by Colin Archer in {1880 + n}.")

@@ -8,11 +8,12 @@ import pytest
 
 import clew
 from clew import errors
-from clew.asking.method import build_method
-from clew.index import Settings
-from clew.loading import Specs
+from clew.answers.method import build_method
+from clew.base.types import Document, Evidence
+from clew.index.recipe import Settings
+from clew.index.store.catalogue import Catalogue
 from clew.models import Reply
-from clew.store.catalogue import Catalogue
+from clew.models.loading import Specs
 from clew.testing import (
     QUESTIONS,
     HashEmbedder,
@@ -22,7 +23,6 @@ from clew.testing import (
     small_documents,
 )
 from clew.text.chunking import Chunking
-from clew.types import Document, Evidence
 from tests.models.server import Answer as Sent
 from tests.models.server import serving
 
@@ -154,7 +154,7 @@ def test_documents_of_a_list_a_generator_and_alone(index):
 
 
 def test_documents_are_read_as_they_are_needed(index, monkeypatch):
-    monkeypatch.setattr("clew.index.BATCH_CHARACTERS", 50)
+    monkeypatch.setattr("clew.index.adding.BATCH_CHARACTERS", 50)
     committed = []
 
     def documents():
@@ -327,7 +327,7 @@ def test_a_removal_loads_no_model(full, folder, monkeypatch):
         loaded.append(True)
         raise errors.MissingExtra("onnxruntime", "minilm", "the embedder")
 
-    monkeypatch.setattr("clew.loading.load_models", load)
+    monkeypatch.setattr("clew.models.loading.load_models", load)
     with clew.open(folder) as opened:
         opened.remove("grain")
         opened.remove("tree")  # with it went the entity; what is left is a term without a vector

@@ -8,15 +8,15 @@ import pytest
 
 import clew
 from clew import methods
+from clew.base.types import GRAPH, UNITS, Document
 from clew.errors import EndpointError, InputError, RecipeMismatch
 from clew.evaluate import Dataset, DatasetQuestion, Setting
-from clew.evaluate.graph_questions import GraphQuestion, measure_graph
-from clew.evaluate.measure import Protocol, measure
-from clew.index import Settings
+from clew.extras.evaluate.graph_questions import GraphQuestion, measure_graph
+from clew.extras.evaluate.measure import Protocol, measure
+from clew.index.recipe import Settings
 from clew.models.budget import Budget
 from clew.testing import QUESTIONS, models, small_documents
 from clew.text.chunking import Chunking
-from clew.types import GRAPH, UNITS, Document
 from tests.index.reads import ReadsChat
 
 BOTH = {"units": 1.0, "triples": "llm"}

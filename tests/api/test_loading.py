@@ -3,10 +3,13 @@
 import pytest
 
 from clew.errors import InputError
-from clew.loading import (
+from clew.index.recipe import from_recipe
+from clew.models.budget import Budget
+from clew.models.cache import CachedEmbedder
+from clew.models.ledger import Ledger
+from clew.models.loading import (
     OPENAI_URL,
     Specs,
-    from_recipe,
     load_embedder,
     load_extractor,
     load_llm,
@@ -14,9 +17,6 @@ from clew.loading import (
     load_reranker,
     load_tagger,
 )
-from clew.models.budget import Budget
-from clew.models.cache import CachedEmbedder
-from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
 from clew.models.maxsim import Cosine, MaxSim
 from clew.models.minilm import MiniLM

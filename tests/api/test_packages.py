@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew import loading, methods, plugins, readers
+from clew import methods, plugins, readers
 from clew.errors import InputError, UnknownMethod
 from clew.methods.dense import Dense
 from clew.methods.ket import Ket
+from clew.models import loading
 from clew.testing import QUESTIONS, models, small_documents
 from tests.installed import install
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from clew import steps
 from clew.testing import HashEmbedder
-from clew.types import Document, Limits
+from clew.base.types import Document, Limits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 import clew
 from clew.api import open_index
+from clew.base.display.shown import Shown
+from clew.base.types import Citation, Document, Evidence, Hit, Usage
 from clew.cli import main
-from clew.display.shown import Shown
 from clew.testing import models
-from clew.types import Citation, Document, Evidence, Hit, Usage
 
 DOCUMENTS = [
     Document(id="fram.md", title="Fram", text="Colin Archer built the Fram for Nansen. " * 3),

@@ -6,7 +6,7 @@ import pytest
 
 from clew import testing
 from clew.api import open_index
-from clew.types import Apparatus, Document, Heading
+from clew.base.types import Apparatus, Document, Heading
 
 ICE = "Ice\n\nThe Fram drifted through the ice for three years. Nansen left the ship in 1895."
 CREW = "Crew\n\nThirteen men sailed with the Fram. The cook of the Fram was Adolf Juell."

@@ -14,8 +14,8 @@ import pytest
 
 import clew
 from clew import methods
+from clew.base.types import Document
 from clew.testing import QUESTIONS, models, small_documents
-from clew.types import Document
 
 METHODS = ("walk", "clue", "ket", "bubble", "agrag", "pagerank", "hybrid", "auto")
 

@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 
 from clew.api import open_index
+from clew.base.types import Document
 from clew.errors import EndpointError, InputError
 from clew.models.budget import Budget
 from clew.models.conversation import recorded
 from clew.testing import ScriptedChat, models
-from clew.types import Document
 
 
 def document(name, text="Colin Archer built the Fram in Larvik."):
@@ -163,7 +163,7 @@ def test_an_llm_is_loaded_once_and_recorded(folder, monkeypatch):
         loaded.append(ScriptedChat(lambda *_: "ANSWER: Larvik"))
         return recorded(loaded[-1])
 
-    monkeypatch.setattr("clew.loading.load_llm", load)
+    monkeypatch.setattr("clew.models.loading.load_llm", load)
     for _ in range(2):
         with open_index(folder, models=models()) as index:
             index.add([document("a")])

@@ -8,11 +8,11 @@ import pytest
 
 import clew
 from clew import Exchange
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.models import Turn
 from clew.models.budget import Budget
 from clew.testing import ScriptedChat, models
-from clew.types import Document
 
 DOCUMENTS = [
     Document(id="fram", title="Fram", text="Colin Archer built the Fram for Fridtjof Nansen."),

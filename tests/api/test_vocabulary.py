@@ -5,10 +5,10 @@ import pytest
 
 import clew
 from clew import Document
+from clew.base.types import DATE, LABELS, Mention, VocabularyEntry
 from clew.errors import InputError
 from clew.steps.entity_types import find_types, find_types_in
 from clew.testing import models
-from clew.types import DATE, LABELS, Mention, VocabularyEntry
 
 TEXTS = {
     "fram": "Colin Archer was a naval architect. Colin Archer built the Fram in 1892 at Larvik.",

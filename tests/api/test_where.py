@@ -8,8 +8,8 @@ import pytest
 
 from clew import field, testing
 from clew.api import open_index
+from clew.base.types import Document
 from clew.errors import InputError
-from clew.types import Document
 
 QUESTION = "Where was the builder of the Comet at home?"
 KINDS = {"bakken": "place", "comet": "ship", "eriksen": "man", "dorn": "man", "lund": "place"}

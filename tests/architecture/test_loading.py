@@ -21,9 +21,10 @@ main(prog_name="clew")
 """
 # Rooms of other commands, and packages that neither a question nor a Markdown file needs.
 OTHERS = (
-    "clew.evaluate", "clew.server", "clew.client", "clew.shards", "clew.graph_paths",
-    "clew.workers.processes", "clew.workers.ray", "clew.generation.edits",
-    "clew.generation.compaction", "clew.store.postgres.store", "clew.readers.web",
+    "clew.evaluate", "clew.extras.server", "clew.client", "clew.shards", "clew.steps.graph_paths",
+    "clew.extras.cluster.workers.processes", "clew.extras.cluster.workers.ray",
+    "clew.index.generation.edits",
+    "clew.index.generation.compaction", "clew.extras.cluster.postgres.store", "clew.readers.web",
     "clew.readers.graph_files", "clew.index.plan", "clew.index.graph", "httpx2", "onnxruntime",
     "pydantic", "rich", "starlette", "selectolax", "yaml", "loky", "scipy.spatial", "scipy.fft",
     "scipy.sparse.csgraph", "scipy.cluster",
@@ -95,14 +96,14 @@ def test_the_index_of_a_changed_file_loads_its_reader_and_the_arrays_in_use(fold
         file.write(" She lived in Larvik.")
     loaded = loaded_by(folder, "index", "docs")
     assert below("clew.methods", loaded) <= {"walk"}
-    assert loaded & {*OTHERS, "clew.asking.pipeline"} == set()
+    assert loaded & {*OTHERS, "clew.answers.pipeline"} == set()
     kinds = set("code html_page json_records mail notebook office pdf plain rtf table".split())
     assert "markdown" in below("clew.readers", loaded)
     assert below("clew.readers", loaded).isdisjoint(kinds)
 
 
 def test_the_index_of_files_without_a_change_needs_no_sparse_matrix(folder):
-    assert loaded_by(folder, "index", "docs") & {*OTHERS, "scipy", "clew.asking.pipeline"} == set()
+    assert loaded_by(folder, "index", "docs") & {*OTHERS, "scipy", "clew.answers.pipeline"} == set()
 
 
 @pytest.mark.parametrize("package", ["clew", "clew.readers", "clew.steps"])

@@ -15,9 +15,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # Each module of these folders has one function of the name, and a table of the folder calls them.
 PROTOCOLS = {
-    "read": ("readers", "readers/imports", "evaluate/formats"),
-    "locate": ("readers/imports",),
-    "list_entries": ("readers/remote",),
+    "read": ("readers", "extras/connect/imports", "extras/evaluate/formats"),
+    "locate": ("extras/connect/imports",),
+    "list_entries": ("extras/connect/remote",),
 }
 
 # Names without a verb or a noun that stay, and why.
@@ -27,7 +27,7 @@ ALLOWED = {
     "heeded": "of the protocol `clew.stopping.Stop`",
     "linked": "`Snapshot` is public",
     "connected": "`PostgresFile` has it from the protocol `clew.models.sqlite.PaidFile`",
-    "shards/index.py:gathered": "`Shards` is public",
+    "extras/cluster/shards/index.py:gathered": "`Shards` is public",
     "spent": "`Index.spent` is public",
     "opened": "`clew.client.opened` is public",
     "steps/evidence.py:ranked": "`clew.steps.ranked` is public",
@@ -35,9 +35,9 @@ ALLOWED = {
     "steps/relevance.py:of": "`clew.steps.Coverage` is public",
     "one_of": "`clew.field(...).one_of` is public",
     "recorded": "`clew.models.recorded` is public",
-    "touched": "of the public protocol `clew.store.View`",
+    "touched": "of the public protocol `clew.index.store.View`",
     "unreported": "of the public protocol `clew.models.LLM`",
-    "unnamed": "of the public protocol `clew.store.Store`",
+    "unnamed": "of the public protocol `clew.index.store.Store`",
 }
 PARTICIPLES = frozenset(
     "begun bound brought built came caught chosen done drawn found given gone grown held hidden"

@@ -18,8 +18,9 @@ def count_lines():
     """Return the lines of Python of each room; modules at the root are the room `root`."""
     sizes = Counter()
     for path in PACKAGE.rglob("*.py"):
-        room, *rest = path.relative_to(PACKAGE).parts
-        sizes[room if rest else "root"] += path.read_text(encoding="utf-8").count("\n")
+        *folders, _ = path.relative_to(PACKAGE).parts
+        room = "/".join(folders[: 2 if folders[:1] == ["extras"] else 1]) or "root"
+        sizes[room] += path.read_text(encoding="utf-8").count("\n")
     return sizes
 
 

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from clew.api import open_index
+from clew.base.types import Evidence
 from clew.cli import main
-from clew.index import Settings
-from clew.store.opening import exists
+from clew.index.recipe import Settings
+from clew.index.store.opening import exists
 from clew.testing import models
-from clew.types import Evidence
-from tests.asking.evidence import answer
+from tests.answers.evidence import answer
 
 ARTICLES = {
     "fram.md": "# Fram\n\nColin Archer built the Fram for Nansen. She was launched in 1892.",

@@ -10,12 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from clew.api import open_index
-from clew.cli import render
-from clew.cli.options import parse_parameters
-from clew.models import Reply
-from clew.snapshot import Snapshot
-from clew.testing import ScriptedLLM, models
-from clew.types import (
+from clew.base.types import (
     Candidate,
     ConceptAnchors,
     Document,
@@ -28,7 +23,12 @@ from clew.types import (
     Step,
     Table,
 )
-from clew.types import Path as Thread
+from clew.base.types import Path as Thread
+from clew.cli import render
+from clew.cli.options import parse_parameters
+from clew.index.snapshot import Snapshot
+from clew.models import Reply
+from clew.testing import ScriptedLLM, models
 from tests.cli.conftest import finding, with_llm
 
 QUESTION = "Where was Colin Archer born?"

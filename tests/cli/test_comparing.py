@@ -22,7 +22,7 @@ def llms(monkeypatch):
         chats[spec] = ScriptedChat(reply)
         return recorded(chats[spec])
 
-    monkeypatch.setattr("clew.loading.load_llm", load)
+    monkeypatch.setattr("clew.models.loading.load_llm", load)
     return chats
 
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from clew.base.types import Evidence, EvidenceGraph, Fact, GraphAnswer, Hit, Table
 from clew.errors import InputError
-from clew.evaluate.graph_questions import (
+from clew.extras.evaluate.graph_questions import (
     GraphQuestion,
     load_graph_questions,
     measure_graph,
@@ -13,7 +14,6 @@ from clew.evaluate.graph_questions import (
 )
 from clew.models import Reply
 from clew.testing import ScriptedLLM
-from clew.types import Evidence, EvidenceGraph, Fact, GraphAnswer, Hit, Table
 from tests.cli.conftest import with_llm
 
 TABLE = "Fram\tbuilt_by\tColin Archer\nFram\tled_by\tNansen\nColin Archer\tborn_in\tLarvik\n"

@@ -6,7 +6,7 @@ import re
 import click
 import pytest
 
-from clew.display.visible import has_hidden
+from clew.base.display.visible import has_hidden
 from clew.testing import ScriptedLLM
 from tests.cli.conftest import with_llm
 

@@ -75,7 +75,7 @@ def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
 def test_an_import_is_mirrored_and_asked(clew, tmp_path):
     """A second run changes nothing; what the system has no more goes."""
     place = tmp_path / "rag"
-    shutil.copytree(Path(__file__).parents[1] / "readers/imports/kept/lightrag", place)
+    shutil.copytree(Path(__file__).parents[1] / "extras/connect/imports/kept/lightrag", place)
     result = clew("import", place)
     assert result.exit_code == 0, result.stderr
     assert "7 triples" in result.stdout

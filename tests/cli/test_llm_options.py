@@ -7,9 +7,9 @@ from string import Template
 import pytest
 
 from clew.api import open_index
-from clew.loading import Specs, load_llm
 from clew.models.ledger import Ledger
-from clew.prompts import fill_prompt, list_prompts, prompt_versions, read_wording
+from clew.models.loading import Specs, load_llm
+from clew.models.prompts import fill_prompt, list_prompts, prompt_versions, read_wording
 from clew.testing import ScriptedChat, models, small_documents
 from tests.cli.conftest import with_llm
 
@@ -119,7 +119,7 @@ def test_the_guide_names_every_slot():
     """Of each prompt that a user may write anew."""
     guide = (files("clew.guides") / "llm.md").read_text(encoding="utf-8")
     for name in list_prompts():
-        text = (files("clew.prompts") / f"{name}.md").read_text(encoding="utf-8")
+        text = (files("clew.models.prompts") / f"{name}.md").read_text(encoding="utf-8")
         row = next(line for line in guide.splitlines() if line.startswith(f"- `{name}` "))
         slots = Template(text.partition("# user")[2]).get_identifiers()
         assert slots
@@ -157,7 +157,7 @@ def test_eval_gives_the_seed_to_the_llms(clew, dataset, tmp_path, monkeypatch):
         seen.append(sampling)
         return ScriptedChat(lambda *_: "Larvik")
 
-    monkeypatch.setattr("clew.loading.load_llm", load)
+    monkeypatch.setattr("clew.models.loading.load_llm", load)
     options = ("--methods", "bm25", "--answer-llm", "x:y", "--runs", tmp_path / "runs")
     drawn = ("--seed", "4", "--temperature", "0.5", "--top-p", "0.8")
     result = clew("eval", dataset, *options, *drawn)

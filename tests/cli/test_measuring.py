@@ -7,7 +7,7 @@ from shutil import copytree
 
 import pytest
 
-from clew.evaluate import figures, metrics
+from clew.extras.evaluate import figures, metrics
 from tests.cli.conftest import ARTICLES, open_with_doubles
 
 
@@ -152,7 +152,7 @@ def test_what_is_missing_is_said_first(
     clew, dataset, tmp_path, monkeypatch, module, options, extra
 ):
     for name in ("sensitivity", "canvas"):
-        monkeypatch.delitem(sys.modules, f"clew.evaluate.figures.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"clew.extras.evaluate.figures.{name}", raising=False)
         monkeypatch.delattr(figures, name, raising=False)
     monkeypatch.setitem(sys.modules, module, None)
     metrics._stem.cache_clear()  # noqa: SLF001 -- it may know the words

@@ -6,7 +6,7 @@ import pytest
 
 import clew as api
 from clew import testing
-from clew.types import Document
+from clew.base.types import Document
 from tests.readers.writers import pdf
 
 REPORT = "Marit Solheim designed the lighthouse on Gull Rock. It was lit in 1871."

@@ -6,7 +6,7 @@ import pytest
 
 from clew.api import open_index
 from clew.errors import EndpointError
-from clew.index import Settings
+from clew.index.recipe import Settings
 from clew.models.conversation import recorded
 from clew.testing import HashEmbedder, models
 from tests.index.reads import ReadsChat
@@ -156,7 +156,9 @@ def test_a_run_of_another_corpus_is_refused_before_anything_is_paid(spent, datas
 def test_a_plan_probes_nothing_for_a_model_that_cannot_be(clew, articles, monkeypatch):
     asked = []
     chat = ReadsChat()
-    monkeypatch.setattr("clew.loading.load_llm", lambda *_, **__: asked.append(1) or recorded(chat))
+    monkeypatch.setattr(
+        "clew.models.loading.load_llm", lambda *_, **__: asked.append(1) or recorded(chat)
+    )
     result = clew(
         "plan", articles, "--llm", "x", "--probe", "2", "--embedder", "magic:y", obj=open_index
     )

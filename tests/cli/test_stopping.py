@@ -20,12 +20,13 @@ from clew.stopping import Stop
 SLOW = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
-from clew import index, testing
+from clew import testing
+from clew.index import adding
 from clew.api import open_index
 from clew.cli import main
 from clew.testing import HashTokenEmbedder
 
-index.BATCH_CHARACTERS = 5_000
+adding.BATCH_CHARACTERS = 5_000
 
 class Slow(HashTokenEmbedder):
     def embed_tokens(self, texts):
@@ -132,7 +133,7 @@ def test_json_says_that_it_stopped(texts):
 
 def test_another_thread_may_stop(texts, tmp_path, monkeypatch):
     """In Python it is `Stop`; what was asked for before the first batch stops before it."""
-    monkeypatch.setattr("clew.index.BATCH_CHARACTERS", 5_000)
+    monkeypatch.setattr("clew.index.adding.BATCH_CHARACTERS", 5_000)
     stop, seen = Stop(), []
 
     def progress(_):

@@ -7,8 +7,8 @@ from itertools import pairwise
 import click
 import pytest
 
+from clew.base.types import Edge, EvidenceGraph, Fact, Growth, Path, Step, Subgraph, Table
 from clew.cli import render
-from clew.types import Edge, EvidenceGraph, Fact, Growth, Path, Step, Subgraph, Table
 from tests.cli.conftest import finding
 from tests.subgraphs import EVIDENCE, NODES
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.store.embedded import EmbeddedStore
+from clew.index.store.embedded import EmbeddedStore
 from tests.cli.conftest import open_with_doubles
 from tests.snapshots import contents
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.api import open_index
+from clew.base.types import Answer, Context, Evidence
 from clew.cli import main
 from clew.cli.plain import wrap_text
 from clew.cli.render import AnswerWriter
 from clew.models import Turn
 from clew.testing import ScriptedChat, models
-from clew.types import Answer, Context, Evidence
 
 QUESTION = "Where was Colin Archer born?"
 REPLY = "He was a builder.\nANSWER: Colin Archer was born in Larvik [1]"

@@ -10,10 +10,10 @@ import pytest
 
 from clew import methods
 from clew.api import open_index
-from clew.generation import open_snapshot
-from clew.index import Settings
+from clew.index.generation import open_snapshot
+from clew.index.recipe import Settings
+from clew.index.store.embedded import EmbeddedStore
 from clew.models.cache import CachedEmbedder
-from clew.store.embedded import EmbeddedStore
 from clew.testing import (
     EmbedderContract,
     HashEmbedder,

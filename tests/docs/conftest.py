@@ -19,7 +19,7 @@ ARTICLES = (
 def index_folder(tmp_path, monkeypatch):
     """Make a folder with `examples/` and an index of them in `my.clew` the current one."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("clew.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
+    monkeypatch.setattr("clew.models.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
     polar = Path("examples/polar")
     polar.mkdir(parents=True)
     for article in ARTICLES:

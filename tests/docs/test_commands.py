@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from clew.loading import OPENAI_URL
+from clew.models.loading import OPENAI_URL
 from clew.models.prices import embedding_price, list_price
 from clew.testing import HashTokenEmbedder
 from tests.docs.conftest import ARTICLES
@@ -65,7 +65,7 @@ def endpoint(monkeypatch):
     """Let OpenAI's address be one of this machine."""
     with serving() as server:
         server.respond = replied
-        monkeypatch.setattr("clew.loading.OPENAI_URL", server.url)
+        monkeypatch.setattr("clew.models.loading.OPENAI_URL", server.url)
         for price in (list_price, embedding_price):
             monkeypatch.setattr(
                 f"clew.models.openai.{price.__name__}",
@@ -128,7 +128,7 @@ def check(line):
 @pytest.mark.parametrize("page", [README, TUTORIAL], ids=name)
 def test_commands_run_as_printed(folder, endpoint, monkeypatch, page):
     """One behind the other; what an LLM is needed for asks an endpoint of this machine."""
-    monkeypatch.setattr("clew.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
+    monkeypatch.setattr("clew.models.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
     for line in commands(page):
         if line.startswith("export "):
             monkeypatch.setenv(*line.removeprefix("export ").split("=", 1))
@@ -231,7 +231,7 @@ TEXTS = {
 @pytest.mark.parametrize("page", GUIDES, ids=name)
 def test_commands_of_guides_run_as_printed(folder, endpoint, monkeypatch, page):
     """Those that need nothing but this machine and an endpoint, on an index of the articles."""
-    monkeypatch.setattr("clew.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
+    monkeypatch.setattr("clew.models.loading.load_embedder", lambda *_, **__: HashTokenEmbedder())
     for path, text in TEXTS.items():
         Path(path).parent.mkdir(exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from clew import __version__
 from tests.docs.pages import ROOT, blocks
 
 main = pytest.importorskip("clew.cli").main
-health = pytest.importorskip("clew.server.health")
+health = pytest.importorskip("clew.extras.server.health")
 
 GUIDE = ROOT / "docs" / "guides" / "deploy.md"
 DEPLOY = ROOT / "deploy"

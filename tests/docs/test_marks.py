@@ -7,10 +7,10 @@ import pytest
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.marks import Table, cells, fill, find, markdown, read
 from benchmarks.results import ABLATED, METHODS, page_tables
+from clew.base.types import Usage
 from clew.evaluate import Report, Scoring, Setting
-from clew.evaluate.datasets import About
-from clew.evaluate.summary import Row
-from clew.types import Usage
+from clew.extras.evaluate.datasets import About
+from clew.extras.evaluate.summary import Row
 from tests.docs.pages import PAGES, ROOT
 
 TABLE = Table(

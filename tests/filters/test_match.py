@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import filters
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.filters import match, parse
-from clew.types import Document
 from tests.filters.test_grammar import COMPARISONS
 from tests.index.build import indexed
 

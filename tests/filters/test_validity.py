@@ -2,10 +2,10 @@
 
 import pytest
 
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.filters import parse
 from clew.filters.validity import find_date, mark_valid
-from clew.types import Document
 
 
 def held(date, **metadata):

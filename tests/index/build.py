@@ -4,15 +4,17 @@ import tempfile
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from clew import index, testing
-from clew.generation import open_snapshot
-from clew.store.embedded import EmbeddedStore
-from clew.store.segments import open_segment
-from clew.types import Document
+from clew import testing
+from clew.base.types import Document
+from clew.index import adding
+from clew.index import recipe as recipes
+from clew.index.generation import open_snapshot
+from clew.index.store.embedded import EmbeddedStore
+from clew.index.store.segments import open_segment
 from tests import snapshots
 
 MODELS = testing.models()
-RECIPE = index.Settings().build_recipe(MODELS)
+RECIPE = recipes.Settings().build_recipe(MODELS)
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def create(folder):
 
 
 def add(store, documents, models=MODELS):
-    return index.add_documents(store, documents, models)
+    return adding.add_documents(store, documents, models)
 
 
 def document(name, text, **fields):
@@ -39,9 +41,9 @@ def document(name, text, **fields):
 def indexed(*documents, models=MODELS, settings=None):
     """Give the snapshot of a new index of `documents`, and the report."""
     with scratch() as folder:
-        recipe = (settings or index.Settings()).build_recipe(models)
+        recipe = (settings or recipes.Settings()).build_recipe(models)
         with EmbeddedStore.create(folder / "index", recipe) as store:
-            report = index.add_documents(store, documents, models)
+            report = adding.add_documents(store, documents, models)
             snapshot = open_snapshot(store)
             yield snapshot, report
             snapshot.close()

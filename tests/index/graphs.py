@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from clew import index
-from clew.index import graph
+from clew.index import adding, graph
 from tests.index.build import MODELS
 
 SHIPS = (
@@ -25,5 +24,5 @@ def write(path, *lines):
 def take(store, path, models=MODELS):
     """Import the graph in a file, as `Index.import_graph` does, and return the report."""
     found = graph.import_graph(store, graph.read_statements(path), models)
-    index.finish_index(store)
+    adding.finish_index(store)
     return found

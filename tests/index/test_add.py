@@ -6,16 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import index, testing
+from clew import testing
+from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingLayer, RecipeMismatch
-from clew.generation import wasted_share
-from clew.index import building, origins
+from clew.index import adding, building, origins
+from clew.index import recipe as recipes
+from clew.index.generation import wasted_share
+from clew.index.store.embedded import EmbeddedStore
 from clew.models.metered import Meter
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
-from clew.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
-from clew.types import Document, Skipped
 from tests import snapshots
 from tests.index.build import (
     MODELS,
@@ -58,15 +59,15 @@ def test_same_documents_again(folder):
     """Documents that are there already cost nothing, change nothing and need no lock."""
     with create(folder) as store:
         add(store, DOCUMENTS)
-        index.finish_index(store)
+        adding.finish_index(store)
     before = files(folder)
     with EmbeddedStore.open(folder) as writer, EmbeddedStore.open(folder) as store:
         writer.remove([])  # takes the lock
         generation = store.generation
         told = []
-        report = index.add_documents(store, DOCUMENTS, MODELS, on_progress=told.append)
-        index.finish_index(store)
-        assert report == index.AddReport(n_unchanged=len(DOCUMENTS))
+        report = adding.add_documents(store, DOCUMENTS, MODELS, on_progress=told.append)
+        adding.finish_index(store)
+        assert report == adding.AddReport(n_unchanged=len(DOCUMENTS))
         assert store.generation == generation
         assert sum(told) == len(DOCUMENTS)
     assert files(folder, "segments", "cached") == {
@@ -81,13 +82,13 @@ def test_report(folder):
     skipped = Skipped(source="d.bin", reason="is no text")
     told = []
     with create(folder) as store:
-        assert add(store, [a, b, skipped]) == index.AddReport(added=["a", "b"], skipped=[skipped])
+        assert add(store, [a, b, skipped]) == adding.AddReport(added=["a", "b"], skipped=[skipped])
         store.remove(["a"])
-        report = index.add_documents(
+        report = adding.add_documents(
             store, [a, changed, c, document("e", "—")], MODELS, on_progress=told.append
         )
         wordless = Skipped(source="e.txt", reason="has no words to index")
-        assert report == index.AddReport(
+        assert report == adding.AddReport(
             added=["c"], changed=["b"], restored=["a"], skipped=[wordless]
         )
         assert sum(told) == 4
@@ -101,7 +102,7 @@ def test_restored_costs_no_model(folder):
         before = contents(store)
         store.remove([DOCUMENTS[0].id])
         meter = Meter()
-        index.add_documents(store, DOCUMENTS, MODELS, meter=meter)
+        adding.add_documents(store, DOCUMENTS, MODELS, meter=meter)
         assert meter.seconds == {}
         assert contents(store) == before
 
@@ -142,9 +143,9 @@ def test_what_is_refused(folder):
     """Two documents of one id in one run, and another halving than the index was made with."""
     with create(folder) as store, pytest.raises(InputError, match="'a': ids must differ"):
         add(store, [document("a", "One."), document("a", "Two.")])
-    wanted = index.Settings(chunking=Chunking(subchunk_depth=1)).build_recipe(MODELS)
+    wanted = recipes.Settings(chunking=Chunking(subchunk_depth=1)).build_recipe(MODELS)
     with pytest.raises(RecipeMismatch, match="the subchunk_depth 0, not 1"):
-        index.check_recipe(RECIPE, wanted)
+        recipes.check_recipe(RECIPE, wanted)
 
 
 def test_lone_surrogates():
@@ -173,12 +174,12 @@ def test_removal_erases(folder):
     words = (b"qvortrup", b"xylobalsamum", b"zwingmann")
     with create(folder) as store:
         add(store, [secret, *DOCUMENTS])
-        index.finish_index(store)
+        adding.finish_index(store)
         held = b"".join(files(folder).values()).lower()
         assert all(word in held for word in words)
     with EmbeddedStore.open(folder) as store:
         store.remove(["a"])
-        index.finish_index(store, compact=True)
+        adding.finish_index(store, compact=True)
         # While the store is open: reading the files would let go of SQLite's locks on them, but
         # nothing else uses this index.
         held = b"".join(files(folder).values()).lower()
@@ -282,13 +283,13 @@ def test_huge_document(n_words):
     assert time.process_time() - began < 30 * n_words / 100_000
 
 
-@pytest.mark.parametrize("vectors", [index.LATE, index.SEPARATE])
+@pytest.mark.parametrize("vectors", [recipes.LATE, recipes.SEPARATE])
 def test_tokens_are_kept_with_late_vectors_only(vectors):
     """Late vectors come with token vectors for chunks and units, separate ones without."""
-    settings = index.Settings(vectors=vectors)
+    settings = recipes.Settings(vectors=vectors)
     with indexed(*DOCUMENTS, settings=settings) as (snapshot, _):
         assert snapshot.recipe["vectors"] == vectors
-        if vectors == index.SEPARATE:
+        if vectors == recipes.SEPARATE:
             with pytest.raises(MissingLayer, match="without token vectors"):
                 snapshot.layer("chunk").tokens(0)
         else:
@@ -319,9 +320,9 @@ TEXTS = st.one_of(
 )
 def test_ranges_slice_their_document(texts, size, overlap, late):
     """Every chunk, unit and mention is the text of its range, whatever the text is."""
-    chosen = index.Settings(
+    chosen = recipes.Settings(
         chunking=Chunking(size=size, overlap=min(overlap, size - 1)),
-        vectors=index.LATE if late else index.SEPARATE,
+        vectors=recipes.LATE if late else recipes.SEPARATE,
     )
     documents = [document(f"d{i}", text, title=text[:20]) for i, text in enumerate(texts)]
     with indexed(*documents, settings=chosen) as (snapshot, report):
@@ -353,12 +354,12 @@ def test_batches_do_not_show(folder, monkeypatch):
     with create(folder) as store:
         add(store, DOCUMENTS)
         built = contents(store)
-    monkeypatch.setattr(index, "BATCH_CHARACTERS", 1)
+    monkeypatch.setattr(adding, "BATCH_CHARACTERS", 1)
     with create(folder.with_name("other")) as store:
         add(store, DOCUMENTS)
         assert store.generation == len(DOCUMENTS)
         assert contents(store) == built
-        index.finish_index(store)
+        adding.finish_index(store)
         assert contents(store) == built
         assert wasted_share(store) == 0
 
@@ -366,7 +367,7 @@ def test_batches_do_not_show(folder, monkeypatch):
 def test_recipe_names_what_decides_rows():
     """The recipe has the models, the chunking and how vectors are made."""
     assert RECIPE == {
-        "analyzer": index.ANALYZER,
+        "analyzer": recipes.ANALYZER,
         "chunk_overlap": 32,
         "chunk_size": 256,
         "dimension": 64,
@@ -379,16 +380,16 @@ def test_recipe_names_what_decides_rows():
         "vectors": "late",
     }
     plain = testing.models(testing.HashEmbedder())
-    assert index.Settings().build_recipe(plain)["vectors"] == index.SEPARATE
+    assert recipes.Settings().build_recipe(plain)["vectors"] == recipes.SEPARATE
     cut = Chunking(size=40, overlap=4, subchunk_depth=2)
-    assert building.read_chunking(index.Settings(chunking=cut).build_recipe(MODELS)) == cut
+    assert building.read_chunking(recipes.Settings(chunking=cut).build_recipe(MODELS)) == cut
 
 
 def test_an_index_of_an_earlier_analyser_says_how_to_make_it_anew():
     """No terms of two analysers are mixed; what was paid for can be taken along."""
-    index.check_recipe({**RECIPE, "analyzer": index.ANALYZER}, RECIPE)
+    recipes.check_recipe({**RECIPE, "analyzer": recipes.ANALYZER}, RECIPE)
     with pytest.raises(RecipeMismatch, match=r"analyser 3.*new folder.*embeddings\.sqlite"):
-        index.check_recipe({**RECIPE, "analyzer": "3"}, RECIPE)
+        recipes.check_recipe({**RECIPE, "analyzer": "3"}, RECIPE)
 
 
 def test_records_that_are_skipped_are_looked_up_by_their_file(monkeypatch, tmp_path):

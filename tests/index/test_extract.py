@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 
 from clew import steps
 from clew.algo.knn import choose_core, core_size
+from clew.base.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS
 from clew.errors import BudgetSpent, EndpointError, InputError, MissingExtra
-from clew.generation import compact, open_snapshot, wasted_share
 from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
+from clew.index.generation import compact, open_snapshot, wasted_share
 from clew.models.budget import Budget
 from clew.models.conversation import recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.models.ledger import Ledger
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
-from clew.types import FALLBACK, GRAPH, LLM_MADE, SOURCES, UNITS
 from tests import snapshots
 from tests.index.build import MODELS, add, contents, create, document, scratch
 from tests.index.reads import Reads, ReadsChat, passages
-from tests.store.corpus import documents
+from tests.index.store.corpus import documents
 from tests.trials import trials
 
 BOTH = Wanted(units=0.5, triples="llm")
@@ -667,7 +667,7 @@ def test_recorded_triples(store, tmp_path):
 def test_another_writer_is_refused_before_anything_is_bought(store):
     """While one session extracts, no other renumbers its chunks or buys the same."""
     from clew.errors import IndexLocked
-    from clew.store.embedded import EmbeddedStore
+    from clew.index.store.embedded import EmbeddedStore
 
     llm = Reads()
     with EmbeddedStore.open(store.folder) as second, pytest.raises(IndexLocked):

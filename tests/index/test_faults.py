@@ -7,21 +7,21 @@ import time
 
 import pytest
 
-from clew.generation import compact
+from clew.base.types import GRAPH, UNITS
 from clew.index import extract
 from clew.index.choose import Wanted, get_prompt_version
+from clew.index.generation import compact
+from clew.index.store.embedded import EmbeddedStore
 from clew.models import Prompt, Turn
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger, Request
 from clew.models.openai import OpenAIChat
-from clew.store.embedded import EmbeddedStore
-from clew.types import GRAPH, UNITS
 from tests.index.build import RECIPE, add, contents, scratch
 from tests.index.reads import reply_to
+from tests.index.store.corpus import documents
 from tests.models.faulty import Billing
 from tests.models.nursery import nursery, until_done
 from tests.models.server import serving
-from tests.store.corpus import documents
 
 pytest.importorskip("httpx2")
 pytest.importorskip("fastjsonschema")

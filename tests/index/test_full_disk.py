@@ -9,8 +9,8 @@ import pytest
 
 from clew import testing
 from clew.api import open_index
+from clew.base.runtime import sqlite
 from clew.errors import StoreError
-from clew.runtime import sqlite
 from tests.index.reads import ReadsChat
 
 pytest.importorskip("fastjsonschema")

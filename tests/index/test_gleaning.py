@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 import clew
+from clew.base.types import GRAPH
 from clew.errors import InputError
-from clew.generation import open_snapshot
 from clew.index.choose import Wanted
 from clew.index.extract import extract_triples, extract_wanted
+from clew.index.generation import open_snapshot
 from clew.models import Turn
 from clew.models.budget import Budget
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.testing import ScriptedLLM, models, small_documents
-from clew.types import GRAPH
 from tests.index.build import MODELS, add, create, document, scratch
 from tests.index.reads import ReadsChat
 

@@ -8,21 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import index, methods, steps, testing
+from clew import methods, steps, testing
 from clew.algo import coding
+from clew.answers.method import build_method
 from clew.api import open_index
-from clew.asking.method import build_method
+from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Document
 from clew.errors import InputError, RecipeMismatch, UnreadableSource
-from clew.generation import compact, open_snapshot
-from clew.index import choose, graph
+from clew.index import adding, choose, graph
+from clew.index import recipe as recipes
 from clew.index.choose import Wanted
 from clew.index.extract import extract_wanted
-from clew.layers.subjects import line_windows
-from clew.store import schema, segments
-from clew.store.embedded import EmbeddedStore
+from clew.index.generation import compact, open_snapshot
+from clew.index.layers.subjects import line_windows
+from clew.index.store import schema, segments
+from clew.index.store.embedded import EmbeddedStore
 from clew.text import tokens
 from clew.text.chunking import Chunking
-from clew.types import ENTITY_TYPES, GRAPH, IMPORTED, SOURCES, UNITS, Document
 from tests import snapshots
 from tests.index.build import MODELS, add, contents, create, scratch
 from tests.index.graphs import SHIPS, take, write
@@ -197,7 +198,7 @@ def test_nothing_to_import(store, folder):
 
 def test_chunks_are_whole_lines(folder):
     """A long subject has several chunks, each with the triples of its lines."""
-    recipe = index.Settings(chunking=Chunking(size=24, overlap=0)).build_recipe(MODELS)
+    recipe = recipes.Settings(chunking=Chunking(size=24, overlap=0)).build_recipe(MODELS)
     lines = [["Fram", "visited", f"Harbour {i}"] for i in range(12)]
     lines.append(["Fram", "carried " + "ever more " * 12, "dogs"])
     with EmbeddedStore.create(folder / "index", recipe) as store:
@@ -236,7 +237,7 @@ def test_a_chunk_is_the_mean_of_its_triples(store, folder):
 
 def test_chunks_are_not_halved(folder):
     """Where other chunks are halved, one of a graph is its own only part."""
-    recipe = index.Settings(chunking=Chunking(size=64, subchunk_depth=1)).build_recipe(MODELS)
+    recipe = recipes.Settings(chunking=Chunking(size=64, subchunk_depth=1)).build_recipe(MODELS)
     with EmbeddedStore.create(folder / "index", recipe) as store:
         add(store, [Document(id="oslo", text="Oslo lies on a fjord. " * 12)])
         take(store, write(folder / "ships.jsonl", *SHIPS))
@@ -460,7 +461,7 @@ def test_a_graph_beside_texts_changes_nothing_among_these(store, folder):
     texts = testing.small_documents()
     with create(folder / "alone") as alone:
         add(alone, texts)
-        index.finish_index(alone)
+        adding.finish_index(alone)
         expected = open_snapshot(alone)
     add(store, texts)
     take(store, write(folder / "a.jsonl", *SHIPS))

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from clew.index import graph
-from clew.store.embedded import EmbeddedStore
+from clew.index.store.embedded import EmbeddedStore
 from tests.index.build import create, scratch
 from tests.index.graphs import take, write
-from tests.store.deadly import deadly
-from tests.store.test_kill import left_by, run
+from tests.index.store.deadly import deadly
+from tests.index.store.test_kill import left_by, run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

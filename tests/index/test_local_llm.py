@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from clew.generation import open_snapshot
+from clew.base.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from clew.index import extract, plan
 from clew.index.choose import ReplyMemory, Wanted, get_prompt_version
+from clew.index.generation import open_snapshot
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
 from clew.models.metered import Meter, add_meter
 from clew.text.chunking import Chunking
-from clew.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from tests import snapshots
 from tests.index.build import MODELS, add, create
 from tools import gguf

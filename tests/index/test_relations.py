@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import clew
+from clew.base.types import FALLBACK, GRAPH, LLM_MADE
 from clew.errors import InputError, RecipeMismatch
-from clew.generation import open_snapshot
 from clew.index.choose import Wanted
 from clew.index.extract import extract_triples, extract_wanted
-from clew.layers.relations import TermSettings, statistical_terms
-from clew.layers.statistical import STATISTICAL, statistical_entities
+from clew.index.generation import open_snapshot
+from clew.index.layers.relations import TermSettings, statistical_terms
+from clew.index.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag import Agrag
 from clew.models import Reply
 from clew.models.budget import Budget
@@ -21,10 +22,9 @@ from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.testing import ScriptedLLM, models, small_documents
 from clew.text.normalize import entity_key
-from clew.types import FALLBACK, GRAPH, LLM_MADE
 from tests.index.build import MODELS, add, create, document, scratch
 from tests.index.reads import Reads, ReadsChat, listed, passages
-from tests.store.corpus import documents
+from tests.index.store.corpus import documents
 
 RELATED = {"triples": "llm", "entities": "statistical"}
 TERMS = TermSettings(0.2)

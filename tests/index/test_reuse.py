@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import index, testing
-from clew.store.embedded import EmbeddedStore
+from clew import testing
+from clew.index import adding
+from clew.index import recipe as recipes
+from clew.index.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
 from tests.index import build
 from tests.index.build import contents, document, scratch
@@ -32,7 +34,7 @@ MODELS = replace(build.MODELS, embedder=RecordingEmbedder())
 
 @pytest.fixture(params=[0, 1])
 def settings(request):
-    return index.Settings(chunking=Chunking(size=40, overlap=0, subchunk_depth=request.param))
+    return recipes.Settings(chunking=Chunking(size=40, overlap=0, subchunk_depth=request.param))
 
 
 def index_versions(settings, *versions):
@@ -41,7 +43,7 @@ def index_versions(settings, *versions):
     with scratch() as folder, create(folder, settings) as store:
         for title, sentences in versions:
             READ.clear()
-            index.add_documents(store, [document("log", " ".join(sentences), title=title)], MODELS)
+            adding.add_documents(store, [document("log", " ".join(sentences), title=title)], MODELS)
             n_read.append(len(READ))
         return contents(store), n_read
 
@@ -74,7 +76,7 @@ def test_another_title_is_read_with_every_chunk(settings):
 )
 def test_edits_anywhere_give_a_fresh_index(places, gone, depth):
     """Sentences come and go at any place, and the vectors that are kept are the right ones."""
-    settings = index.Settings(chunking=Chunking(size=40, overlap=8, subchunk_depth=depth))
+    settings = recipes.Settings(chunking=Chunking(size=40, overlap=8, subchunk_depth=depth))
     new = [each for i, each in enumerate(SENTENCES) if i not in gone]
     for place in places:
         new.insert(place, f"At {place} Amber Lane wrote.")

@@ -6,11 +6,13 @@ from functools import lru_cache
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew import index, testing
-from clew.generation import compact, open_snapshot
-from clew.store.embedded import EmbeddedStore
+from clew import testing
+from clew.base.types import Document
+from clew.index import adding
+from clew.index import recipe as recipes
+from clew.index.generation import compact, open_snapshot
+from clew.index.store.embedded import EmbeddedStore
 from clew.text.chunking import Chunking
-from clew.types import Document
 from tests.index.build import MODELS, arrays_of, contents, scratch
 from tests.trials import trials
 
@@ -64,7 +66,7 @@ def version(name, number, document_id=None):
 def fresh(wanted, late, depth):
     """Return a fresh build's contents, and its segments' arrays when it is compacted."""
     with scratch() as folder, EmbeddedStore.create(folder, recipe(late, depth)) as store:
-        index.add_documents(store, [version(*what, id_) for id_, what in wanted], MODELS)
+        adding.add_documents(store, [version(*what, id_) for id_, what in wanted], MODELS)
         built = contents(store)
         compact(store)
         return built, arrays_of(folder)
@@ -72,8 +74,8 @@ def fresh(wanted, late, depth):
 
 def recipe(late, depth=0):
     cut = Chunking(size=12, overlap=4, subchunk_depth=depth)
-    vectors = index.LATE if late else index.SEPARATE
-    return index.Settings(chunking=cut, vectors=vectors).build_recipe(MODELS)
+    vectors = recipes.LATE if late else recipes.SEPARATE
+    return recipes.Settings(chunking=cut, vectors=vectors).build_recipe(MODELS)
 
 
 RUNS = {
@@ -115,7 +117,7 @@ def test_update_equals_fresh_build(actions, late, depth):
         wanted = {}
         for action, value in actions:
             if action == "add":
-                index.add_documents(store, [version(name, n) for name, n in value.items()], MODELS)
+                adding.add_documents(store, [version(name, n) for name, n in value.items()], MODELS)
                 wanted.update({name: (name, n) for name, n in value.items()})
             elif action == "remove":
                 there = [name for name in dict.fromkeys(value) if name in store.hashes()]
@@ -127,7 +129,7 @@ def test_update_equals_fresh_build(actions, late, depth):
                 if old in store.hashes() and new not in store.hashes():
                     wanted[new] = wanted.pop(old)
                     moved = version(*wanted[new], new)
-                    report = index.add_documents(store, [moved], UNUSED, gone=[old])
+                    report = adding.add_documents(store, [moved], UNUSED, gone=[old])
                     assert report.renamed == {old: new}
             elif action == "reopen":
                 store.close()

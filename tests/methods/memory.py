@@ -7,12 +7,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from clew.algo.links import StoredLink
+from clew.base.types import GRAPH, Document, Mention
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.testing import HashEmbedder
 from clew.text.analyze import terms
 from clew.text.normalize import entity_key
-from clew.types import GRAPH, Document, Mention
 
 
 @dataclass

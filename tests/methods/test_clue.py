@@ -4,12 +4,12 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from clew.base.types import Document
 from clew.methods.clue import Clue, CluePaper
 from clew.models import Reply
 from clew.steps import mentions, nearest, rankings, read_query
 from clew.testing import QUESTIONS, HashEmbedder, ScriptedLLM, built, small_documents
 from clew.testing import models as hash_models
-from clew.types import Document
 from tests.methods import football, memory
 from tests.methods.football import K0, K1, K2, QUERY
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew.base.types import Document
 from clew.methods.counts import find_counted
 from clew.shards import Neighbourhood, open_shards, split
 from clew.testing import ScriptedLLM, models
-from clew.types import Document
 from tests.readers.test_tables import workbook
 
 PORTS, FUELS = ("Bergen", "Oslo", "Tromsø"), ("diesel", "electric")

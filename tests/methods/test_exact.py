@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.exact import PRESETS, first_chunks, in_memory, indexed
-from clew.index import PAPERS
+from clew.index.recipe import PAPERS
 from clew.testing import QUESTIONS, models, small_documents
 
 

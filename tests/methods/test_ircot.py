@@ -2,11 +2,11 @@
 
 import pytest
 
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.methods.bm25 import Bm25
 from clew.methods.ircot import Ircot
 from clew.testing import MethodContract, ScriptedLLM, built, models
-from clew.types import Document
 
 DOCUMENTS = [
     Document(id="ship", title="Fram", text="The ship Fram was built by Colin Archer."),

@@ -11,22 +11,23 @@ from hypothesis import strategies as st
 from clew import methods, steps
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
-from clew.asking.context import build_context
-from clew.generation import open_snapshot
-from clew.index import Settings, add_documents
+from clew.answers.context import build_context
+from clew.base.types import Described, Document, Extraction, Triple
+from clew.index.adding import add_documents
 from clew.index.choose import Wanted
 from clew.index.extract import extract_wanted
-from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.index.generation import open_snapshot
+from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.index.recipe import Settings
+from clew.index.store.embedded import EmbeddedStore
 from clew.methods.ket import VARIANTS, Ket, text_walk
 from clew.methods.ket.skeleton import read_skeleton
 from clew.methods.ket.text_candidates import Texts
 from clew.models import Reply
 from clew.models.extractors.cooccurrence import Cooccurrence
-from clew.store.embedded import EmbeddedStore
 from clew.testing import ScriptedLLM, models
 from clew.text import blocks, tokens
 from clew.text.chunking import Chunking
-from clew.types import Described, Document, Extraction, Triple
 from tests.index.build import scratch
 
 QUESTION = "Which company did Alice found, and where does it build robots?"

@@ -3,7 +3,7 @@
 import pytest
 
 import clew
-from clew.graph_paths.asked import expand_kinship
+from clew.steps.graph_paths.asked import expand_kinship
 from tests.methods.test_paths import asked
 
 FAMILY = [

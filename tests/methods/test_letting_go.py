@@ -10,9 +10,10 @@ from itertools import count
 import pytest
 
 import clew
-from clew import generation, methods
+from clew import methods
+from clew.base.types import Document
+from clew.index import generation
 from clew.testing import models
-from clew.types import Document
 from clew.views import browse, index_graph
 
 NUMBERS = count()

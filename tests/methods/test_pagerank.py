@@ -6,11 +6,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.methods.hybrid import Hybrid
 from clew.methods.pagerank import PageRank
 from clew.testing import QUESTIONS, ScriptedLLM, built, models, small_documents
-from clew.types import Document
 
 CHAIN = [
     Document(id="a", text="Ada Lund sailed with Bo Tarn."),

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import clew
-from clew.graph_paths import build_step_graph, find_starts
-from clew.graph_paths.asked import parse_question
-from clew.graph_paths.relations import read_relations
-from clew.graph_paths.steps_graph import Walks
+from clew.steps.graph_paths import build_step_graph, find_starts
+from clew.steps.graph_paths.asked import parse_question
+from clew.steps.graph_paths.relations import read_relations
+from clew.steps.graph_paths.steps_graph import Walks
 from clew.testing import models
 
 # Ships, who built and led them, where these were born: "built by" and "led by" end at people.

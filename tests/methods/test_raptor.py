@@ -5,7 +5,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from clew import generation, steps
+from clew import steps
+from clew.index import generation
 from clew.methods.raptor import Raptor
 from clew.steps.summaries import SUMMARIES, summaries
 from clew.testing import models, small_documents

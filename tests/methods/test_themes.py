@@ -5,11 +5,11 @@ from itertools import count
 import pytest
 
 import clew
+from clew.base.types import Document
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.testing import ScriptedLLM, models
 from clew.text.questions import asks_of_whole, find_topic
-from clew.types import Document
 
 MAIN = "What are the main themes?"
 LINES = {

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from clew.algo import pagerank
+from clew.base.types import Document
 from clew.methods.walk import Walk
 from clew.steps import entity_graph as graphs
 from clew.steps.entity_graph import Links, entity_graph
 from clew.testing import HashTokenEmbedder, ScriptedLLM, built, models
 from clew.text.chunking import Chunking
-from clew.types import Document
 
 CHAIN = [
     Document(id="a", title="Ada Lund", text="Ada Lund sailed with Bo Tarn. She wore a red coat."),

@@ -59,7 +59,7 @@ LOCKED = """
 import sys
 from pathlib import Path
 import apsw
-from clew.runtime import sqlite
+from clew.base.runtime import sqlite
 try:
     with sqlite.lock_database(Path(sys.argv[1]), wait=0.0):
         print("had alone")

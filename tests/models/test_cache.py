@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clew.algo import coding
+from clew.base.runtime import sqlite
 from clew.errors import StoreError
 from clew.models.cache import CachedEmbedder
-from clew.runtime import sqlite
 from clew.testing import HashEmbedder
 
 

@@ -13,11 +13,11 @@ import pytest
 import clew
 from clew import Document, Specs
 from clew.errors import BadReply, EndpointError, MissingExtra
-from clew.loading import load_models, load_reranker
 from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
 from clew.models.conversation import Conversation, recorded
+from clew.models.loading import load_models, load_reranker
 from tests.models.server import EVENTS, Answer
 
 pytest.importorskip("httpx2")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.base.runtime import sqlite
+from clew.base.types import Usage
 from clew.errors import StoreError
 from clew.models import Prompt, Turn
 from clew.models.cache import CachedEmbedder
 from clew.models.conversation import Conversation
 from clew.models.ledger import Cost, Ledger, Request, Total
-from clew.runtime import sqlite
 from clew.testing import HashEmbedder, ScriptedChat
-from clew.types import Usage
 
 SCHEMA = {"type": "object"}
 PROMPT = Prompt(user="Who led?", system="Be brief.", schema=SCHEMA, max_tokens=9, version="q-1")

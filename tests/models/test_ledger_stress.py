@@ -14,9 +14,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from clew.base.runtime import sqlite
 from clew.errors import StoreError
 from clew.models.ledger import Ledger
-from clew.runtime import sqlite
 from tests.models.recording import acknowledged_in, locked_elsewhere, record_for, reply, request
 
 RECORDING = Path(__file__).with_name("recording.py")

@@ -6,13 +6,13 @@ import time
 import numpy as np
 import pytest
 
+from clew.base.types import Mention, Usage
 from clew.errors import EndpointError
 from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late, is_recorded
 from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.metered import MODEL_STAGES, Meter, add_meter
 from clew.testing import ScriptedChat
-from clew.types import Mention, Usage
 
 NAP = 0.02  # seconds
 

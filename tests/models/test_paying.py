@@ -17,10 +17,10 @@ from clew import testing
 from clew.api import open_index
 from clew.cli import main
 from clew.errors import BudgetSpent, InputError
-from clew.loading import Specs
 from clew.models import Models
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
+from clew.models.loading import Specs
 from clew.models.maxsim import Cosine
 from clew.models.metered import Meter, add_meter
 from clew.models.rules import RuleTagger

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import LABELS
 from clew.models.rules import RuleTagger
-from clew.types import LABELS
 
 PIECES = ["Fram ", "the ", "of ", "1910 ", "May ", '"', "“x y”", "北京", "مصر ", ". ", "J. ", "3 "]
 TEXT = st.lists(st.text(max_size=6) | st.sampled_from(PIECES), max_size=20).map("".join)

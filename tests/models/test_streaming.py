@@ -18,7 +18,7 @@ from clew.models.ledger import Ledger, Request
 from clew.models.spoken import Spoken
 from clew.testing import ChatContract
 from clew.text.pieces import PieceStream
-from tests.asking.evidence import answer, evidence, hit, models
+from tests.answers.evidence import answer, evidence, hit, models
 from tests.models.server import EVENTS, Answer, serving, streamed
 
 pytest.importorskip("httpx2")

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from tests.extras.server.provider import CLIENT, providing
 from tests.page.conftest import served, until
 from tests.page.test_views import findings
-from tests.server.provider import CLIENT, providing
 
 WANTED = "/documents?index=polar&doc=corpus/fram.md"
 

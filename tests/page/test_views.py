@@ -3,7 +3,7 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from clew.server.page import STATIC
+from clew.extras.server.page import STATIC
 from tests.page.conftest import ask, until
 
 VIEWS = {

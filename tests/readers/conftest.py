@@ -2,8 +2,8 @@
 
 import pytest
 
+from clew.base.types import Document
 from clew.readers import read
-from clew.types import Document
 
 
 @pytest.fixture

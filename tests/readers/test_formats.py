@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from clew.base.types import Document
 from clew.readers import read
-from clew.types import Document
 
 THREAD = "Ariadne gave Theseus a clew of thread."
 

@@ -12,10 +12,10 @@ import zipfile
 
 import pytest
 
+from clew.base.types import Document, Skipped
 from clew.limits import ReadingLimits
 from clew.readers import read
 from clew.readers.formats import READERS
-from clew.types import Document, Skipped
 from tests.readers.test_every_format import ONE_EACH
 from tests.readers.writers import LIGHTHOUSES, files, packed, unpacked
 

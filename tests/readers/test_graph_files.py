@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import Described, Skipped, Triple
 from clew.errors import InputError, MissingExtra, UnreadableSource
 from clew.readers.graph_files import read_graph
 from clew.readers.triples import Stated
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
-from clew.types import Described, Skipped, Triple
 
 BUILT = Triple(subject="Fram", relation="built by", object="Colin Archer")
 LEFT = Triple(subject="Fram", relation="left", object="Vardø")

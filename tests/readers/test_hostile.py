@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from clew.layers.chunks import cut_chunks
+from clew.base.types import Document, Skipped
+from clew.index.layers.chunks import cut_chunks
 from clew.readers import read
 from clew.readers.gitignore import Ignored, Pattern
 from clew.text.apparatus import apparatus_kind
 from clew.text.chunking import Chunking
-from clew.types import Document, Skipped
 from tests.readers.test_real_files import paragraph, run, word
 from tests.readers.writers import OFFICE, RELATIONS, packed, relation
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from clew.base.types import Skipped
 from clew.errors import InputError
 from clew.limits import ReadingLimits
 from clew.readers import inputs, web
-from clew.types import Skipped
 
 PAGES = {
     "/a.html": (200, {"Content-Type": "text/html"}, b"<title>Rope</title><p>One.</p>"),

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from clew.base.types import Document
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits, parse_limits
 from clew.readers import apart, read, read_graph
-from clew.types import Document
 from tests.readers.test_office import CONTENT
 from tests.readers.writers import packed
 

@@ -4,8 +4,8 @@ from time import process_time
 
 import pytest
 
+from clew.base.types import Skipped
 from clew.readers import read
-from clew.types import Skipped
 
 TITLES = {
     "# Threads #\n\nBody": ("Threads", "Body"),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from clew.api import open_index
+from clew.base.types import Document, Heading
 from clew.readers.metadata import values
 from clew.testing.doubles import models
-from clew.types import Document, Heading
 
 
 @pytest.mark.parametrize(

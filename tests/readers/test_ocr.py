@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 import pytest
 
+from clew.base.types import Skipped
 from clew.errors import MissingExtra
 from clew.limits import LIMITS
 from clew.readers import ocr, read
 from clew.readers.apart import Apart
-from clew.types import Skipped
 from tests.readers.engine import engine  # noqa: F401 -- a fixture
 from tests.readers.writers import pdf
 

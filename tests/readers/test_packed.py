@@ -5,12 +5,12 @@ import io
 
 import pytest
 
+from clew.base.types import Document
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import inputs, read
 from clew.readers.formats import READERS
 from clew.readers.packed import unpack
 from clew.readers.walk import File
-from clew.types import Document
 from tests.readers.writers import LIGHTHOUSES, files
 
 TEXT = "The keeper Ada Lund lit the lamp of the tower at dusk.\n" * 20

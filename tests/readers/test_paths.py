@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingExtra
 from clew.readers import formats, read
 from clew.readers.selection import Selection
-from clew.types import Document, Skipped
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

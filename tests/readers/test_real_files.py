@@ -4,10 +4,10 @@ import docx
 import pytest
 from docx.oxml import parse_xml
 
+from clew.base.types import Skipped
 from clew.readers import read
 from clew.readers.selection import BY_DEFAULT
 from clew.readers.titled import stated_title
-from clew.types import Skipped
 from tests.readers.writers import OFFICE, OOXML, packed, saved
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

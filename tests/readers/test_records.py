@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import Document, Skipped
 from clew.readers import read
 from clew.readers.walk import Columns
-from clew.types import Document, Skipped
 
 NO_TEXT = "has no column text, content, body, contents or passage, only:"
 RECORD = {"id": "a1", "title": "Threads", "text": "Body é", "year": "2024"}

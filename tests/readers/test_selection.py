@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.readers import read
 from clew.readers.selection import Selection
-from clew.types import Document
 from tests.index.build import scratch
 
 GIT = shutil.which("git")

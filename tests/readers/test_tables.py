@@ -3,10 +3,10 @@
 import docx
 import pytest
 
+from clew.base.types import Document, Skipped
 from clew.readers import read
 from clew.readers.grid import Cell, fill_spans
 from clew.readers.number_formats import format_cell
-from clew.types import Document, Skipped
 from tests.readers.test_office import SHEET
 from tests.readers.writers import OFFICE, OOXML, packed, saved
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import Document
 from clew.readers import read
-from clew.types import Document
 
 
 def test_a_text_is_the_whole_file(document):

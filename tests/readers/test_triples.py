@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 from clew.errors import InputError, UnreadableSource
 from clew.readers.triples import Recorded, entity_type, read_triples
-from clew.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 
 BUILT = Triple(subject="Fram", relation="built by", object="Colin Archer")
 

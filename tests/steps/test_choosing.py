@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from clew import methods, steps
+from clew.base.types import Document, Evidence
 from clew.methods.hybrid import Hybrid
 from clew.steps.choosing import choose_hits, order_as_set
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
-from clew.types import Document, Evidence
 
 LATE = HashTokenEmbedder(64)
 BRIG = "Ada Lund sailed with Bo Tarn on the brig Hesper from the town of Moss to Holt in May."

@@ -13,14 +13,14 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import StoredLink
+from clew.base.types import GRAPH, IMPORTED, SOURCES, Document
 from clew.errors import BudgetSpent
+from clew.index.snapshot import Snapshot
 from clew.models import Reply
 from clew.models.maxsim import MaxSim
-from clew.snapshot import Snapshot
 from clew.steps.facts import MappedFacts, map_facts
 from clew.testing import ScriptedLLM, models
 from clew.text import tokens
-from clew.types import GRAPH, IMPORTED, SOURCES, Document
 from tests.methods.bubble import comet
 from tests.methods.memory import Rows
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import clew
+from clew.base.types import Document
 from clew.errors import BudgetSpent, InputError
 from clew.methods.clue import Clue
 from clew.methods.pagerank import PageRank
@@ -23,7 +24,6 @@ from clew.testing import (
     built,
     models,
 )
-from clew.types import Document
 
 CHAIN = [
     Document(id="a", title="Ada Lund", text="Ada Lund sailed with Bo Tarn. She wore a red coat."),

@@ -13,15 +13,15 @@ from clew.algo import sketches
 from clew.algo.knn import choose_neighbours
 from clew.algo.maxsim import best_matches
 from clew.algo.topk import top_k
-from clew.index import Settings
+from clew.base.types import Document
+from clew.index.recipe import Settings
 from clew.models import TokenVectors
 from clew.models.maxsim import unit_rows
 from clew.steps import rankings
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.text.chunking import Chunking
-from clew.types import Document
 from tests.index.build import indexed
-from tests.store.corpus import documents
+from tests.index.store.corpus import documents
 
 OVERLAPPING = Settings(chunking=Chunking(size=48, overlap=24))
 

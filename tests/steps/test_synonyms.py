@@ -6,11 +6,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from clew import generation, testing
-from clew.index import choose
-from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew import testing
+from clew.base.types import Extraction, Triple
+from clew.index import choose, generation
+from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
-from clew.types import Extraction, Triple
 from tests.index.build import MODELS, add, create, document, scratch
 
 DOCUMENTS = testing.small_documents()

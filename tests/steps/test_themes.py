@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import clew
+from clew.base.types import Document
 from clew.errors import InputError
 from clew.steps.themes import THEMES, themes
 from clew.testing import models
-from clew.types import Document
 
 SUBJECTS = {
     "ships": ("The Fram sailed north with a crew of {}.", "Her hull was built by Colin Archer {}."),

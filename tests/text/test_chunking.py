@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import Heading
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.chunking import Chunking, cut_windows
 from clew.text.sentences import sentence_spans
-from clew.types import Heading
 
 WORDS = ["Fram", "ice", "Drygalski", "expedition", "1920", "xqzt", "supercalifragilistic", "a"]
 ENDS = ["", "", "", " ", ",", ".", ".", "?", "\n", "\n\n", "。"]

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import clew
 from clew import testing
+from clew.base.types import Document
 from clew.readers import read
 from clew.readers.formats import READERS
 from clew.readers.ocr import PICTURES
 from clew.text.lines import file_place, line_at
-from clew.types import Document
 from tests.readers.writers import LIGHTHOUSES, files
 
 TEXTS = {

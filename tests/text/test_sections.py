@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import Heading
 from clew.text.sections import SEPARATOR, format_head, page_at, page_range, section_at
-from clew.types import Heading
 
 HEADINGS = st.lists(
     st.builds(Heading, st.integers(0, 40), st.integers(1, 6), st.sampled_from("ABCDEFGH")),

@@ -6,12 +6,12 @@ from types import ModuleType
 import pytest
 
 import clew
+from clew.base.types import Document
 from clew.errors import InputError, MissingExtra, RecipeMismatch
-from clew.index import Settings
+from clew.index.recipe import Settings
 from clew.testing import models
 from clew.text.chunking import Chunking
 from clew.text.sentences import load_punkt, sentence_spans
-from clew.types import Document
 
 TEXT = "Dr. Nansen left. He met Mr. Sverdrup.\n\n- One item\n- Another. And more\n\n"
 TEXT += "| a | b |\n|---|---|\n| 1. | 2. |"

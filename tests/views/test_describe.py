@@ -5,11 +5,11 @@ import json
 import pytest
 
 import clew
+from clew.base.types import Document
 from clew.errors import InputError
-from clew.index import Settings
+from clew.index.recipe import Settings
 from clew.testing import QUESTIONS, models, small_documents
 from clew.text.chunking import Chunking
-from clew.types import Document
 from tests.index.reads import ReadsChat
 
 DOCUMENTS = [

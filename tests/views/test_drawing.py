@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
+from clew.base.types import Answer, Context, Evidence, EvidenceGraph, Fact, Hit, Path, Step
 from clew.testing import models, small_documents
-from clew.types import Answer, Context, Evidence, EvidenceGraph, Fact, Hit, Path, Step
 
 LETTER = 0.6  # of the size of a font: as wide as letters of a wide font mostly are
 

@@ -13,12 +13,7 @@ import pytest
 
 import clew
 from clew.api import Index
-from clew.errors import InputError, MissingExtra
-from clew.readers.graph_files import read_graph
-from clew.readers.imports import open_system
-from clew.readers.roots import Roots
-from clew.testing import models
-from clew.types import (
+from clew.base.types import (
     Candidate,
     ConceptAnchors,
     Document,
@@ -31,6 +26,11 @@ from clew.types import (
     Skipped,
     Step,
 )
+from clew.errors import InputError, MissingExtra
+from clew.extras.connect.imports import open_system
+from clew.readers.graph_files import read_graph
+from clew.readers.roots import Roots
+from clew.testing import models
 from clew.views.export import ExportedGraph, evidence_graph, index_graph, target
 from tests import subgraphs
 

@@ -1,6 +1,6 @@
 """An index as its users have it.
 
-`index` is what they open, made of what it can be asked (`clew.asking.askable`), `adding` and
+`index` is what they open, made of what it can be asked (`clew.answers.askable`), `adding` and
 `upkeep`, over an `opened` store; `checks` are of what callers give.
 """
 

@@ -10,16 +10,21 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from clew import index, loading, readers
 from clew import methods as retrieval
+from clew import readers
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
-from clew.display.shown import Shown
+from clew.base.display.shown import Shown
+from clew.base.types import Document, Usage
 from clew.errors import InputError, NotAnIndex, UnreadableSource
+from clew.extras.cluster.workers import open_workers, parse_workers
 from clew.filters import Filter, match, to_filter
-from clew.index import CORE_SHARE, AddReport, OnProgress, origins
+from clew.index import adding, origins
+from clew.index import recipe as recipes
+from clew.index.adding import CORE_SHARE, AddReport, OnProgress
+from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
-from clew.models import is_priced
+from clew.models import is_priced, loading
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models
 from clew.models.metered import Meter, add_meter
@@ -29,21 +34,18 @@ from clew.readers.part import ShardPart
 from clew.readers.selection import Selection
 from clew.readers.sources import Source, describe_source, find_document, items_of, no_file, paths_of
 from clew.stopping import Stop
-from clew.store import sharded
 from clew.text.patterns import match_ids
-from clew.types import Document, Usage
-from clew.workers import open_workers, parse_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from clew.base.types import Plan
     from clew.index.building import Workers
     from clew.index.choose import ExtractionOptions, GraphOptions, Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
+    from clew.index.store import Store
     from clew.readers.walk import Columns
-    from clew.store import Store
-    from clew.types import Plan
 
 
 T = TypeVar("T")
@@ -203,7 +205,7 @@ class Adding(OpenIndex):
         origins.store_roots(store, self.folder, roots.places, own)
         with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
             with meter.stage("read"):
-                report = index.update_documents(
+                report = adding.update_documents(
                     store,
                     items,
                     self.models,
@@ -247,7 +249,7 @@ class Adding(OpenIndex):
         if not self._needs_workers(spec):
             yield None
             return
-        specs = loading.from_recipe(self._specs, store.recipe)
+        specs = recipes.from_recipe(self._specs, store.recipe)
         opened = open_workers(spec, replace(specs, llm=None, reranker=None, reader=None))
         with nullcontext() if opened is None else closing(opened):
             yield opened
@@ -291,7 +293,7 @@ class Adding(OpenIndex):
         models = limit_models(self.models, budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
-            from clew.workers.spread import SpreadExtractor, spread_embedder
+            from clew.extras.cluster.workers.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
@@ -363,8 +365,8 @@ class Adding(OpenIndex):
         line and a packed file may take. Raises InputError where there is no such path or no such
         format, UnreadableSource where nothing in it can be used, otherwise as `add`.
         """
+        from clew.extras.connect.imports import open_system
         from clew.index import graph
-        from clew.readers.imports import open_system
 
         meter = Meter()
         roots = origins.name_roots(self._find_store(), self.folder, path, "")

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 
-from clew import loading
-from clew.asking.question import KINDS, Question
-from clew.index import Settings
+from clew.answers.question import KINDS, Question
+from clew.base.runtime import arguments
+from clew.base.runtime.arguments import Kind
+from clew.base.types import Document, Evidence
+from clew.index.recipe import Settings
 from clew.limits import ReadingLimits
-from clew.models import Models
+from clew.models import Models, loading
 from clew.progress import Progress
 from clew.readers import Columns
-from clew.runtime import arguments
-from clew.runtime.arguments import Kind
 from clew.stopping import Stop
-from clew.types import Document, Evidence
 
 _OF_KINDS: Mapping[Kind, str] = {
     arguments.PATH: "folder home path",

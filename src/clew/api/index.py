@@ -10,33 +10,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from clew import loading
 from clew import methods as retrieval
+from clew.answers.askable import Askable
+from clew.answers.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
+from clew.answers.question import Question, as_question
 from clew.api.adding import Adding
 from clew.api.checks import checked
 from clew.api.upkeep import Upkeep
-from clew.asking.askable import Askable
-from clew.asking.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
-from clew.asking.question import Question, as_question
+from clew.base.runtime.threads import awaitable
+from clew.base.types import Answer, Evidence, Scalar
 from clew.errors import InputError
 from clew.filters import Filter, to_filter
-from clew.index import Settings
+from clew.index.recipe import Settings
+from clew.index.snapshot import Snapshot
+from clew.index.store import opening
+from clew.models import loading
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models, recorded
 from clew.models.waiting import asking
-from clew.runtime.threads import awaitable
-from clew.snapshot import Snapshot
-from clew.store import opening
 from clew.text.questions import asks_of_whole, asks_to_compare
-from clew.types import Answer, Evidence, Scalar
 
 if TYPE_CHECKING:
-    from clew.asking.answer import OnCitation
+    from clew.answers.answer import OnCitation
+    from clew.base.types import Changes, Classified, QuestionPlan, Theme
     from clew.methods import Method
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
-    from clew.types import Changes, Classified, QuestionPlan, Theme
     from clew.views.export import Exported
 
 
@@ -139,7 +139,7 @@ class Index(Adding, Upkeep, Askable):
         Raises:
             InputError: Nothing has that id or name, or the filter cannot be met.
         """
-        from clew.asking.hop import hop_on
+        from clew.answers.hop import hop_on
 
         return hop_on(start, self.snapshot(where), self.models, query, chunks)
 
@@ -149,7 +149,7 @@ class Index(Adding, Upkeep, Askable):
 
         What the ledger has costs nothing. Raises InputError without an LLM, otherwise as `ask`.
         """
-        from clew.asking.planned import plan_question
+        from clew.answers.planned import plan_question
 
         return plan_question(as_question(question), self)
 
@@ -175,7 +175,7 @@ class Index(Adding, Upkeep, Askable):
         place of the index's, and `budget` is what it may take. All else is as of `ask`, but nothing
         is refused by default.
         """
-        from clew.asking.pipeline import Listeners, answer_from
+        from clew.answers.pipeline import Listeners, answer_from
 
         models = limit_models(self.models, budget)
         if llm is not None:
@@ -224,7 +224,7 @@ class Index(Adding, Upkeep, Askable):
         Raises:
             InputError: The text is empty, or no document has such a label; otherwise as `search`.
         """
-        from clew.asking.classify import classify_question
+        from clew.answers.classify import classify_question
 
         if isinstance(text, Question):
             question = text

@@ -12,33 +12,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from clew import index, loading
 from clew import methods as retrieval
 from clew.api.checks import checked
-from clew.display.shown import paragraph, table
+from clew.base.display.shown import paragraph, table
+from clew.base.runtime.closing import Closing
+from clew.base.runtime.once import Once
+from clew.base.runtime.private import make_folder
+from clew.base.runtime.threads import follow
 from clew.errors import InputError, StoreError
 from clew.filters import Filter, match, to_filter
-from clew.generation import GENERATION_ARRAYS, open_snapshot
-from clew.index import Settings
-from clew.models import is_checked
+from clew.index import adding
+from clew.index import recipe as recipes
+from clew.index.generation import GENERATION_ARRAYS, open_snapshot
+from clew.index.recipe import Settings
+from clew.index.snapshot import Snapshot
+from clew.index.store import opening, paid
+from clew.models import is_checked, loading
 from clew.models.budget import Budget
 from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger, drop_place
 from clew.models.metered import Meter, add_meter
-from clew.runtime.closing import Closing
-from clew.runtime.once import Once
-from clew.runtime.private import make_folder
-from clew.runtime.threads import follow
-from clew.snapshot import Snapshot
-from clew.store import opening, paid
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from clew.index.store import Store
     from clew.models import LLM, Embedder, Models
     from clew.models.prices import Price
-    from clew.store import Store
 
 
 _log = logging.getLogger(__name__)
@@ -240,7 +241,7 @@ class OpenIndex(Closing):
         with self._lock:
             if self._models is None:
                 store = self._store or self._find_store()
-                self._models = loading.record_models(
+                self._models = recipes.record_models(
                     self._given,
                     self._specs,
                     {} if store is None else store.recipe,
@@ -335,7 +336,7 @@ class OpenIndex(Closing):
             self._store = opening.create(self.folder, recipe)
         store = self._open_store()
         if self._settings is not None:
-            index.check_recipe(store.recipe, self._settings.build_recipe(models))
+            recipes.check_recipe(store.recipe, self._settings.build_recipe(models))
         return store
 
     @contextmanager
@@ -374,7 +375,7 @@ class OpenIndex(Closing):
         arrays = {each.name: each for each in (*retrieval.list_needed_arrays(*made_for), *used)}
         cached = [arrays[name] for name in sorted(arrays)]
         embedder = embedder or (lambda: self.models.embedder)
-        index.finish_index(store, embedder, cached=cached, compact=compact)
+        adding.finish_index(store, embedder, cached=cached, compact=compact)
 
     def close(self) -> None:
         """Let go of files and locks; what still reads has its generation until it ends."""

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.base.types import IndexState
 from clew.errors import InputError
 from clew.filters import match, to_filter
-from clew.generation import open_former
-from clew.index import get_rows_hash
-from clew.store import opening
+from clew.index.adding import get_rows_hash
+from clew.index.generation import open_former
+from clew.index.store import opening
 from clew.text.periods import parse_period
-from clew.types import IndexState
 from clew.views.changes import ComparedState, compare_states
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.api.index import Index
+    from clew.base.types import Changes
     from clew.filters import Filter
-    from clew.snapshot import Snapshot
-    from clew.store import View
-    from clew.types import Changes
+    from clew.index.snapshot import Snapshot
+    from clew.index.store import View
 
 
 def find_changes(

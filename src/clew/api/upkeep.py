@@ -10,23 +10,25 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew import index, loading
 from clew.api.checks import checked
 from clew.api.opened import OpenIndex, one_at_a_time
+from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
+from clew.index import adding
+from clew.index.store import opening, paid
+from clew.index.vocabulary import check_type
+from clew.models import loading
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
 from clew.models.metered import Meter, add_meter
-from clew.steps.entity_types import check_type, find_entry
-from clew.store import opening, paid
+from clew.steps.entity_types import find_entry
 from clew.text.keys import name_key
-from clew.types import Usage, VocabularyEntry
 
 if TYPE_CHECKING:
     from clew.index.repair import Repaired
-    from clew.store.backup import Backup
-    from clew.store.check import Damage
+    from clew.index.store.backup import Backup
+    from clew.index.store.check import Damage
 
 
 class Upkeep(OpenIndex):
@@ -139,7 +141,7 @@ class Upkeep(OpenIndex):
 
         `unmerge` takes each of them back.
         """
-        from clew.layers.aliases import rule_merges
+        from clew.index.layers.aliases import rule_merges
 
         store, layer = self._open_store(), self.snapshot().layer("entity")
         keys = layer.ids(range(len(layer)))
@@ -189,7 +191,7 @@ class Upkeep(OpenIndex):
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
         every object is downloaded. Raises NotAnIndex where there is no index.
         """
-        return opening.damages(self.folder, index.hash_content)
+        return opening.damages(self.folder, adding.hash_content)
 
     @checked
     @one_at_a_time
@@ -206,8 +208,8 @@ class Upkeep(OpenIndex):
         """
         from clew.index import repair
         from clew.index.choose import read_wanted
-        from clew.store.database import FILE
-        from clew.store.embedded import EmbeddedStore
+        from clew.index.store.database import FILE
+        from clew.index.store.embedded import EmbeddedStore
 
         damages = [each for each in self.check() if not each.is_cached]
         files = {each.file for each in damages if not each.is_paid}
@@ -248,7 +250,7 @@ class Upkeep(OpenIndex):
         it. Raises InputError for a file that is there, or another ending, and for an index in
         PostgreSQL; NotAnIndex; and StoreError where the archive cannot be written.
         """
-        from clew.store.backup import write_backup
+        from clew.index.store.backup import write_backup
 
         return write_backup(self.folder, Path(path))
 
@@ -280,7 +282,7 @@ class Upkeep(OpenIndex):
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
         hashes = sorted(self._open_store().hashes().items())
-        rows = (f"{id_} {index.get_rows_hash(content)}" for id_, content in hashes)
+        rows = (f"{id_} {adding.get_rows_hash(content)}" for id_, content in hashes)
         return sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -290,11 +292,11 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     Every byte is looked at before the folder is there. Raises InputError for what is no whole
     backup, for a folder that is there and not empty, and for an index that is damaged.
     """
-    from clew.store.backup import unpack
-    from clew.store.check import find_damages
+    from clew.index.store.backup import unpack
+    from clew.index.store.check import find_damages
 
     with unpack(Path(source), Path(folder)) as (place, report):
-        for each in find_damages(place, index.hash_content):
+        for each in find_damages(place, adding.hash_content):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(

@@ -10,10 +10,10 @@ import os
 import click
 
 from clew import __version__
+from clew.base.runtime.process import bound_threads, cores
 from clew.cli import talk
 from clew.cli.options import open_index
 from clew.cli.program import Commands, Program
-from clew.runtime.process import bound_threads, cores
 
 __all__ = ["main"]
 

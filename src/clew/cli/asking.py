@@ -19,8 +19,8 @@ from clew.cli.talk import print_result
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.types import Evidence, Exchange
-    from clew.wire.proofs import Verified
+    from clew.base.types import Evidence, Exchange
+    from clew.base.wire.proofs import Verified
 
 
 @click.command("ask", cls=GroupedCommand)
@@ -183,7 +183,7 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be read as a conversation: {error}") from error
-    from clew.types import Exchange
+    from clew.base.types import Exchange
 
     turns = []
     for number, line in enumerate(lines, 1):

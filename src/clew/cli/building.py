@@ -30,11 +30,11 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.index import AddReport
+    from clew.base.types import Skipped, Usage, VocabularyEntry
+    from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
     from clew.shards import Shards
-    from clew.types import Skipped, Usage, VocabularyEntry
 
 
 _MOST_WORDS = 3  # of a command to type next: paths, or a data set
@@ -195,8 +195,8 @@ def _take_vocabulary(opened: Index | Shards, path: Path | None) -> None:
 
 def _make_shards(folder: Path, n: int) -> None:
     """Make a folder of shards, unless it is one of so many."""
+    from clew.index.store import sharded
     from clew.shards import create
-    from clew.store import sharded
 
     if not sharded.is_home(folder):
         create(folder, n)
@@ -230,7 +230,7 @@ def _watch(
 ) -> None:
     """Index folders, then bring the index up to date with every change until Ctrl-C."""
     from clew.cli import watching
-    from clew.store import opening
+    from clew.index.store import opening
 
     def update(changed: set[Path] | None) -> Added:
         try:

@@ -17,7 +17,7 @@ from clew.cli.talk import print_result
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from clew.types import Changes, DocumentChange, IndexState
+    from clew.base.types import Changes, DocumentChange, IndexState
 
 _MOST = 20  # of each list in the text form
 _MOST_SENTENCES = 3  # of a document, that came and that went

@@ -23,7 +23,7 @@ from clew.text.normalize import label_key, title_head
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from clew.types import Classified, Usage
+    from clew.base.types import Classified, Usage
 
 Classify = Callable[[str], "Classified"]
 
@@ -95,9 +95,9 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
     """Print what each text of a file is classified as, then how many are right, and the costs."""
     from clew import readers
-    from clew.asking.classify import document_label
-    from clew.evaluate.formats.labelled import read_labelled
-    from clew.types import Document, Skipped, Usage
+    from clew.answers.classify import document_label
+    from clew.base.types import Document, Skipped, Usage
+    from clew.extras.evaluate.formats.labelled import read_labelled
 
     items = list(read_labelled(file, "test") or readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]
@@ -129,7 +129,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
 
 def _compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
-    from clew.evaluate import metrics
+    from clew.extras.evaluate import metrics
 
     pairs = [(right, result) for right, result in done if right]
     if not pairs:

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from clew.base.runtime.lazy import compile_re
 from clew.cli.plain import MAX_COLUMNS, align, bold, dim, terminal_width
 from clew.errors import InputError, suggest
-from clew.runtime.lazy import compile_re
 
 _GUIDES = Path(__file__).parents[1] / "guides"
 _LINK = compile_re(r"\[([^]]+)\]\(([^)]+)\)")

@@ -20,9 +20,9 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.base.types import Theme, VocabularyEntry
     from clew.index.repair import Repaired
-    from clew.store.check import Damage
-    from clew.types import Theme, VocabularyEntry
+    from clew.index.store.check import Damage
 
 _MOST_DOCUMENTS, _MOST_PROPOSALS, _MOST_THEMES = 20, 50, 20  # in the text form
 _MOST_QUOTED = 2  # sentences of a theme

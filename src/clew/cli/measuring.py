@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.asking.question import Question
+from clew.answers.question import Question
 from clew.cli import options, settings
 from clew.cli.building import describe_added, warn_skipped
 from clew.cli.plain import align, echo_json, one_line
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
+    from clew.base.types import Evidence, Scalar
     from clew.evaluate import Dataset, Report
-    from clew.evaluate.graph_questions import GraphRow
-    from clew.evaluate.measure import Protocol
-    from clew.evaluate.summary import Row
+    from clew.extras.evaluate.graph_questions import GraphRow
+    from clew.extras.evaluate.measure import Protocol
+    from clew.extras.evaluate.summary import Row
     from clew.models.budget import Budget
-    from clew.types import Evidence, Scalar
 
 
 @click.command("compare")
@@ -89,7 +89,7 @@ def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
     LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
     --answers, and calls and tokens are counted too.
     """
-    from clew.evaluate.graph_questions import load_graph_questions, measure_graph
+    from clew.extras.evaluate.graph_questions import load_graph_questions, measure_graph
 
     parameters = _parse_methods(names, given)
     step = slice(None) if places == "all" else slice(places == "odd", None, 2)
@@ -163,9 +163,9 @@ def run_evaluation(
     bm25 are measured too.
     """
     from clew.evaluate import load
-    from clew.evaluate.evaluation import measurable
-    from clew.evaluate.files import make_folder
-    from clew.evaluate.measure import check_before, measure
+    from clew.extras.evaluate.evaluation import measurable
+    from clew.extras.evaluate.files import make_folder
+    from clew.extras.evaluate.measure import check_before, measure
 
     settings.check_combination(flags, paid, as_json=as_json)
     settings.check_reports(flags.reports)
@@ -203,7 +203,7 @@ def run_evaluation(
     report = report.with_peers(peers)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)
     if flags.plot is not None:
-        from clew.evaluate.figures.sensitivity import draw
+        from clew.extras.evaluate.figures.sensitivity import draw
 
         draw(report, flags.plot, shown)
     if added.report.skipped or any(row.is_failed for row in report.rows):
@@ -221,7 +221,7 @@ def print_report(
     else:
         click.echo(render(report), nl=False)
     if files:
-        from clew.evaluate.pages.page import write
+        from clew.extras.evaluate.pages.page import write
 
         for file in files:
             write(report, file)
@@ -234,8 +234,8 @@ def _choose_plotted(
 
     Raises InputError or MissingExtra for what cannot be drawn.
     """
-    from clew.evaluate.figures.sensitivity import check_figure
-    from clew.evaluate.settings import main_metrics
+    from clew.extras.evaluate.figures.sensitivity import check_figure
+    from clew.extras.evaluate.settings import main_metrics
 
     shown = main_metrics(have, setup.scoring.ks) if metrics is None else options.split_list(metrics)
     check_figure(plot, setup.settings, shown, have)
@@ -246,7 +246,7 @@ def _read_peers(files: Sequence[Path], dataset: Dataset, setup: Protocol) -> dic
     """Return the rows of other systems, by label; InputError where two files have the same."""
     if not files:
         return {}
-    from clew.evaluate.peers import load_peers
+    from clew.extras.evaluate.peers import load_peers
 
     peers: dict[str, list[Row]] = {}
     for file in files:

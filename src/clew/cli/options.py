@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 import click
 from click.core import ParameterSource
 
-from clew.asking.question import OPTIONS, Question, get_default, list_plain_options
+from clew.answers.question import OPTIONS, Question, get_default, list_plain_options
 from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
@@ -24,13 +24,13 @@ from clew.methods import DEFAULT
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.api.index import HowToOpen
+    from clew.base.types import Document, Scalar
     from clew.filters import Filter
-    from clew.index import Settings
-    from clew.loading import Specs
+    from clew.index.recipe import Settings
     from clew.models.budget import Budget
+    from clew.models.loading import Specs
     from clew.models.prices import Price
     from clew.shards import Shards
-    from clew.types import Document, Scalar
 
 Command = Callable[..., None]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -67,7 +67,7 @@ def open_index(folder: Path, **how: Unpack[HowToOpen]) -> Index:
 
 def open_any(opener: Opener, folder: Path, **how: Unpack[HowToOpen]) -> Index | Shards:
     """Return the index in `folder`, or all the shards that it names."""
-    from clew.store import sharded
+    from clew.index.store import sharded
 
     if not sharded.is_home(folder):
         return opener(folder, **how)
@@ -88,7 +88,7 @@ class FolderOrAddress(click.Path):
 
     def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
         if isinstance(value, str) and "://" in value:
-            from clew.store.opening import folder_of
+            from clew.index.store.opening import folder_of
 
             return folder_of(value)
         return super().convert(value, *given)
@@ -96,7 +96,7 @@ class FolderOrAddress(click.Path):
 
 def index_name(folder: Path) -> str:
     """Return what an index is called in messages: its folder, or its address."""
-    from clew.store import opening
+    from clew.index.store import opening
 
     return opening.describe_place(folder)
 
@@ -273,7 +273,7 @@ class PaidModels:
 
     def name_models(self, reranker: str | None = None, reader: str | None = None) -> Specs:
         """Return the models of an index that asks this LLM."""
-        from clew.loading import Specs
+        from clew.models.loading import Specs
 
         return Specs(llm=self.llm, reranker=reranker, reader=reader, **self.drawn)
 
@@ -302,7 +302,7 @@ def read_paid(
     budget = Budget(budget_tokens, budget_usd) if bounded else None
     drawn = {name: value for name, value in drawn.items() if value is not None}
     if prompts is not None:
-        from clew.loading import Specs
+        from clew.models.loading import Specs
 
         drawn["prompts"] = str(prompts.absolute())
         Specs(prompts=drawn["prompts"]).read_wording()
@@ -419,7 +419,7 @@ class DatasetOptions:
                 raise click.UsageError("--corpus goes with --dataset.")
             return list(paths), folder
         from clew.evaluate import load
-        from clew.evaluate.formats.labelled import read_labelled
+        from clew.extras.evaluate.formats.labelled import read_labelled
 
         texts = read_labelled(self.dataset, "train")
         dataset = None if texts else load(self.dataset, corpus=self.corpus)
@@ -468,8 +468,8 @@ def _read_build(
     papers: bool,  # noqa: FBT001 -- click's
     **others: int | str | None,
 ) -> BuildOptions:
-    from clew.index import PAPERS, Settings
-    from clew.loading import Specs
+    from clew.index.recipe import PAPERS, Settings
+    from clew.models.loading import Specs
     from clew.text.chunking import Chunking
 
     settings, given = None, {name: n for name, n in others.items() if n is not None}
@@ -609,7 +609,7 @@ def parse_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
     """Return NAME=VALUE settings as values of the types that the method's parameters have.
 
     Raises UnknownMethod, and InputError for a setting without a name or value, or a name that
-    comes twice. What does not fit a parameter stays text, which `clew.asking.method` refuses
+    comes twice. What does not fit a parameter stays text, which `clew.answers.method` refuses
     with a reason.
     """
     from clew import methods

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.base.display.columns import align
 from clew.cli import options
 from clew.cli.plain import one_line
 from clew.cli.progress import show_questions
 from clew.cli.talk import print_result, say
-from clew.display.columns import align
 from clew.errors import InputError
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Index
+    from clew.base.types import CostEstimate
     from clew.evaluate import Dataset
-    from clew.evaluate.papers import (
+    from clew.extras.evaluate.papers import (
         IndexRecipe,
         MeasuredTable,
         OpenIndex,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         PaperRow,
         PaperTable,
     )
-    from clew.types import CostEstimate
 
 
 @click.command("papers")
@@ -71,7 +71,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     run goes on where the first one ended, and pays for nothing twice.
     """
     from clew.evaluate import load
-    from clew.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
+    from clew.extras.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
 
     tables = load_tables()
     if name is None:
@@ -88,7 +88,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     folder = (into or Path("papers.clew")) / dataset.name  # of indexes that tables share
 
     def open_index(place: Path, chunking: Mapping[str, Any]) -> Index:
-        from clew.index import PAPERS
+        from clew.index.recipe import PAPERS
         from clew.text.chunking import Chunking
 
         how = paid.choose_models()
@@ -135,7 +135,7 @@ def _print_tables(tables: Mapping[str, PaperTable], *, as_json: bool) -> None:
 
 def _print_rows(table: PaperTable, *, as_json: bool) -> None:
     """Print a line for each row of a table."""
-    from clew.evaluate.papers import describe_rows
+    from clew.extras.evaluate.papers import describe_rows
 
     about = list(describe_rows(table))
     heads = ["row", "measured by", "paper's numbers", "an LLM extracts"]
@@ -216,7 +216,7 @@ def _list_rows(
     triples: Path | None,
 ) -> Iterator[dict[str, object]]:
     """Yield each row as plain data: printed and measured by column and metric, or why not."""
-    from clew.evaluate.papers import OWN, explain_missing
+    from clew.extras.evaluate.papers import OWN, explain_missing
 
     for row in table.rows:
         numbers = {}
@@ -244,7 +244,7 @@ def _describe_cells(
     table: PaperTable, columns: Sequence[PaperColumn], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield a block for each column: what is printed, and what is measured here."""
-    from clew.evaluate.papers import OWN
+    from clew.extras.evaluate.papers import OWN
 
     for column in columns:
         metrics = table.metrics_of(column)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from clew.display.columns import fit, shorten, width_of, wrap
-from clew.display.shown import plain
-from clew.display.visible import visible
+from clew.base.display.columns import fit, shorten, width_of, wrap
+from clew.base.display.shown import plain
+from clew.base.display.visible import visible
 
 MAX_COLUMNS = 100
 _WITHOUT = str.maketrans("┌├└│─…–—‘’“”", "+++|-.--''\"\"")  # where an encoding has no such sign

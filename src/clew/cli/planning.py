@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.base.display.columns import align
 from clew.cli import options
 from clew.cli.plain import bold, dim, one_line, wrap_text
 from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result
-from clew.display.columns import align
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from clew.types import CostEstimate, EmbeddingEstimate, Plan, QuestionPlan
+    from clew.base.types import CostEstimate, EmbeddingEstimate, Plan, QuestionPlan
 
 _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")

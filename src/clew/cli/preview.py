@@ -5,8 +5,8 @@ from math import fsum, log
 
 import click
 
+from clew.base.display.columns import width_of
 from clew.cli.plain import one_line, terminal_width, wrap_text
-from clew.display.columns import width_of
 from clew.text.analyze import term_spans, terms
 from clew.text.sentences import sentence_spans
 

@@ -9,10 +9,10 @@ from typing import IO, Any, Never
 
 import click
 
-from clew.asking.question import OPTIONS
+from clew.answers.question import OPTIONS
+from clew.base.display.visible import has_hidden
 from clew.cli import config, talk
 from clew.cli.plain import let_print, one_line
-from clew.display.visible import has_hidden
 from clew.errors import BudgetSpent, ClewError
 
 SKIPPED = 3  # the exit status where some input gave no document
@@ -150,7 +150,7 @@ def _names_index(word: str) -> bool:
         return " " not in word
     if not word or not Path(word).is_dir():
         return False
-    from clew.store import opening, sharded
+    from clew.index.store import opening, sharded
 
     return opening.exists(Path(word)) or sharded.is_home(Path(word))
 

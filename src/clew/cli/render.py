@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from clew.base.display.columns import fit, width_of, wrap
 from clew.cli.plain import bold, count_more, dim, one_line, terminal_width, wrap_text
 from clew.cli.preview import cut_preview, mark_terms, weigh_terms
 from clew.cli.talk import is_quiet
-from clew.display.columns import fit, width_of, wrap
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
 
 if TYPE_CHECKING:
-    from clew import types
+    from clew.base import types
 
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3

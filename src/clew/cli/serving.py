@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.base.runtime.process import bound_threads, cores
 from clew.cli import options
 from clew.cli.plain import align, dim, echo_json, one_line
 from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result, say
 from clew.errors import InputError, MissingExtra
-from clew.runtime.process import bound_threads, cores
 
 if TYPE_CHECKING:
-    from clew.server.keys import Keys
-    from clew.server.settings import OidcSettings
+    from clew.extras.server.keys import Keys
+    from clew.extras.server.settings import OidcSettings
 
 PORT = 8765
 
@@ -48,7 +48,7 @@ def _read_provider(
     oidc: str | None, oidc_client: str, oidc_keys: tuple[str, ...], oidc_claim: str, oidc_hours: int
 ) -> OidcSettings | None:
     """Return who signs people in, if anybody does. Raises InputError."""
-    from clew.server.settings import OidcSettings, parse_role
+    from clew.extras.server.settings import OidcSettings, parse_role
 
     if not oidc:
         if oidc_client or oidc_keys:
@@ -128,7 +128,7 @@ def run_server(
     """
     processes = processes or (cores() if sys.platform == "linux" else 1)
     bound_threads(max(1, cores() // processes))
-    from clew.server.settings import ServerSettings
+    from clew.extras.server.settings import ServerSettings
 
     run = _import_server("run", "starlette", "clew serve")
     settings = ServerSettings(
@@ -155,9 +155,9 @@ def run_server(
 
 def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
     """Return the folder of each index by its name."""
-    from clew.server.settings import make_name
-    from clew.store import opening
-    from clew.store.postgres.address import parse_address
+    from clew.extras.cluster.postgres.address import parse_address
+    from clew.extras.server.settings import make_name
+    from clew.index.store import opening
 
     if not folders:
         usual = options.default_index()
@@ -202,7 +202,7 @@ def run_mcp(
 def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN401 -- a module
     """Return a module of the server. Raises MissingExtra."""
     try:
-        return import_module(f"clew.server.{module}")
+        return import_module(f"clew.extras.server.{module}")
     except ImportError as error:
         if (error.name or "").startswith("clew"):
             raise
@@ -240,7 +240,7 @@ def manage_keys() -> None:
 @options.json
 def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 -- click's
     """Make a key called NAME, and print it. It is shown this once."""
-    from clew.server.keys import KeyOptions
+    from clew.extras.server.keys import KeyOptions
 
     key, text = _open_keys(home).add(name, KeyOptions(**given))
     if as_json:
@@ -255,10 +255,10 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> Non
 @options.json
 def list_keys(home: Path | None, *, as_json: bool) -> None:
     """List the keys, with what each may do and spent."""
-    from clew.server.database import ServerDatabase
-    from clew.server.keys import Keys
-    from clew.server.process_locks import ProcessLock
-    from clew.server.spending import KeySpending
+    from clew.extras.server.database import ServerDatabase
+    from clew.extras.server.keys import Keys
+    from clew.extras.server.process_locks import ProcessLock
+    from clew.extras.server.spending import KeySpending
 
     database = ServerDatabase(_server_home(home))
     alive = ProcessLock(_server_home(home))
@@ -300,7 +300,7 @@ def revoke_key(key: str, home: Path | None) -> None:
 
 
 def _open_keys(home: Path | None) -> Keys:
-    from clew.server.database import ServerDatabase
-    from clew.server.keys import Keys
+    from clew.extras.server.database import ServerDatabase
+    from clew.extras.server.keys import Keys
 
     return Keys(ServerDatabase(_server_home(home)))

@@ -13,8 +13,8 @@ from clew.cli import options
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.evaluate.measure import Protocol
-    from clew.types import Scalar
+    from clew.base.types import Scalar
+    from clew.extras.evaluate.measure import Protocol
 
 _REPORTED = ("dense", "bm25")  # what a written report always compares with
 
@@ -146,7 +146,7 @@ def check_combination(
 def check_reports(files: Sequence[Path]) -> None:
     """Raise InputError for a report that could not be written, before anything is measured."""
     if files:
-        from clew.evaluate.pages.page import check_page
+        from clew.extras.evaluate.pages.page import check_page
 
         for file in files:
             check_page(file)
@@ -155,7 +155,7 @@ def check_reports(files: Sequence[Path]) -> None:
 def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
     from clew.evaluate import Scoring, Setting, grid
-    from clew.evaluate.measure import Protocol, check_protocol
+    from clew.extras.evaluate.measure import Protocol, check_protocol
 
     names = options.split_list(flags.names)
     if not names:

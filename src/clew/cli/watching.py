@@ -16,7 +16,7 @@ from clew.cli.talk import say
 from clew.errors import ClewError, IndexLocked, InputError, MissingExtra
 
 if TYPE_CHECKING:
-    from clew.index import AddReport
+    from clew.index.adding import AddReport
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from datetime import date
 from functools import partialmethod
 from typing import NoReturn
 
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import Scalar
 from clew.errors import InputError
-from clew.runtime.lazy import compile_re
-from clew.types import Scalar
 
 KEYWORDS = frozenset({"and", "or", "not", "has", "in", "like", "true", "false", "null"})
 _BARE = compile_re(r"[^\W\d][\w.:-]*")

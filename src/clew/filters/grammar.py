@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import Scalar
 from clew.errors import InputError
 from clew.filters.expressions import KEYWORDS, Comparison, Filter, ValidOn, to_literal
-from clew.runtime.lazy import compile_re
 from clew.text.periods import parse_period
-from clew.types import Scalar
 
 _MAX_TEXT, _MAX_DEPTH, _MAX_DIGITS = 10_000, 50, 100
 _WORDS = ("in", "has", "like")

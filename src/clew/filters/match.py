@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import Document, Scalar, Value
 from clew.errors import InputError
 from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, ValidOn, quote_name
 from clew.filters.validity import mark_valid
-from clew.runtime.lazy import compile_re
-from clew.snapshot import Snapshot
+from clew.index.snapshot import Snapshot
 from clew.text.periods import Period, parse_period
-from clew.types import Document, Scalar, Value
 
 OWN = ("id", "source", "title")  # fields that every document has
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.base.types import Document, Value
 from clew.text.periods import Period, parse_period
-from clew.types import Document, Value
 
 # Fields by which a document holds since a date; the first that it has counts.
 _SINCE = ("valid_from", "effective", "date", "published", "created")

@@ -16,20 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
+from clew.base.types import Document, Scalar
 from clew.errors import ClewError, RecipeMismatch
-from clew.index import LATE, Hashed
-from clew.layers import chunks, entities, vectors
-from clew.layers.chunks import Chunks, Columns
-from clew.layers.vectors import ChunkKey, ChunkVectors, chunk_keys
+from clew.index.adding import Hashed
+from clew.index.layers import chunks, entities, vectors
+from clew.index.layers.chunks import Chunks, Columns
+from clew.index.layers.vectors import ChunkKey, ChunkVectors, chunk_keys
+from clew.index.recipe import LATE
+from clew.index.snapshot.batch import Batch
+from clew.index.store import Store, schema
+from clew.index.store.columns import StoredColumns
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
-from clew.snapshot.batch import Batch
 from clew.stopping import Stop
-from clew.store import Store, schema
-from clew.store.columns import StoredColumns
 from clew.text.chunking import Chunking, Window
 from clew.text.sentences import NUPUNKT, Splitter
-from clew.types import Document, Scalar
 
 Spans = Sequence[Sequence[tuple[int, int]]]
 
@@ -68,7 +69,7 @@ class Workers(Protocol):
         """How many tasks can be done at once."""
 
     def submit(self, task: str, *given: Any) -> Pending:  # noqa: ANN401 -- as the task takes
-        """Let a worker do one of `clew.workers.tasks`; tasks begin in the order given.
+        """Let a worker run one of `workers.tasks`; tasks begin in the order given.
 
         A worker that ends before its task is done is replaced, and the task is done again.
         """

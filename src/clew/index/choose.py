@@ -16,28 +16,27 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overl
 
 import numpy as np
 
-from clew import steps
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.runtime import arguments
+from clew.base.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
 from clew.errors import InputError
-from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
-from clew.layers.salient import LONGEST, THRESHOLD
-from clew.layers.selection import Value, chunk_values, select_chunks
-from clew.layers.units import read_units, units_prompt
+from clew.index.layers.graph_extraction import graph_prompt, read_graph
+from clew.index.layers.relations import LEAST, TermSettings, read_relations, relations_prompt
+from clew.index.layers.salient import LONGEST, THRESHOLD
+from clew.index.layers.selection import Value, chunk_values, select_chunks
+from clew.index.layers.units import read_units, units_prompt
+from clew.index.snapshot import Snapshot, refer_to
 from clew.models import find_wording, word
 from clew.models.ledger import Request
+from clew.models.prompts.packing import pack_texts, split_reply
 from clew.models.replies import merge_parts
-from clew.prompts.packing import pack_texts, split_reply
-from clew.runtime import arguments
-from clew.snapshot import Snapshot, refer_to
-from clew.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.index.store import Store
     from clew.models import LLM, Prompt, Reply, Wording
     from clew.models.ledger import Ledger
-    from clew.store import Store
 
     Known = Callable[[str, Sequence[str]], NDArray[np.bool_]]
 
@@ -273,12 +272,13 @@ def _choose_core(
 ) -> NDArray[np.intp]:
     """Return which of the chunks `among` the core of the texts lacks, having `n_read` others."""
     from clew.algo.knn import choose_core, core_size  # with SciPy, which takes long to load
+    from clew.index.neighbours import chunk_ranks  # which loads SciPy
 
     size = core_size(int(np.sum(snapshot.are_texts())), wanted.core)
     quota = min(max(size - n_read, 0), len(among))
     if quota in (0, len(among)):
         return among[:quota]
-    ranks = steps.chunk_ranks(snapshot)[among] if wanted.core_by == "pagerank" else None
+    ranks = chunk_ranks(snapshot)[among] if wanted.core_by == "pagerank" else None
     return among[choose_core(len(among), quota, ranks, wanted.seed)]
 
 

@@ -17,10 +17,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from clew.display.shown import Shown
+from clew.base.display.shown import Shown
+from clew.base.types import (
+    FALLBACK,
+    GRAPH,
+    KINDS,
+    LLM_MADE,
+    SOURCES,
+    UNITS,
+    Described,
+    Extraction,
+    Skipped,
+)
 from clew.errors import BudgetSpent, ClewError, InputError, ModelError, RecipeMismatch
-from clew.generation import open_snapshot
-from clew.index import LATE, finish_index, group_by_size
+from clew.index.adding import finish_index, group_by_size
 from clew.index.choose import (
     NOTE,
     NOTHING,
@@ -34,38 +44,34 @@ from clew.index.choose import (
     requeue_graph,
     stored_chunk_numbers,
 )
-from clew.layers.extractions import (
+from clew.index.generation import open_snapshot
+from clew.index.layers.extractions import (
     ChunkExtraction,
     build_graph_batch,
     build_statement_batch,
     split_extraction,
 )
-from clew.layers.graph_extraction import graph_prompt, read_graph
-from clew.layers.relations import TermSettings, read_relations, relations_prompt, statistical_terms
-from clew.layers.salient import find_hints
-from clew.layers.units import read_units, units_prompt
+from clew.index.layers.graph_extraction import graph_prompt, read_graph
+from clew.index.layers.relations import (
+    TermSettings,
+    read_relations,
+    relations_prompt,
+    statistical_terms,
+)
+from clew.index.layers.salient import find_hints
+from clew.index.layers.units import read_units, units_prompt
+from clew.index.recipe import LATE
+from clew.index.snapshot.batch import Batch
+from clew.index.store import schema
 from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.readers.triples import read_triples
-from clew.snapshot.batch import Batch
-from clew.store import schema
-from clew.types import (
-    FALLBACK,
-    GRAPH,
-    KINDS,
-    LLM_MADE,
-    SOURCES,
-    UNITS,
-    Described,
-    Extraction,
-    Skipped,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.index.store import Store
     from clew.models.ledger import Ledger
-    from clew.store import Store
 
 _log = logging.getLogger(__name__)
 

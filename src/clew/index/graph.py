@@ -16,31 +16,24 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.display.shown import Shown
+from clew.base.display.shown import Shown
+from clew.base.types import GRAPH, IMPORTED_MARK, SOURCES, Document, Extraction, Skipped, Usage
 from clew.errors import InputError, UnreadableSource
-from clew.index import (
-    LATE,
-    AddReport,
-    OnProgress,
-    add_documents,
-    build_model_recipe,
-    check_recipe,
-    group_by_size,
-)
+from clew.index.adding import AddReport, OnProgress, add_documents, group_by_size
 from clew.index.building import read_chunking
 from clew.index.extract import PLACED, ExtractionCorpus
-from clew.layers.extractions import ChunkExtraction, build_graph_batch, split_extraction
-from clew.layers.imported import Statements, build_imported_batch
-from clew.layers.subjects import Subject, SubjectGraph
+from clew.index.layers.extractions import ChunkExtraction, build_graph_batch, split_extraction
+from clew.index.layers.imported import Statements, build_imported_batch
+from clew.index.layers.subjects import Subject, SubjectGraph
+from clew.index.recipe import LATE, build_model_recipe, check_recipe
+from clew.index.store import Store
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
 from clew.models.metered import Meter, add_meter
 from clew.readers.graph_files import graph_file, read_graph
 from clew.readers.triples import Stated
 from clew.readers.walk import File
-from clew.store import Store
 from clew.text.normalize import entity_key
-from clew.types import GRAPH, IMPORTED_MARK, SOURCES, Document, Extraction, Skipped, Usage
 
 BATCH_TRIPLES = 4_000
 _CHUNKS_AT_ONCE = 256

@@ -9,24 +9,24 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import IMPORTED_MARK, OCR, Skipped
 from clew.errors import InputError
 from clew.readers.inputs import Page, Remote, StandardInput, locate_input
 from clew.readers.part import ShardPart
 from clew.readers.roots import Roots
-from clew.runtime.lazy import compile_re
-from clew.types import IMPORTED_MARK, OCR, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from clew.index import AddReport
+    from clew.base.types import Document
+    from clew.extras.connect.remote import FetchedPlaces
+    from clew.index.adding import AddReport
+    from clew.index.snapshot import Snapshot
+    from clew.index.store import Store
     from clew.readers.formats import FindKnown
-    from clew.readers.remote import FetchedPlaces
     from clew.readers.selection import Selection
     from clew.readers.sources import Source
-    from clew.snapshot import Snapshot
-    from clew.store import Store
-    from clew.types import Document
 
 _FETCHED = "fetched"  # what a store keeps under it: fingerprints of what was fetched
 _IMPORTED = "imported"  # what a store keeps under it: the ids of places that imports look after
@@ -66,8 +66,8 @@ def store_roots(
 
 
 def get_fetched(store: Store | None) -> FetchedPlaces:
-    """Return what an index has of places that are fetched (`clew.readers.remote`)."""
-    from clew.readers.remote import FetchedPlaces  # which no question needs
+    """Return what an index has of places that are fetched (`clew.extras.connect.remote`)."""
+    from clew.extras.connect.remote import FetchedPlaces  # which no question needs
 
     if store is None:
         return FetchedPlaces()

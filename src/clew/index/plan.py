@@ -14,30 +14,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew import index, steps
 from clew.algo.knn import choose_core, core_size
+from clew.base.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
 from clew.errors import InputError, RecipeMismatch
-from clew.index import CORE_SHARE, Settings, building
+from clew.index import adding, building
+from clew.index.adding import CORE_SHARE
 from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
 from clew.index.extract import ReadChunks, complete_prompts, get_task
-from clew.layers import chunks, entities, graph_extraction, relations, units, vectors
-from clew.layers.selection import chunk_values, select_chunks
+from clew.index.layers import chunks, entities, graph_extraction, relations, units, vectors
+from clew.index.layers.selection import chunk_values, select_chunks
+from clew.index.recipe import Settings
 from clew.models import is_priced
 from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
-from clew.prompts.packing import pack_texts
+from clew.models.prompts.packing import pack_texts
 from clew.text import tokens
-from clew.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.base.types import Document
     from clew.index.choose import ReplyMemory
+    from clew.index.snapshot import Snapshot
+    from clew.index.store import Store
     from clew.models import Models, Prompt, Reply
-    from clew.snapshot import Snapshot
-    from clew.store import Store
     from clew.text.chunking import Chunking
-    from clew.types import Document
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
 _GUESSED = "a ratio to the chunks' tokens that another model showed"
@@ -100,10 +101,10 @@ def estimate_embedding(
     if not is_priced(embedder):
         return None
     hashes = store.hashes([document.id for document in documents]) if store else {}
-    new = [each for each in documents if index.has_new_rows(each, hashes.get(each.id))]
+    new = [each for each in documents if adding.has_new_rows(each, hashes.get(each.id))]
     texts: list[str] = []
     names: dict[str, None] = {}
-    for batch in index.group_batches((document, "") for document in new):
+    for batch in adding.group_batches((document, "") for document in new):
         cut = chunks.cut_chunks([document for document, _ in batch], chunking)
         texts += itertools.chain.from_iterable(vectors.texts_by_column(cut).values())
         mentioned, keys = entities.mention_columns(cut, models.tagger)
@@ -124,12 +125,14 @@ def estimate_embedding(
 
 def rank_corpus(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
     """Return the corpus with its chunks' PageRank, as it was where the index has other chunks."""
+    from clew.index.neighbours import chunk_ranks  # which loads SciPy
+
     n, indexed = len(corpus.texts), read_titled_texts(snapshot)
     if sorted(corpus.texts) != sorted(indexed):
         return corpus
     ours, theirs = (sorted(range(n), key=texts.__getitem__) for texts in (corpus.texts, indexed))
     ranks = np.empty(n)
-    ranks[ours] = steps.chunk_ranks(snapshot)[theirs]
+    ranks[ours] = chunk_ranks(snapshot)[theirs]
     return replace(corpus, ranks=ranks)
 
 

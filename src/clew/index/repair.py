@@ -13,9 +13,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import index, readers
+from clew import readers
+from clew.base.runtime.private import make_inner_folder
+from clew.base.types import (
+    FALLBACK,
+    GRAPH,
+    IMPORTED_MARK,
+    KINDS,
+    LLM_MADE,
+    SOURCES,
+    Document,
+    Skipped,
+)
 from clew.errors import DamagedIndex, InputError, MissingExtra
-from clew.generation import compaction
+from clew.index import adding
+from clew.index import recipe as recipes
 from clew.index.building import build_batch
 from clew.index.choose import LEFT as LEFT_PACK
 from clew.index.choose import ReplyMemory, assign_packs, read_wanted
@@ -26,19 +38,18 @@ from clew.index.extract import (
     extract_by_rules,
     get_task,
 )
+from clew.index.generation import compaction
+from clew.index.layers.chunks import text_key
 from clew.index.origins import find_files, get_roots
-from clew.layers.chunks import text_key
+from clew.index.store import Store, schema
+from clew.index.store.embedded import EmbeddedStore, replace_files
+from clew.index.store.repair import StandIns
+from clew.index.store.schema import Segment
 from clew.models import Extractor, Models
 from clew.models.ledger import Ledger
 from clew.models.metered import Meter
 from clew.readers.roots import Roots
-from clew.runtime.private import make_inner_folder
-from clew.store import Store, schema
-from clew.store.embedded import EmbeddedStore, replace_files
-from clew.store.repair import StandIns
-from clew.store.schema import Segment
 from clew.text.sentences import sentence_spans
-from clew.types import FALLBACK, GRAPH, IMPORTED_MARK, KINDS, LLM_MADE, SOURCES, Document, Skipped
 
 NOTE = "repair"  # what a store keeps under it: what was decided, until it is done again
 LEFT, WAITS, UNKNOWN = -1, -2, -3  # of a chunk that has no extraction
@@ -70,7 +81,7 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     was extracted is left to `recall_extractions`, for which it is noted what was decided. A process
     that is killed loses nothing, and the next one goes on.
     """
-    index.check_recipe(store.recipe, index.build_model_recipe(models))
+    recipes.check_recipe(store.recipe, recipes.build_model_recipe(models))
     store.lock()
     damage = store.stand_ins()
     if not damage.is_damaged:
@@ -100,8 +111,8 @@ def repair_index(store: EmbeddedStore, models: Models, meter: Meter) -> Repaired
     )
 
 
-def _commit_texts(texts: index.Hashed, store: EmbeddedStore, models: Models, meter: Meter) -> None:
-    for batch in index.group_batches(texts):
+def _commit_texts(texts: adding.Hashed, store: EmbeddedStore, models: Models, meter: Meter) -> None:
+    for batch in adding.group_batches(texts):
         built = build_batch([document for document, _ in batch], store, models, meter)
         store.commit(built, [content for _, content in batch])
 
@@ -160,9 +171,9 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
     Those whose texts are lost are read from their files, where these are still there. The damaged
     files go into the folder `damaged` of the index; `store` is closed.
     """
-    index.check_recipe(store.recipe, index.build_model_recipe(models))
+    recipes.check_recipe(store.recipe, recipes.build_model_recipe(models))
     store.lock()
-    salvaged = store.salvage(index.hash_content)
+    salvaged = store.salvage(adding.hash_content)
     documents = salvaged.documents.values()
     imported = [i.id for i, content in documents if content.startswith(IMPORTED_MARK)]
     texts = [each for each in documents if not each[1].startswith(IMPORTED_MARK)]
@@ -220,7 +231,7 @@ def _read_files(
                 if item.id in wanted or _has_most(sentences, item):
                     wanted.discard(item.id)
                     read.add(item.id)
-                    yield item, index.hash_content(item)
+                    yield item, adding.hash_content(item)
 
 
 def _has_most(sentences: set[int], document: Document) -> bool:

@@ -6,13 +6,13 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
+from clew.base.types import KNOWN_TYPES, VocabularyEntry
 from clew.errors import InputError
-from clew.steps.entity_types import check_type
 from clew.text.keys import name_key
-from clew.types import VocabularyEntry
 
 _COLUMNS = ("name", "aliases", "type", "apart")
 _LONGEST = 100_000  # characters of a line; the module's own bound is one for the whole process
+_LONGEST_TYPE = 40  # characters
 _TRUE, _FALSE = frozenset({"yes", "true", "1", "x"}), frozenset({"", "no", "false", "0"})
 
 
@@ -67,3 +67,12 @@ def _read_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, str]
         yield from rows
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num + 1}: {error}") from error
+
+
+def check_type(name: str) -> str:
+    """Return the name of a type as it is kept. Raises InputError for what is none."""
+    text = " ".join(name.casefold().split())
+    if len(text) > _LONGEST_TYPE or not text.replace(" ", "").replace("-", "").isalnum():
+        usual = ", ".join(KNOWN_TYPES[1:])
+        raise InputError(f"{name!r:.80} is no type: take one of {usual}, or a word of your own")
+    return "organization" if text == "organisation" else text

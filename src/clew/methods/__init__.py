@@ -20,10 +20,10 @@ from clew import plugins
 from clew.errors import InputError, UnknownMethod, suggest
 
 if TYPE_CHECKING:
-    from clew.derived import CachedArrays
+    from clew.base.derived import CachedArrays
+    from clew.base.types import Evidence, Limits
+    from clew.index.snapshot import Snapshot
     from clew.models import Models
-    from clew.snapshot import Snapshot
-    from clew.types import Evidence, Limits
 
 DEFAULT = "walk"  # what is taken where none is named
 # Clew's methods, those of papers, what they compare with, those of other packages.
@@ -92,7 +92,7 @@ def is_preset(name: str) -> bool:
 
 def get_limits(kind: type[Method]) -> Limits:
     """Return the parameters of a method that limit the number of results, if declared."""
-    from clew.types import Limits
+    from clew.base.types import Limits
 
     limits: Limits = getattr(kind, "limits", Limits())
     return limits

@@ -13,13 +13,13 @@ import numpy as np
 from clew import methods, steps
 from clew.algo.fusion import reciprocal_rank_fusion
 from clew.algo.topk import top_k
+from clew.base.types import Evidence, Hit, Limits, Path, Step
 from clew.errors import InputError
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.comparing import find_compared
 from clew.steps.evidence import text_place
 from clew.text.questions import asks_of_whole
-from clew.types import Evidence, Hit, Limits, Path, Step
 
 Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clew.base.types import Evidence, Limits
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
-from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

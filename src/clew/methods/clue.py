@@ -18,13 +18,13 @@ from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
+from clew.base.runtime.once import Once
+from clew.base.types import Evidence, Limits, Path, Step
+from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
+from clew.index.snapshot.layers import UnitsSought
 from clew.models import Models
-from clew.runtime.once import Once
-from clew.snapshot import TRANSPOSED_LINKS, Snapshot
-from clew.snapshot.layers import UnitsSought
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.steps.selecting import Select, select_hits
-from clew.types import Evidence, Limits, Path, Step
 
 T = TypeVar("T")
 By = Literal["sets", "chunks"]  # what ranks chunks: the sets that they support, or themselves

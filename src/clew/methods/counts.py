@@ -10,12 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from clew import methods, steps
+from clew.base.types import CountResult, Document, Evidence, Hit, Limits
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.data_tables import gather_tables
 from clew.steps.table_counts import read_table
 from clew.text.counting import read_count_question
-from clew.types import CountResult, Document, Evidence, Hit, Limits
 
 _QUOTED = 200  # items, at most, whose rows are hits
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
+from clew.base.types import Evidence, Limits, Path, Step
+from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models
-from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.steps.passage_graph import mention_counts
 from clew.steps.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, summaries
-from clew.types import Evidence, Limits, Path, Step
 
 _TREE = "the nearest chunks and summaries instead"
 _NO_NAMES = f"the question names no entity: {_TREE}"

@@ -15,14 +15,14 @@ from clew import steps
 from clew.algo.links import entry_rows
 from clew.algo.pagerank import LocalScores
 from clew.algo.topk import top_k
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.types import Evidence, Limits, Path, Step
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.evidence import NO_TRIPLES
 from clew.steps.facts import MappedFacts, map_facts
 from clew.steps.passage_graph import PassageGraph, passage_weights
 from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
-from clew.types import Evidence, Limits, Path, Step
 
 _FALLBACK = "the chunks nearest to the question instead"
 _NO_GRAPH = f"{NO_TRIPLES}: {_FALLBACK}"

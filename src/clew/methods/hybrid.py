@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from clew import steps
+from clew.base.types import Evidence, Limits
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
-from clew.types import Evidence, Limits
 
 Fusion = Literal["mean", "rrf"]
 

@@ -10,14 +10,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from clew import steps
+from clew.base.types import Evidence, Limits, Path, Step
 from clew.errors import InputError
+from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts
-from clew.prompts.quoted import Excerpt, quote_lines
-from clew.snapshot import Snapshot
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts
+from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.text.normalize import collapse
-from clew.types import Evidence, Limits, Path, Step
 
 Search = Literal["lexical", "dense", "hybrid"]
 

@@ -15,14 +15,14 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import Matrix, take_rows
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.types import Evidence, Limits, Path, Step, Table
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema
-from clew.snapshot import Snapshot
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema
 from clew.steps.evidence import NO_TRIPLES
 from clew.text.normalize import collapse
-from clew.types import Evidence, Limits, Path, Step, Table
 
 T = TypeVar("T")
 Mode = Literal["hybrid", "local", "global", "mix"]

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.links import entry_rows, neighbours, take_rows
 from clew.algo.topk import top_k
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.types import Evidence, Limits, Path, Step
+from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models
-from clew.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.steps.passage_graph import PassageGraph, mention_counts, passage_weights
-from clew.types import Evidence, Limits, Path, Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from clew import steps
+from clew.base.types import Evidence, Limits
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.entity_graph import (
     WEIGHTS,
     Links,
@@ -22,7 +23,6 @@ from clew.steps.entity_graph import (
 )
 from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
-from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,11 @@ import numpy as np
 
 from clew import steps
 from clew.algo.links import neighbours
-from clew.graph_paths import (
+from clew.base.types import Evidence, EvidenceGraph, Limits, Path, Step
+from clew.index.snapshot import Snapshot
+from clew.models import Models
+from clew.steps.evidence import NO_TRIPLES, build_facts, table_facts
+from clew.steps.graph_paths import (
     RankedAnswers,
     ReachedEntity,
     ReachLimits,
@@ -19,10 +23,6 @@ from clew.graph_paths import (
     rank_answers,
     to_graph_answers,
 )
-from clew.models import Models
-from clew.snapshot import Snapshot
-from clew.steps.evidence import NO_TRIPLES, build_facts, table_facts
-from clew.types import Evidence, EvidenceGraph, Limits, Path, Step
 
 _NO_TRIPLES_NOTE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
 _NO_NAME_NOTE = (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from clew import steps
+from clew.base.types import Evidence, Limits
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.summaries import SUMMARIES, collect_nodes, nearest_nodes
-from clew.types import Evidence, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,15 +15,15 @@ import numpy as np
 from clew import steps
 from clew.algo.fusion import min_max
 from clew.algo.topk import top_k
+from clew.base.types import Evidence, Limits, Path, Step, Table, Theme
+from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
-from clew.snapshot import Snapshot
 from clew.steps.comparing import find_compared
 from clew.steps.rankings import CANDIDATES
 from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
 from clew.steps.themes import THEME_NEEDS, Themes, themes
 from clew.text.questions import asks_of_whole, find_topic
-from clew.types import Evidence, Limits, Path, Step, Table, Theme
 
 _MIN_THEMES = 3  # themes at the top: of fewer their parts are taken
 _LEVELS = 4

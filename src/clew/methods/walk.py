@@ -13,9 +13,10 @@ from clew import steps
 from clew.algo.choice import ChoiceWeights
 from clew.algo.fusion import min_max
 from clew.algo.pagerank import LocalScores
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.types import Evidence, Hit, Limits
+from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, ChosenChunks, choose_chunks
 from clew.steps.entity_graph import (
     WEIGHTS,
@@ -30,7 +31,6 @@ from clew.steps.entity_graph import (
 )
 from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
-from clew.types import Evidence, Hit, Limits
 
 _MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
 

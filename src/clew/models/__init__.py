@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
+from clew.base.runtime.lazy import lazy
+from clew.base.types import Extraction, Mention
 from clew.errors import EndpointError
-from clew.runtime.lazy import lazy
 from clew.text.pieces import OnPiece
-from clew.types import Extraction, Mention
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,8 +6,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TypeVar
 
+from clew.base.runtime import threads
 from clew.models import Stopped
-from clew.runtime import threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

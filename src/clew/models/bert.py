@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.base.runtime.process import cores
 from clew.errors import ModelError
-from clew.runtime.process import cores
 
 FILES = Path(__file__).parent / "all_minilm_l6_v2"
 _AHEAD = 8  # batches under way for each thread

@@ -9,11 +9,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Self
 
+from clew.base.runtime import arguments
 from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
 from clew.models.waiting import hold_value
-from clew.runtime import arguments
 
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 _LOOK_S = 0.05  # how often one that waits for others looks whether the batch has ended

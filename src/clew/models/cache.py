@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo import coding
+from clew.base.runtime.sqlite import Connection
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
@@ -20,7 +21,6 @@ from clew.models.sqlite import (
     paid_file,
     rows_of_keys,
 )
-from clew.runtime.sqlite import Connection
 
 _KIND = "vector cache"
 APPLICATION_ID = 0x436C6577  # "Clew" in the header of the file

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from clew.base.runtime.lazy import check_installed
 from clew.errors import MissingExtra, ModelError
-from clew.runtime.lazy import check_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

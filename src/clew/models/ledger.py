@@ -15,6 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from clew.base.runtime import sqlite
+from clew.base.runtime.lazy import compile_re
+from clew.base.runtime.sqlite import Connection
+from clew.base.types import Usage
 from clew.models import Prompt, Turn
 from clew.models.replies import messages
 from clew.models.sqlite import (
@@ -26,10 +30,6 @@ from clew.models.sqlite import (
     paid_file,
     rows_of_keys,
 )
-from clew.runtime import sqlite
-from clew.runtime.lazy import compile_re
-from clew.runtime.sqlite import Connection
-from clew.types import Usage
 
 _KIND = "ledger"
 APPLICATION_ID = 0x436C654C  # "CleL" in the header of the file

@@ -16,10 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.base.runtime.lazy import check_installed
 from clew.errors import InputError, ModelError
 from clew.models import OnLost, Prompt, Turn
 from clew.models.prices import FREE, Price
-from clew.runtime.lazy import check_installed
 from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from clew.base.types import Mention, Usage
 from clew.models import (
     LLM,
     Kind,
@@ -31,7 +32,6 @@ from clew.models import (
 from clew.models.around import AroundEmbedder
 from clew.models.budget import Payer, paid_by
 from clew.text.pieces import OnPiece
-from clew.types import Mention, Usage
 
 if TYPE_CHECKING:
     import numpy as np

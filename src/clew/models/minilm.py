@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.base.runtime.lazy import check_installed
 from clew.errors import ModelError
 from clew.models import Kind, TokenVectors
 from clew.models.bert import FILES, Bert, OnnxBert
 from clew.models.subwords import is_foreign, read_subwords
-from clew.runtime.lazy import check_installed
 from clew.text.unseen import blank_codes
 
 if TYPE_CHECKING:

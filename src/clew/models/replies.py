@@ -13,10 +13,10 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from clew.base.runtime.lazy import check_installed, compile_re
 from clew.errors import InputError
 from clew.models import Prompt, ReadPart, Turn
 from clew.models.spoken import find_spoken
-from clew.runtime.lazy import check_installed, compile_re
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 
+from clew.base.types import Mention
 from clew.text import names
 from clew.text.unseen import drop_and_place
-from clew.types import Mention
 
 
 @dataclass(frozen=True, slots=True)

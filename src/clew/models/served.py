@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.base.runtime.lazy import check_installed
 from clew.errors import BadReply
 from clew.models.refusals import Refused
 from clew.models.waiting import PATIENCE_S
-from clew.runtime.lazy import check_installed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from clew.base.types import Mention
 from clew.errors import InputError, MissingExtra
 from clew.models import Tagger
-from clew.types import Mention
 
 if TYPE_CHECKING:
     from spacy.language import Language

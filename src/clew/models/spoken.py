@@ -2,7 +2,7 @@
 
 import re
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.pieces import OnPiece, PieceStream
 
 _NAMES = r"(?i:(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning))"

@@ -19,10 +19,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import apsw
 
+from clew.base.runtime import sqlite
+from clew.base.runtime.private import open_file, sync_folder
+from clew.base.runtime.sqlite import Connection
 from clew.errors import StoreError
-from clew.runtime import sqlite
-from clew.runtime.private import open_file, sync_folder
-from clew.runtime.sqlite import Connection
 
 _BUSY_S = 30.0  # how long another process may hold the file
 _ROOM_BYTES = 8 << 20  # for the replies under way, some dozens at the most

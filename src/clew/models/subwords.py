@@ -12,8 +12,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.base.runtime.lazy import compile_re
 from clew.models import TokenVectors
-from clew.runtime.lazy import compile_re
 from clew.text.analyze import IDEOGRAPHS, UNSPACED, term_spans
 
 _RUNS = (3, 4)  # characters of a run of a word, whose ends are marked

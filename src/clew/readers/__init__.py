@@ -24,7 +24,7 @@ A format is one function from a `File` to documents, and one line in `formats.RE
 
 from typing import TYPE_CHECKING
 
-from clew.runtime.lazy import lazy as _lazy
+from clew.base.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
     from clew.readers.formats import read

@@ -25,8 +25,8 @@ from typing import IO, TYPE_CHECKING, Any
 from clew.errors import ClewError, UnreadableSource
 
 if TYPE_CHECKING:
+    from clew.base.types import Document, Skipped
     from clew.readers.walk import File
-    from clew.types import Document, Skipped
 
 _SIZE = struct.Struct("<q")
 _AHEAD = 4  # documents that are read before they are asked for

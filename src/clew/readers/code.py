@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from clew.types import Heading
+from clew.base.types import Heading
 
 _MAX_PYTHON = 4_000_000  # characters of a file that is parsed
 _MAX_NAME = 100

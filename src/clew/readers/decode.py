@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from clew.base.runtime.arguments import SURROGATE
 from clew.errors import UnreadableSource
 from clew.readers.walk import File
-from clew.runtime.arguments import SURROGATE
 from clew.text.quantities import format_count
 
 _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16

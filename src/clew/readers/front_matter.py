@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import yaml
 
+from clew.base.types import Value
 from clew.readers.properties import properties
-from clew.types import Value
 
 _MOST = 1 << 16  # characters that are looked at
 

@@ -22,13 +22,15 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from clew.display.visible import restore_unseen
+from clew.base.display.visible import restore_unseen
+from clew.base.runtime.arguments import SURROGATE
+from clew.base.types import Extraction, Skipped
 from clew.errors import InputError, UnreadableSource
+from clew.extras.connect.imports.property_graph import name_documents
+from clew.extras.connect.imports.saying import to_strength
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import open_text
-from clew.readers.imports.property_graph import name_documents
-from clew.readers.imports.saying import to_strength
 from clew.readers.packed import plain_name, unpack
 from clew.readers.table import read_rows
 from clew.readers.triples import (
@@ -43,10 +45,8 @@ from clew.readers.triples import (
     triple,
 )
 from clew.readers.walk import File, files, os_reason
-from clew.runtime.arguments import SURROGATE
 from clew.text.cells import unguard
 from clew.text.normalize import collapse
-from clew.types import Extraction, Skipped
 
 _COLUMNS = {
     "subject": ("subject", "head", "source", "from", "s", "h"),

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from clew.base.types import Document, Value
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.drawings import describe_picture, describe_unread
@@ -29,7 +30,6 @@ from clew.readers.scripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
-from clew.types import Document, Value
 
 _DROPPED = frozenset(
     "button canvas datalist embed head iframe nav noscript object rp script select style svg "

@@ -37,7 +37,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A place that `clew.readers.remote` reads: object storage, a repository, a database ..."""
+    """A remote place: object storage, a repository, a mailbox, a database."""
 
     address: str
 

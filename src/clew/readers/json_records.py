@@ -8,12 +8,12 @@ their file may be of any size, and one bad byte costs one line.
 
 from collections.abc import Iterator
 
+from clew.base.types import Document, Skipped
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import open_text, text_of
 from clew.readers.titled import stem_title
 from clew.readers.walk import Columns, File
-from clew.types import Document, Skipped
 
 
 def read_list(file: File) -> Iterator[Document | Skipped]:

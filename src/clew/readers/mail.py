@@ -18,6 +18,7 @@ from mailbox import mbox
 from pathlib import Path
 from typing import Any
 
+from clew.base.types import Document, Skipped, Value
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet
 from clew.readers import html_page
@@ -26,7 +27,6 @@ from clew.readers.properties import properties
 from clew.readers.titled import stem_title
 from clew.readers.walk import File
 from clew.text.quantities import format_count
-from clew.types import Document, Skipped, Value
 
 _SHOWN = ("From", "To", "Cc", "Date")
 _KEPT = (*_SHOWN, "Message-ID", "In-Reply-To", "List-ID")  # as metadata, in lower case

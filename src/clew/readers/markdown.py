@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from clew.base.types import Document, Heading, Value
 from clew.errors import UnreadableSource
 from clew.readers.decode import text_of
 from clew.readers.degenerate import without_data
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
-from clew.types import Document, Heading, Value
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from clew.base.types import Heading
 from clew.text.normalize import collapse
-from clew.types import Heading
 
 _RST = re.compile(
     r"^(?:(?P<over>([=\-~^\"'`#*+:.])\2{2,})[ \t]*\r?\n[ \t]*)?(?P<title>\S.*)\r?\n"

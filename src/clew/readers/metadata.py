@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from datetime import date, time
 
-from clew.types import Scalar, Value
+from clew.base.types import Scalar, Value
 
 _PLAIN = (str, int, float, date, time)
 

@@ -6,6 +6,7 @@ The title is the first heading of the first Markdown cells, else the file name.
 from collections.abc import Iterator
 from itertools import accumulate
 
+from clew.base.types import Document, Heading, Value
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import replace_surrogates, text_of
@@ -14,7 +15,6 @@ from clew.readers.markdown import headings
 from clew.readers.properties import properties
 from clew.readers.titled import make_document
 from clew.readers.walk import File
-from clew.types import Document, Heading, Value
 
 
 def read(file: File) -> Iterator[Document]:

@@ -14,19 +14,19 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from clew.base.runtime.lazy import check_installed
+from clew.base.types import OCR
 from clew.errors import write_install
 from clew.readers import apart
 from clew.readers.grid import PlacedText, format_row, set_in_columns
 from clew.readers.walk import File
-from clew.runtime.lazy import check_installed
 from clew.text.quantities import format_count, join_numbers
-from clew.types import OCR
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.types import Document
+    from clew.base.types import Document
 
 PICTURES = tuple(".bmp .jpeg .jpg .png .tif .tiff .webp".split())
 HINT = f"--ocr reads pictures ({write_install('ocr')})"

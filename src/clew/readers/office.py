@@ -15,6 +15,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
+from clew.base.types import Document, Value
 from clew.readers import xml_page
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import decode_part, find_stated
@@ -26,7 +27,6 @@ from clew.readers.scripts import join_shifted
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.text.quantities import format_count
-from clew.types import Document, Value
 
 _PLAIN = Element("none")  # a style that says nothing
 _REPEATED = 100  # times that a row or cell of OpenDocument is repeated, at most

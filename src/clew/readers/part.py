@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import Document
 from clew.errors import InputError
-from clew.runtime.lazy import compile_re
-from clew.types import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from clew.types import Skipped
+    from clew.base.types import Skipped
 
 _WRITTEN = compile_re(r"(\d+)/(\d+)")
 

@@ -20,6 +20,9 @@ from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from clew.base.runtime.arguments import SURROGATE
+from clew.base.runtime.lazy import needs
+from clew.base.types import OCR, Document, Heading
 from clew.errors import UnreadableSource
 from clew.readers import ocr
 from clew.readers.decode import replace_surrogates
@@ -28,10 +31,7 @@ from clew.readers.pdf_tables import mark_cells
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
-from clew.runtime.arguments import SURROGATE
-from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
-from clew.types import OCR, Document, Heading
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage

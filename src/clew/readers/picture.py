@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.base.runtime.lazy import needs
+from clew.base.types import OCR
 from clew.errors import UnreadableSource
 from clew.readers import ocr
 from clew.readers.page_lines import join_divided_words, mark_divided_words
 from clew.readers.titled import make_document
 from clew.readers.walk import File
-from clew.runtime.lazy import needs
-from clew.types import OCR
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image as Picture
 
-    from clew.types import Document
+    from clew.base.types import Document
 
 _FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import unescape
 
+from clew.base.types import Document, Heading
 from clew.errors import UnreadableSource
 from clew.readers.code import definitions
 from clew.readers.decode import text_of
@@ -16,7 +17,6 @@ from clew.readers.markup import headings, without_commands
 from clew.readers.titled import make_document, stem_title, without_title
 from clew.readers.walk import File
 from clew.text.normalize import collapse
-from clew.types import Document, Heading
 
 _MAY_BE_MINIFIED = frozenset((".js", ".css", ".ts", ".jsx", ".tsx"))
 _TITLES = {

@@ -22,6 +22,9 @@ from textwrap import shorten
 from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import quote, unquote
 
+from clew.base.runtime.arguments import SURROGATE
+from clew.base.runtime.lazy import needs
+from clew.base.types import Described, Skipped, Triple
 from clew.readers.decode import open_text
 from clew.readers.triples import (
     TOO_LONG,
@@ -32,10 +35,7 @@ from clew.readers.triples import (
     split_words,
 )
 from clew.readers.walk import File
-from clew.runtime.arguments import SURROGATE
-from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
-from clew.types import Described, Skipped, Triple
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, Quad, QuadParser

@@ -9,12 +9,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
+from clew.base.types import Document, Skipped, Value
 from clew.readers import metadata
 from clew.readers.decode import replace_surrogates
 from clew.readers.titled import stem_title
 from clew.readers.walk import Columns, File
 from clew.text.normalize import collapse
-from clew.types import Document, Skipped, Value
 
 IDS = ("id", "_id")
 TEXTS = ("text", "content", "body", "contents", "passage")

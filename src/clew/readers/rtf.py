@@ -8,6 +8,8 @@ else the file name. Needs the extra `files`.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from clew.base.runtime.lazy import needs
+from clew.base.types import Document
 from clew.errors import UnreadableSource
 from clew.readers.decode import replace_surrogates
 from clew.readers.drawings import describe_unread
@@ -15,8 +17,6 @@ from clew.readers.grid import format_row
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
-from clew.runtime.lazy import needs
-from clew.types import Document
 
 _INNERMOST = r"(?:[^{}\\]|\\.)*"
 _GROUP = (

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element
 from zipfile import is_zipfile
 
+from clew.base.runtime.lazy import needs
+from clew.base.types import Document, Value
 from clew.errors import UnreadableSource
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
@@ -29,10 +31,8 @@ from clew.readers.properties import of_xml
 from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
-from clew.runtime.lazy import needs
 from clew.text.normalize import collapse
 from clew.text.quantities import format_count
-from clew.types import Document, Value
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet

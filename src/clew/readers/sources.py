@@ -5,9 +5,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NoReturn
 
+from clew.base.types import Document, Skipped
 from clew.errors import InputError
 from clew.readers.inputs import locate_input
-from clew.types import Document, Skipped
 
 Source = str | Path | Document | Iterable[str | Path] | Iterable[Document]
 
@@ -83,5 +83,5 @@ def _check_document(item: object) -> Document:
 
 def _refuse(item: object) -> NoReturn:
     raise InputError(
-        f"what is added is all paths or all documents (clew.types.Document), not {item!r:.80}"
+        f"what is added is all paths or all documents (clew.base.types.Document), not {item!r:.80}"
     )

@@ -18,14 +18,14 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
+from clew.base.runtime.arguments import SURROGATE
+from clew.base.runtime.lazy import needs
+from clew.base.types import Document, Skipped
 from clew.errors import UnreadableSource
 from clew.readers import record
 from clew.readers.decode import Lines, open_text
 from clew.readers.walk import File
-from clew.runtime.arguments import SURROGATE
-from clew.runtime.lazy import needs
 from clew.text.tables import is_number
-from clew.types import Document, Skipped
 
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"\"?sep=(.)\"?\s*", re.IGNORECASE)  # as Excel writes and reads it

@@ -6,10 +6,10 @@ from itertools import accumulate, groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from clew.base.types import Apparatus, Document, Heading, Value
 from clew.errors import UnreadableSource
 from clew.readers.walk import File
 from clew.text.normalize import collapse
-from clew.types import Apparatus, Document, Heading, Value
 
 _PLAIN_NAMES = frozenset(
     "AUTHORS CHANGELOG CHANGES CONTRIBUTING COPYING COPYRIGHT Dockerfile FAQ HACKING HISTORY "

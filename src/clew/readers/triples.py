@@ -22,14 +22,14 @@ from itertools import chain, takewhile, zip_longest
 from pathlib import Path
 from typing import TypeGuard
 
+from clew.base.runtime.arguments import SURROGATE
+from clew.base.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 from clew.errors import InputError, UnreadableSource
 from clew.readers import record
 from clew.readers.decode import open_text, replace_surrogates
 from clew.readers.walk import File, os_reason
-from clew.runtime.arguments import SURROGATE
 from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
-from clew.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 
 IDS = ("document_id", "passage_id", "id", "_id")
 _RELATIONS = ("relation", "predicate")

@@ -16,10 +16,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
+from clew.base.types import Document, Skipped, Value
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.roots import Roots, show_name
 from clew.readers.selection import Selection
-from clew.types import Document, Skipped, Value
 
 if TYPE_CHECKING:
     from clew.readers.gitignore import Ignored
@@ -50,7 +50,7 @@ class File:
     limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
     ocr: bool = False  # pages and pictures without text are read by OCR
-    place: str = ""  # the address that it was fetched from; see `clew.readers.remote`
+    place: str = ""  # the address that it was fetched from; see `clew.extras.connect.remote`
     fingerprint: str = ""  # that it had there
     metadata: Mapping[str, Value] = field(default_factory=dict, compare=False)  # of its documents
     known: Document | None = field(default=None, compare=False)  # the index's, if OCR read it

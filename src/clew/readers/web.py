@@ -27,12 +27,12 @@ from urllib.request import (
     Request,
 )
 
-from clew.display.addresses import hide_secrets
+from clew.base.display.addresses import hide_secrets
+from clew.base.types import Skipped
 from clew.errors import UnreadableSource
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.inputs import Page
 from clew.readers.walk import File, file_stem
-from clew.types import Skipped
 
 _WAIT_S, _PAGE_S = 15, 120  # without a byte, and for a whole page
 _MAX_REDIRECTS = 5

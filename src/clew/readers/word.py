@@ -21,6 +21,8 @@ from operator import is_not
 from typing import TYPE_CHECKING, BinaryIO, cast
 from zipfile import BadZipFile
 
+from clew.base.runtime.lazy import needs
+from clew.base.types import Document, Value
 from clew.errors import UnreadableSource
 from clew.readers.archive import refuse_bomb
 from clew.readers.drawings import describe_picture, describe_unread, read_chart, read_diagram
@@ -31,8 +33,6 @@ from clew.readers.scripts import enclose, join_shifted, write_formula
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
-from clew.runtime.lazy import needs
-from clew.types import Document, Value
 
 _HEADING = re.compile(r"Heading ([1-9])")  # the styles of headings, in any language of Word
 

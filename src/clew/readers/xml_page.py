@@ -10,11 +10,11 @@ from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
+from clew.base.types import Document
 from clew.errors import UnreadableSource
 from clew.readers.decode import decode_part, find_stated
 from clew.readers.titled import make_document
 from clew.readers.walk import File
-from clew.types import Document
 
 STATED = re.compile(rb"<\?xml[^<>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)")
 

@@ -2,9 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from clew.runtime.lazy import lazy as _lazy
+from clew.base.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
+    from clew.index.neighbours import KEYWORDS as KEYWORDS
+    from clew.index.neighbours import NEIGHBOURS as NEIGHBOURS
+    from clew.index.neighbours import chunk_graph as chunk_graph
+    from clew.index.neighbours import chunk_ranks as chunk_ranks
+    from clew.index.neighbours import keyword_lengths as keyword_lengths
     from clew.steps.evidence import UnreadStep as UnreadStep
     from clew.steps.evidence import apparatus_behind as apparatus_behind
     from clew.steps.evidence import chunk_step as chunk_step
@@ -34,11 +39,6 @@ if TYPE_CHECKING:
     from clew.steps.mentions import titled_chunks as titled_chunks
     from clew.steps.names import NAMES as NAMES
     from clew.steps.names import name_links as name_links
-    from clew.steps.neighbours import KEYWORDS as KEYWORDS
-    from clew.steps.neighbours import NEIGHBOURS as NEIGHBOURS
-    from clew.steps.neighbours import chunk_graph as chunk_graph
-    from clew.steps.neighbours import chunk_ranks as chunk_ranks
-    from clew.steps.neighbours import keyword_lengths as keyword_lengths
     from clew.steps.parameters import check_least as check_least
     from clew.steps.parameters import check_range as check_range
     from clew.steps.parameters import check_words as check_words
@@ -69,28 +69,28 @@ if TYPE_CHECKING:
 
 # A method loads the steps that it takes; scipy comes with some of these.
 _NAMES = {
-    "evidence": (
+    "steps.evidence": (
         "UnreadStep apparatus_behind chunk_step entity_step hits nearest_chunks ranked"
         " read_steps subchunk_step term_step triple_step unit_step"
     ).split(),
-    "linking": (
+    "steps.linking": (
         "Linked longest name_spans named_entities query_names reply_to same_names similar_entities"
     ).split(),
-    "mentions": (
+    "steps.mentions": (
         "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units titled_chunks"
     ).split(),
-    "names": ["NAMES", "name_links"],
-    "neighbours": ["KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"],
-    "parameters": ["check_least", "check_range", "check_words"],
-    "rankings": (
+    "steps.names": ["NAMES", "name_links"],
+    "index.neighbours": ["KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"],
+    "steps.parameters": ["check_least", "check_range", "check_words"],
+    "steps.rankings": (
         "Ranking SKETCHES dense_ranking hybrid_ranking lexical_ranking near_rows nearest"
         " nearest_units units_near"
     ).split(),
-    "relevance": ["Coverage", "Relevance"],
-    "scores": (
+    "steps.relevance": ["Coverage", "Relevance"],
+    "steps.scores": (
         "LEXICAL Query beside_hybrid chunk_lengths chunk_titles cosines_of dense_scores"
         " hybrid_scores lexical_scores n_chunks read_query term_chunks term_rows"
     ).split(),
 }
 __all__ = [name for names in _NAMES.values() for name in names]
-__getattr__ = _lazy("clew.steps", _NAMES)
+__getattr__ = _lazy("clew", _NAMES)

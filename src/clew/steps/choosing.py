@@ -16,9 +16,9 @@ from clew.algo.ascending import sort_distinct
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
 from clew.algo.links import Entries, Link
-from clew.snapshot import Snapshot
+from clew.base.types import Evidence, Hit, Path
+from clew.index.snapshot import Snapshot
 from clew.steps.evidence import text_place
-from clew.types import Evidence, Hit, Path
 
 CANDIDATES = 30  # chunks, the first of a ranking, from which a set is chosen
 _SHARES = ChoiceWeights()

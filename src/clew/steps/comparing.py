@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clew.snapshot import Snapshot
+from clew.index.snapshot import Snapshot
 from clew.steps.linking import name_spans, named_entities
 from clew.steps.mentions import titled_chunks
 from clew.text.analyze import terms

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from clew.derived import Derived
+from clew.base.derived import Derived
 from clew.steps.rankings import lexical_ranking
 from clew.text.apparatus import kind_in_heading
 from clew.text.columns import (
@@ -28,8 +28,8 @@ from clew.text.tables import TextTable, find_tables, read_table_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.snapshot import Snapshot
-    from clew.types import Document
+    from clew.base.types import Document
+    from clew.index.snapshot import Snapshot
 
 _CHUNKS = 200  # the best by BM25, whose tables are looked at
 _TABULAR = 0.75  # of a document's text: with so much in tables it is about what they have

@@ -19,11 +19,11 @@ from clew.algo.edited_links import TransposedEdits
 from clew.algo.links import Entries, Link, count_ends, neighbours, open_column
 from clew.algo.pagerank import MANY_EDGES, Degrees, LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import top_k
-from clew.derived import Arrays, CachedArrays, Derived
+from clew.base.derived import Arrays, CachedArrays, Derived
+from clew.base.types import Step
+from clew.index.snapshot import Snapshot, refer_to
+from clew.index.snapshot.layers import Totals
 from clew.models import Models
-from clew.snapshot import Snapshot, refer_to
-from clew.snapshot.layers import Totals
-from clew.types import Step
 
 Rows = NDArray[np.integer]
 ReadSums = Callable[[Rows], NDArray[Any]]  # of some rows

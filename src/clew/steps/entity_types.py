@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
-from clew.derived import Derived
-from clew.errors import InputError
-from clew.runtime.once import Lazily
-from clew.snapshot import Snapshot
+from clew.base.derived import Derived
+from clew.base.runtime.once import Lazily
+from clew.base.types import ENTITY_TYPES, GRAPH, SOURCES, Mention, VocabularyEntry
+from clew.index.snapshot import Snapshot
 from clew.text.entity_types import (
     TYPE_OF_LABEL,
     is_joined,
@@ -21,12 +21,10 @@ from clew.text.entity_types import (
     type_of_name,
 )
 from clew.text.keys import name_key
-from clew.types import ENTITY_TYPES, GRAPH, KNOWN_TYPES, SOURCES, Mention, VocabularyEntry
 
 OTHER = ENTITY_TYPES[0]  # the type of an entity of which none is sure
 _READ = 8  # texts of each entity
 _READ_BY = [SOURCES.index(name) for name in ("llm", "recorded", "imported")]
-_LONGEST = 40  # characters of a type
 _SURE = 0.75  # of the votes, those of one type
 
 
@@ -91,15 +89,6 @@ def find_entry(vocabulary: Mapping[str, VocabularyEntry], key: str) -> Vocabular
     own = vocabulary.get(key, VocabularyEntry())
     other = vocabulary.get(own.target, own)
     return replace(own, name=own.name or other.name, type=own.type or other.type)
-
-
-def check_type(name: str) -> str:
-    """Return the name of a type as it is kept. Raises InputError for what is none."""
-    text = " ".join(name.casefold().split())
-    if len(text) > _LONGEST or not text.replace(" ", "").replace("-", "").isalnum():
-        usual = ", ".join(KNOWN_TYPES[1:])
-        raise InputError(f"{name!r:.80} is no type: take one of {usual}, or a word of your own")
-    return "organization" if text == "organisation" else text
 
 
 def _read_extracted(snapshot: Snapshot) -> NDArray[np.uint8]:

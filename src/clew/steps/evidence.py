@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
-from clew.snapshot import Snapshot
+from clew.base.types import Document, Evidence, Fact, Hit, Step, Table
+from clew.index.snapshot import Snapshot
 from clew.steps.rankings import Ranking, nearest
 from clew.steps.scores import Query
 from clew.text.apparatus import asks_for
-from clew.types import Document, Evidence, Fact, Hit, Step, Table
 
 NO_TRIPLES = "the index has no triples ('clew index --triples' extracts, 'clew import' brings some)"
 

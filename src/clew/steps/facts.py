@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.fusion import mean_of_min_max, min_max
 from clew.algo.topk import DECIMALS, top_k
+from clew.base.types import GRAPH, IMPORTED
+from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
-from clew.prompts.quoted import quote_lines
-from clew.snapshot import Snapshot
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts, shorten, valid_places
+from clew.models.prompts.quoted import quote_lines
 from clew.text.normalize import collapse
-from clew.types import GRAPH, IMPORTED
 
 FilterBy = Literal["auto", "reranker"]
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
+from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models, Prompt, Reply, is_recorded
+from clew.models.prompts import fill_prompt
 from clew.models.waiting import Part, in_part, is_measured, tell
-from clew.prompts import fill_prompt
-from clew.snapshot import Snapshot
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key

@@ -14,8 +14,8 @@ from clew.algo.links import (
     link_to_arrays,
     replace_data,
 )
-from clew.derived import Arrays, CachedArrays, Derived
-from clew.snapshot import Snapshot
+from clew.base.derived import Arrays, CachedArrays, Derived
+from clew.index.snapshot import Snapshot
 from clew.steps.scores import chunk_titles
 
 _MOST_UNITS = 10_000  # of an entity, of which all are compared with what is left of the question

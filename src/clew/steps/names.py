@@ -24,8 +24,8 @@ from clew.algo.links import (
     open_column,
 )
 from clew.algo.row_edits import RowEdits
-from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
-from clew.snapshot import Snapshot
+from clew.base.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.index.snapshot import Snapshot
 
 _MOST_LONGER = 5  # names that a shorter one may begin or end; one in more is a common word
 _AT_ONCE = 2**16  # names that are read

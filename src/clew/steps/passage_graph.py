@@ -17,8 +17,8 @@ from clew.algo.fusion import min_max
 from clew.algo.links import Entries
 from clew.algo.pagerank import LocalScores, WholeGraph, local_pagerank
 from clew.algo.topk import find_highest
-from clew.derived import Derived
-from clew.snapshot import Snapshot
+from clew.base.derived import Derived
+from clew.index.snapshot import Snapshot
 from clew.steps.entity_graph import best_chunks, choose_residual
 
 _MAX_STOPS = 4  # nodes on the way back from a chunk

@@ -14,8 +14,8 @@ from clew.algo import sketches
 from clew.algo.ascending import match_sorted, sort_distinct
 from clew.algo.bm25 import bm25_candidates, bm25_chunk_scores
 from clew.algo.topk import positive_top_k, top_k
-from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
-from clew.snapshot import Snapshot
+from clew.base.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.index.snapshot import Snapshot
 from clew.steps.scores import (
     Query,
     choose_fusion,

@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Literal, Protocol
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.topk import top_k
+from clew.base.types import Evidence
 from clew.errors import InputError
+from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
-from clew.prompts.quoted import quote_lines
-from clew.snapshot import Snapshot
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts, shorten, valid_places
+from clew.models.prompts.quoted import quote_lines
 from clew.steps.choosing import CANDIDATES, order_paths
 from clew.text.normalize import collapse
-from clew.types import Evidence
 
 Select = Literal["none", "llm", "reranker"]
 

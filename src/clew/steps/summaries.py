@@ -10,9 +10,9 @@ from clew import steps
 from clew.algo.links import count_ends
 from clew.algo.mixture import ReadsRows, soft_clusters
 from clew.algo.topk import find_highest, top_k
-from clew.derived import Arrays, CachedArrays, Derived
-from clew.snapshot import Snapshot
-from clew.types import Evidence, Path, Step, Table
+from clew.base.derived import Arrays, CachedArrays, Derived
+from clew.base.types import Evidence, Path, Step, Table
+from clew.index.snapshot import Snapshot
 
 _LEVELS = 5  # of summaries, at most
 _COORDINATES = 10  # that clusters are made by

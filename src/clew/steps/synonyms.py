@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from clew.algo.ascending import match_sorted
 from clew.algo.links import entry_rows
 from clew.algo.synonyms import find_near_pairs, update_pairs
-from clew.derived import Arrays, CachedArrays, EarlierArrays
-from clew.snapshot import Snapshot
+from clew.base.derived import Arrays, CachedArrays, EarlierArrays
+from clew.index.snapshot import Snapshot
 
 LEAST = 0.8  # cosine of two names above which they are kept
 _SHORTEST = 3  # letters and digits of a name that may have synonyms

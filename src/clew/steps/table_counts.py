@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import CountedItem, CountResult
 from clew.steps.data_tables import DataTable
 from clew.steps.table_reading import (
     ALIKE,
@@ -27,7 +28,6 @@ from clew.text.columns import QUANTITIES, find_main_amount, have_no_sum
 from clew.text.counting import PAYING, CountQuestion, find_token_base
 from clew.text.normalize import collapse, fold
 from clew.text.quantities import format_count
-from clew.types import CountedItem, CountResult
 
 Places = NDArray[np.intp]  # of rows
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.steps.data_tables import LONGEST_VALUE, DataTable, join_tables, split_cell
 from clew.text.amounts import format_date
 from clew.text.analyze import STOP_WORDS

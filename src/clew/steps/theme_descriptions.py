@@ -16,17 +16,17 @@ from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
 from clew.algo.fusion import min_max
 from clew.algo.links import Link, expand_ranges, neighbours
 from clew.algo.topk import positive_top_k, top_k
-from clew.derived import Derived
-from clew.runtime.lazy import compile_re
-from clew.runtime.once import Once
-from clew.snapshot import Snapshot
+from clew.base.derived import Derived
+from clew.base.runtime.lazy import compile_re
+from clew.base.runtime.once import Once
+from clew.base.types import Theme, ThemeRelation, Value
+from clew.index.snapshot import Snapshot
 from clew.steps.themes import Rows, Themes, themes
 from clew.text.analyze import term_spans
 from clew.text.analyze import terms as read_terms
 from clew.text.forms import find_base
 from clew.text.quantities import format_count
 from clew.text.questions import refers_back
-from clew.types import Theme, ThemeRelation, Value
 
 _WORDS = 20  # most telling entities, and terms, of a theme
 _NAMES = 3  # of them in its name

@@ -13,9 +13,9 @@ from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent
 from clew.models import LLM, Prompt, Reply
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts, valid_places
-from clew.prompts.quoted import quote_lines
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts, valid_places
+from clew.models.prompts.quoted import quote_lines
 from clew.steps.themes import Themes
 from clew.text import tokens
 from clew.text.normalize import collapse

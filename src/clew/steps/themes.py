@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from clew import steps
 from clew.algo.communities import Communities, find_communities, join_communities, match_communities
 from clew.algo.links import Matrix
-from clew.derived import Arrays, CachedArrays, Derived, EarlierArrays
-from clew.snapshot import Snapshot, refer_to
+from clew.base.derived import Arrays, CachedArrays, Derived, EarlierArrays
+from clew.index.snapshot import Snapshot, refer_to
 from clew.steps.entity_graph import WEIGHTS, Links, entity_graph
 
 Rows = NDArray[np.integer]

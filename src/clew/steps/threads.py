@@ -10,9 +10,9 @@ from clew import steps
 from clew.algo.links import Entries
 from clew.algo.pagerank import LocalScores
 from clew.algo.topk import DECIMALS
-from clew.snapshot import Snapshot
+from clew.base.types import Path, Step
+from clew.index.snapshot import Snapshot
 from clew.steps.entity_graph import EntityGraph, Seeds, weigh_kinds
-from clew.types import Path, Step
 
 _MAX_STOPS = 3  # entities on a path
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.base.types import Document, Evidence
+from clew.index.snapshot import Snapshot
 from clew.models import Embedder, Prompt, Stopped, Turn, gives_tokens, is_chat, is_streaming
-from clew.snapshot import Snapshot
-from clew.types import Document, Evidence
 
 if TYPE_CHECKING:
     from clew.methods import Method

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew import index
-from clew.generation import open_snapshot
-from clew.index import choose
+from clew.base.types import Document
+from clew.index import adding, choose
+from clew.index import recipe as recipes
 from clew.index.extract import extract_wanted
+from clew.index.generation import open_snapshot
+from clew.index.snapshot import Snapshot
+from clew.index.store.embedded import EmbeddedStore
 from clew.models import Models
 from clew.models.extractors.cooccurrence import Cooccurrence
-from clew.snapshot import Snapshot
-from clew.store.embedded import EmbeddedStore
 from clew.testing.doubles import models
 from clew.text.chunking import Chunking
-from clew.types import Document
 
 _TEXTS = {
     "analog": "The Analog Sea lies north of Verle. Mira Toll crossed it in 1911.",
@@ -64,11 +64,11 @@ def built(
     """
     given = given or models()
     # Vectors of hashes are mostly zero, which few bits are not made for.
-    settings = index.Settings(chunking=chunking or Chunking(), unit_bits=8, token_bits=8)
+    settings = recipes.Settings(chunking=chunking or Chunking(), unit_bits=8, token_bits=8)
     with tempfile.TemporaryDirectory() as folder:
         recipe = settings.build_recipe(given)
         with EmbeddedStore.create(Path(folder) / "index", recipe) as store:
-            index.add_documents(store, documents, given)
+            adding.add_documents(store, documents, given)
             if triples:
                 rules = Cooccurrence(given.tagger)
                 extract_wanted(store, given, choose.Wanted(triples="cooccurrence"), rules=rules)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 if TYPE_CHECKING:
     import re

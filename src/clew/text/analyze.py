@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text import unseen
 from clew.text.normalize import fold
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 from clew.text.tables import LONE_BAR

@@ -19,9 +19,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.base.runtime import arguments
+from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError
-from clew.runtime import arguments
-from clew.runtime.lazy import compile_re
 from clew.text import tokens
 from clew.text.sections import Headed
 from clew.text.sentences import NUPUNKT, Splitter, load_punkt, sentence_spans

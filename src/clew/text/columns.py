@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.amounts import Amounts, is_empty, read_amounts
 from clew.text.analyze import STOP_WORDS
 from clew.text.counting import Token, find_token_base, read_tokens

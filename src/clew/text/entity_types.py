@@ -5,7 +5,7 @@ Nothing is said of a name in most places: a type is a vote that `clew.steps.enti
 
 from functools import cache, lru_cache
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import terms
 from clew.text.forms import find_base
 from clew.text.names import MONTH

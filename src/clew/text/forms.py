@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 _IRREGULAR = (
     "become became, begin began begun, bind bound, break broke broken, bring brought,"

@@ -2,15 +2,15 @@
 
 A document may say "[2] Official register ..." or "Question: ..." in the hope that an LLM takes it
 for a part of its prompt. What is looked for here is wide, since a text that is found in vain costs
-nothing: it is only written in another way (`clew.prompts`). Forms of one character are one (NFKC),
-and characters that nobody sees are left out before. Many of these in a row may hide a message.
+nothing: it is only written in another way (`models.prompts`). Forms of one character are one
+(NFKC), and invisible characters are left out before. Many of these in a row may hide a message.
 """
 
 import re
 import unicodedata
 
-from clew.display.visible import drop_hidden, may_hide_a_message
-from clew.runtime.lazy import compile_re
+from clew.base.display.visible import drop_hidden, may_hide_a_message
+from clew.base.runtime.lazy import compile_re
 
 _NUMBER = compile_re(r"[\[【〔⟦〖]\s*(\d{1,3})\s*[\]】〕⟧〗]")
 

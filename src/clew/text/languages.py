@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 Kind = Literal["number", "date", "place", "person", "name"]
 

@@ -8,7 +8,7 @@ has no lines.
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 TEXTS = ".txt .text .rst .org .adoc .asciidoc .tex .log .yaml .yml .toml .ini .cfg .conf"
 CODE = (

@@ -13,7 +13,7 @@ from itertools import dropwhile, pairwise
 from re import Pattern
 from typing import NamedTuple
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_acronym, is_uncased, term_spans
 from clew.text.languages import JOINING, find_language
 from clew.text.normalize import collapse

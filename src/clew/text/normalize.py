@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import cache
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.unseen import drop_unseen
 
 _POSSESSIVE = compile_re(r"['’]s?$")

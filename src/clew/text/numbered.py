@@ -2,7 +2,7 @@
 
 import re
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 _NOUNS = (
     "clause|section|step|article|item|point|paragraph|rule|annex|chapter|instruction|stage"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 _RANGE = compile_re(r"(.+):(\d{1,12})-(\d{1,12})", re.DOTALL)
 

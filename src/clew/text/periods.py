@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 _PERIOD = compile_re(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import exp
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS
 from clew.text.languages import ASKING, JOINING, REFERRING, Kind
 from clew.text.normalize import fold, nfkc

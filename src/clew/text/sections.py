@@ -20,7 +20,7 @@ _DEEPEST = 12  # headings of a section
 
 
 class Headed(Protocol):
-    """A heading, such as `clew.types.Heading`."""
+    """A heading, such as `clew.base.types.Heading`."""
 
     @property
     def start(self) -> int: ...

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from clew.base.runtime.lazy import compile_re, needs
 from clew.errors import InputError
-from clew.runtime.lazy import compile_re, needs
 from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
 from clew.text.tables import find_tables
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 if TYPE_CHECKING:
     import tiktoken

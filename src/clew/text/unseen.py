@@ -7,7 +7,7 @@ of a script stays: ZWJ and ZWNJ, and zero-width spaces in scripts without spaces
 
 from collections.abc import Sequence
 
-from clew.runtime.lazy import compile_re
+from clew.base.runtime.lazy import compile_re
 
 # Written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han.
 UNSPACED = (

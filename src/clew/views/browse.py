@@ -13,16 +13,10 @@ from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
-from clew.derived import Derived
-from clew.display.shown import make_view
-from clew.errors import InputError
-from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
-from clew.steps.entity_types import find_entry, find_types
-from clew.text.keys import name_key
-from clew.text.patterns import match_ids
-from clew.types import Document, Value
-from clew.wire.indexes import (
+from clew.base.derived import Derived
+from clew.base.display.shown import make_view
+from clew.base.types import Document, Value
+from clew.base.wire.indexes import (
     ChunkPlace,
     DocumentLine,
     DocumentView,
@@ -34,7 +28,13 @@ from clew.wire.indexes import (
     NearEntity,
     StatedTriple,
 )
-from clew.wire.refusals import no_such_resource
+from clew.base.wire.refusals import no_such_resource
+from clew.errors import InputError
+from clew.index.snapshot import Snapshot
+from clew.index.snapshot.layers import TripleLayer
+from clew.steps.entity_types import find_entry, find_types
+from clew.text.keys import name_key
+from clew.text.patterns import match_ids
 
 T = TypeVar("T")
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.asking.differences import find_difference
+from clew.answers.differences import find_difference
+from clew.base.types import LABELS, Changes, DocumentChange, EntityChange, Step, ValueChange
 from clew.text.analyze import term_set
 from clew.text.keys import name_key
-from clew.types import LABELS, Changes, DocumentChange, EntityChange, Step, ValueChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import StoredSentence
-    from clew.types import Document, IndexState
+    from clew.base.types import Document, IndexState
+    from clew.index.snapshot import Snapshot
+    from clew.index.snapshot.layers import StoredSentence
 
 _TRIED = 8  # sentences that came, most like one that went, which may say another value
 _LOOKED_AT = 2000  # places of a sentence's terms, so that common ones cost no square

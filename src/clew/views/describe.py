@@ -14,20 +14,20 @@ from scipy.sparse import csr_array
 from clew import methods
 from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
-from clew.display.addresses import hide_secrets_in
-from clew.display.visible import visible
+from clew.base.display.addresses import hide_secrets_in
+from clew.base.display.visible import visible
+from clew.base.types import GRAPH, IMPORTED, SOURCES, UNITS, Usage
 from clew.errors import InputError
-from clew.generation import wasted_share
 from clew.index.choose import NOTE, count_waiting
-from clew.layers.aliases import propose_merges
-from clew.snapshot import Snapshot
-from clew.snapshot.layers import TripleLayer
+from clew.index.generation import wasted_share
+from clew.index.layers.aliases import propose_merges
+from clew.index.snapshot import Snapshot
+from clew.index.snapshot.layers import TripleLayer
+from clew.index.store import Store
 from clew.steps.entity_types import find_types
 from clew.steps.themes import THEME_MARK
-from clew.store import Store
 from clew.text.keys import name_key
 from clew.text.normalize import fold
-from clew.types import GRAPH, IMPORTED, SOURCES, UNITS, Usage
 from clew.views.themes import find_theme
 
 _MAX_SHOWN = 20  # neighbours shown of one kind

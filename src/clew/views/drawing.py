@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from html import escape
 from statistics import fmean
 
-from clew.display.columns import shorten, width_of, wrap
-from clew.display.shown import Shown
-from clew.display.visible import visible
+from clew.base.display.columns import shorten, width_of, wrap
+from clew.base.display.shown import Shown
+from clew.base.display.visible import visible
+from clew.base.types import Answer, Citation, Evidence, EvidenceGraph, Path, Step
+from clew.base.wire.graphs import ThreadEdge, ThreadNode
 from clew.errors import InputError
-from clew.types import Answer, Citation, Evidence, EvidenceGraph, Path, Step
 from clew.views.threads import draw_evidence
-from clew.wire.graphs import ThreadEdge, ThreadNode
 
 MOST_NODES = 40
 _NAMES = {

@@ -2,7 +2,7 @@
 
 A file is written beside its place and moved there when it is whole. Rows are written as they are
 read, so a graph need not fit into memory. Unless they are wanted raw, GraphML and tables have
-escapes for characters that nobody sees (`clew.display.visible`), and tables no cell that is a
+escapes for characters that nobody sees (`clew.base.display.visible`), and tables no cell that is a
 formula.
 """
 
@@ -23,16 +23,16 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from clew.algo.links import neighbours
-from clew.display.shown import Shown
-from clew.display.visible import escape_unseen
+from clew.base.display.shown import Shown
+from clew.base.display.visible import escape_unseen
+from clew.base.runtime.lazy import needs
+from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED
 from clew.errors import InputError
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
-from clew.runtime.lazy import needs
 from clew.steps.entity_types import find_types
 from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
-from clew.types import ENTITY_TYPES, GRAPH, IMPORTED
 from clew.views import neo4j
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.snapshot import Snapshot
-    from clew.snapshot.layers import TripleLayer
-    from clew.types import Edge, Evidence, EvidenceGraph, Fact, Hit, Subgraph
+    from clew.base.types import Edge, Evidence, EvidenceGraph, Fact, Hit, Subgraph
+    from clew.index.snapshot import Snapshot
+    from clew.index.snapshot.layers import TripleLayer
 
     Row = Mapping[str, Any]
 

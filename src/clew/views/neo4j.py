@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from clew.display.visible import escape_unseen
+from clew.base.display.visible import escape_unseen
+from clew.base.types import ENTITY_TYPES
 from clew.text.cells import guard
 from clew.text.normalize import collapse
-from clew.types import ENTITY_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from clew.display.visible import visible
+from clew.base.display.visible import visible
+from clew.base.runtime.lazy import compile_re
+from clew.base.types import Theme
+from clew.base.wire.indexes import Listed
+from clew.base.wire.refusals import no_such_resource
 from clew.errors import InputError
-from clew.runtime.lazy import compile_re
-from clew.snapshot import Snapshot
+from clew.index.snapshot import Snapshot
 from clew.steps.theme_descriptions import describe_coverage, describe_themes
 from clew.steps.themes import themes
 from clew.text.quantities import format_count
-from clew.types import Theme
-from clew.wire.indexes import Listed
-from clew.wire.refusals import no_such_resource
 
 _SUFFIXES = (".md", ".html")
 _MARKS = compile_re(r"([\\`*_{}\[\]<>#|!~])")  # what Markdown obeys

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from clew import steps
-from clew.layers.statistical import StatisticalEntities, statistical_entities
+from clew.index.layers.statistical import StatisticalEntities, statistical_entities
 from clew.methods.agrag.view import AgragView, build_graph, open_view
 from clew.testing import models
 from clew.text.keys import name_key

@@ -14,6 +14,7 @@ import clew
 from clew import steps
 from clew.algo.mcmi import JoinedNode
 from clew.algo.steiner import steiner_tree
+from clew.base.types import Document
 from clew.methods import load
 from clew.methods.agrag import Agrag, AgragPaper
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
@@ -21,7 +22,6 @@ from clew.methods.agrag.view import compute_influence
 from clew.methods.hybrid import Hybrid
 from clew.steps.facts import MappedFacts
 from clew.testing import ScriptedLLM, models
-from clew.types import Document
 from tests.methods.agrag import kidney
 from tests.methods.agrag.kidney import QUESTION
 

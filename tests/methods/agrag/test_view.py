@@ -6,9 +6,9 @@ from scipy.sparse import csr_array
 
 from clew import steps
 from clew.algo.links import StoredLink
-from clew.layers.statistical import StatisticalEntities
+from clew.index.layers.statistical import StatisticalEntities
+from clew.index.snapshot import Snapshot
 from clew.methods.agrag.view import build_graph, open_view
-from clew.snapshot import Snapshot
 from tests.methods.memory import Rows
 
 ENTITIES = ("kidney", "kidney cancer", "tumors", "blood vessels", "gas")

@@ -3,13 +3,14 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from clew import index, steps
-from clew.generation import open_snapshot
-from clew.layers.extractions import ChunkExtraction, build_graph_batch
+from clew import steps
+from clew.base.types import Described, Extraction, Triple
+from clew.index import adding
+from clew.index.generation import open_snapshot
+from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
+from clew.index.store.embedded import EmbeddedStore
 from clew.methods.bubble.view import BubbleView, open_view
-from clew.store.embedded import EmbeddedStore
 from clew.testing import models
-from clew.types import Described, Extraction, Triple
 from tests.index.build import RECIPE, add, document, scratch
 
 QUESTION = "In which land was the builder of the Comet born?"
@@ -80,7 +81,7 @@ def indexed(texts=TEXTS, triples=TRIPLES, source="llm"):
             for name, rows in triples.items()
         ]
         store.commit(build_graph_batch(made, models(), store.unnamed), ())
-        index.finish_index(store, lambda: models().embedder)
+        adding.finish_index(store, lambda: models().embedder)
         snapshot = open_snapshot(store)
         yield snapshot
         snapshot.close()

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew import steps
+from clew.base.types import DirectAnswer
 from clew.methods.bubble.analysis import Analysis, Concept, analyse, mark_connected
 from clew.models import Reply
 from clew.testing import ScriptedLLM, models
 from clew.text.normalize import entity_key
-from clew.types import DirectAnswer
 from tests.methods.bubble.comet import ALL, QUESTION, TEXTS, TRIPLES, analysed, concept, indexed
 
 

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
+from clew.base.types import Document
 from clew.errors import BudgetSpent
 from clew.methods.bubble import Bubble
 from clew.methods.hybrid import Hybrid
 from clew.models import Reply
 from clew.models.replies import json_values
 from clew.testing import ScriptedLLM, models, small_documents
-from clew.types import Document
 from tests.methods.bubble import comet
 from tests.methods.bubble.comet import QUESTION, TEXTS, analysed, concept
 

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.algo.bubble import Piece, RankedPiece
-from clew.asking.context import build_context
+from clew.answers.context import build_context
+from clew.base.types import EvidenceGraph, Expansion
 from clew.methods.bubble.analysis import Concept
 from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.evidence import build_evidence
 from clew.methods.bubble.growth import CandidateGrowth, GrownTriple
 from clew.methods.bubble.merged import FoundCandidates
 from clew.testing import models
-from clew.types import EvidenceGraph, Expansion
 from tests.methods.bubble import comet
 
 BUILT, BORN = "ola eriksen|built|comet", "ola eriksen|born in|bakken"

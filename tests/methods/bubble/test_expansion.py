@@ -12,11 +12,11 @@ import pytest
 from clew import steps
 from clew.algo.bubble import subdivide
 from clew.errors import BudgetSpent
+from clew.index.snapshot import Snapshot
 from clew.methods.bubble import grow_candidates
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 from clew.methods.bubble.view import BubbleView
 from clew.models import Reply
-from clew.snapshot import Snapshot
 from clew.testing import ScriptedLLM, models
 from clew.text import tokens
 from tests.methods.bubble import comet

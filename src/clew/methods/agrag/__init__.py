@@ -17,9 +17,11 @@ from clew import steps
 from clew.algo.mcmi import Rule, grow_tree
 from clew.algo.salience import Score
 from clew.algo.steiner import steiner_tree
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.base.types import Evidence, Limits
 from clew.errors import InputError
-from clew.layers.statistical import STATISTICAL, StatisticalEntities, statistical_entities
+from clew.index.layers.statistical import STATISTICAL, StatisticalEntities, statistical_entities
+from clew.index.snapshot import Snapshot
 from clew.methods.agrag.evidence import FoundSubgraph, subgraph_evidence
 from clew.methods.agrag.view import (
     AgragGraph,
@@ -32,11 +34,9 @@ from clew.methods.agrag.view import (
     open_view,
 )
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.steps.evidence import NO_TRIPLES
 from clew.steps.facts import FilterBy, map_facts
-from clew.types import Evidence, Limits
 
 Order = Literal["fused", "graph"]
 

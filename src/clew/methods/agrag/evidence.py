@@ -18,11 +18,22 @@ from clew import steps
 from clew.algo.mcmi import JoinedNode, components, induced_edges
 from clew.algo.steiner import Tree
 from clew.algo.topk import DECIMALS, positive_top_k, top_k
+from clew.base.types import (
+    Edge,
+    Evidence,
+    EvidenceGraph,
+    Fact,
+    Growth,
+    Hit,
+    Path,
+    Step,
+    Subgraph,
+    Table,
+)
 from clew.methods.agrag.view import AgragView
 from clew.steps.evidence import build_facts, table_facts
 from clew.steps.facts import MappedFacts
 from clew.text.keys import name_key
-from clew.types import Edge, Evidence, EvidenceGraph, Fact, Growth, Hit, Path, Step, Subgraph, Table
 
 FACT, CONTAINS, SYNONYM = "fact", "contains", "synonym"  # kinds of edges
 _NEARBY, _TERMINAL = "near the question", "an end of a fact near the question"

@@ -24,9 +24,9 @@ from clew.algo.pagerank import (
     transition_matrix,
 )
 from clew.algo.topk import DECIMALS
-from clew.layers.statistical import StatisticalEntities
-from clew.snapshot import Snapshot
-from clew.snapshot.layers import Layer
+from clew.index.layers.statistical import StatisticalEntities
+from clew.index.snapshot import Snapshot
+from clew.index.snapshot.layers import Layer
 
 Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]
 

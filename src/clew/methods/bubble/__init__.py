@@ -12,9 +12,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from clew import graph_paths, steps
+from clew import steps
 from clew.algo.bubble import Piece, RankedPiece, expand_groups, rank_pieces, select_diverse
-from clew.graph_paths import NamedEntity
+from clew.base.types import Evidence, Limits
+from clew.index.snapshot import Snapshot
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import Anchors, find_anchors
 from clew.methods.bubble.by_llm import grow_by_llm
@@ -24,10 +25,10 @@ from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 from clew.methods.bubble.merged import FoundCandidates
 from clew.methods.bubble.view import BubbleView, open_view
 from clew.models import Models
-from clew.snapshot import Snapshot
+from clew.steps import graph_paths
 from clew.steps.choosing import CANDIDATES, choose_hits
 from clew.steps.evidence import NO_TRIPLES
-from clew.types import Evidence, Limits
+from clew.steps.graph_paths import NamedEntity
 
 Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]

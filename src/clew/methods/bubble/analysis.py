@@ -11,15 +11,15 @@ from string import punctuation
 from typing import Any
 
 from clew import steps
-from clew.graph_paths import mark_connected
+from clew.base.types import DirectAnswer, Hit
+from clew.index.snapshot import Snapshot
 from clew.models import Models, Prompt
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts
-from clew.prompts.quoted import quote_lines
-from clew.snapshot import Snapshot
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts
+from clew.models.prompts.quoted import quote_lines
+from clew.steps.graph_paths import mark_connected
 from clew.text.normalize import collapse, entity_key, title_head
 from clew.text.phrases import Span, overlap, phrase_spans, query_type, span_to_nearest
-from clew.types import DirectAnswer, Hit
 
 QUERY_TYPES = ("default", "and", "or", "comparison")
 

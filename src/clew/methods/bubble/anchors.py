@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clew import steps
-from clew.graph_paths import mark_connected
 from clew.methods.bubble.analysis import Analysis, Concept
 from clew.methods.bubble.view import BubbleView
 from clew.models import LLM, Models, Prompt
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
-from clew.prompts.quoted import quote_lines
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts, shorten, valid_places
+from clew.models.prompts.quoted import quote_lines
+from clew.steps.graph_paths import mark_connected
 from clew.text.normalize import collapse, entity_key
 
 Found = tuple[float, str]  # the similarity of a candidate, above zero, and the words that found it

@@ -7,9 +7,9 @@ from clew import steps
 from clew.algo.pool import take_fitting
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 from clew.models import LLM, Prompt, Reply
-from clew.prompts import fill_prompt
-from clew.prompts.packing import closed_schema, number_texts, shorten, valid_places
-from clew.prompts.quoted import Excerpt, quote_lines
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.packing import closed_schema, number_texts, shorten, valid_places
+from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.text import tokens
 from clew.text.normalize import collapse
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from clew.algo.bubble import Piece, RankedPiece
 from clew.algo.topk import DECIMALS, top_k
-from clew.graph_paths import NamedEntity, ReachLimits, rank_answers
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth, GrownTriple, describe_end
 from clew.methods.bubble.view import BubbleView
 from clew.models import Embedder, Models
+from clew.steps.graph_paths import NamedEntity, ReachLimits, rank_answers
 
 _LEAST_GAIN = 0.05  # by which a triple must raise the score of its path to be added
 _MARGIN = 0.1  # a path whose score is this far below the best one is not followed

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.links import neighbours
 from clew.algo.topk import DECIMALS, top_k
-from clew.graph_paths import ReachLimits, rank_answers, to_graph_answers
+from clew.base.types import (
+    Candidate,
+    ConceptAnchors,
+    Evidence,
+    EvidenceGraph,
+    Expansion,
+    GraphAnswer,
+    Hit,
+    Path,
+    Step,
+)
 from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.merged import (
     FoundCandidates,
@@ -27,17 +37,7 @@ from clew.methods.bubble.merged import (
 from clew.methods.bubble.view import BubbleView
 from clew.models import Models
 from clew.steps.evidence import build_facts, table_facts
-from clew.types import (
-    Candidate,
-    ConceptAnchors,
-    Evidence,
-    EvidenceGraph,
-    Expansion,
-    GraphAnswer,
-    Hit,
-    Path,
-    Step,
-)
+from clew.steps.graph_paths import ReachLimits, rank_answers, to_graph_answers
 
 TRIPLE, ENTITY, TEXT = "triple", "entity", "text"  # channels: what led to a chunk
 _BONUS = {TRIPLE: 2.0, ENTITY: 1.0, TEXT: 0.0}  # added to scores, so that channels stay in order

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from clew.algo.bubble import Piece, RankedPiece
 from clew.algo.topk import DECIMALS, top_k
-from clew.graph_paths import NamedEntity
+from clew.base.types import Step
 from clew.methods.bubble.anchors import AnchorGroup
 from clew.methods.bubble.growth import CandidateGrowth
 from clew.methods.bubble.view import BubbleView
-from clew.types import Step
+from clew.steps.graph_paths import NamedEntity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

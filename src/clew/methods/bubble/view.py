@@ -11,8 +11,8 @@ from clew import steps
 from clew.algo.bubble import Subdivided, subdivide
 from clew.algo.coding import Vectors
 from clew.algo.topk import DECIMALS
-from clew.derived import Derived
-from clew.snapshot import Snapshot
+from clew.base.derived import Derived
+from clew.index.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

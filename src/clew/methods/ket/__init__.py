@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
+from clew.base.types import Evidence, Hit, Limits, Path, Step
 from clew.errors import InputError
+from clew.index.snapshot import Snapshot
 from clew.methods.ket import local, text_candidates
 from clew.methods.ket.local import LocalGraph
 from clew.methods.ket.skeleton import read_skeleton
 from clew.methods.ket.text_candidates import TextCandidates, Texts
 from clew.methods.ket.text_walk import TextSpread, find_by_walk, spread_weight
 from clew.models import Models
-from clew.snapshot import Snapshot
 from clew.steps.choosing import ChosenChunks, order_as_set
 from clew.text import blocks
-from clew.types import Evidence, Hit, Limits, Path, Step
 
 Core = Literal["pagerank", "random"]
 Rest = Literal["walk", "keywords", "nearest", "neighbours"]

@@ -9,14 +9,14 @@ from clew.algo.links import neighbours
 from clew.algo.local_search import LocalText, find_relations, find_texts
 from clew.algo.pool import take_fitting
 from clew.algo.topk import top_k
+from clew.base.types import Step, Table
+from clew.index.snapshot import Snapshot
 from clew.methods.ket.skeleton import Skeleton
 from clew.methods.ket.text_candidates import Texts
 from clew.models import LLM
-from clew.prompts import fill_prompt
-from clew.prompts.quoted import Excerpt, quote_lines
-from clew.snapshot import Snapshot
+from clew.models.prompts import fill_prompt
+from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.text import blocks, tokens
-from clew.types import Step, Table
 
 CHANNEL = "graph"
 LIKE = "like the question"

@@ -13,10 +13,10 @@ from clew.algo.knn import choose_core, core_size
 from clew.algo.links import Matrix
 from clew.algo.local_search import RelationLinks, group_relations
 from clew.algo.topk import top_k
-from clew.derived import Derived
-from clew.layers.relations import TermSettings
-from clew.snapshot import Snapshot
-from clew.types import IMPORTED, SOURCES
+from clew.base.derived import Derived
+from clew.base.types import IMPORTED, SOURCES
+from clew.index.layers.relations import TermSettings
+from clew.index.snapshot import Snapshot
 
 _NO_TRIPLES = "no triples, so no graph: 'clew index PATH --triples cooccurrence' extracts some"
 _RULES = {

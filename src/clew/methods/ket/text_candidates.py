@@ -14,10 +14,10 @@ from clew.algo.keywords import keyword_cosines
 from clew.algo.links import entry_rows, neighbours
 from clew.algo.pool import pool_rows
 from clew.algo.topk import DECIMALS, top_k
-from clew.derived import Derived
-from clew.snapshot import Snapshot
+from clew.base.derived import Derived
+from clew.base.types import Hit, Step
+from clew.index.snapshot import Snapshot
 from clew.text import blocks
-from clew.types import Hit, Step
 
 NEAR = "near the question"
 _FIRST_KEYWORDS = 1_000  # nearly always enough to fill the pool

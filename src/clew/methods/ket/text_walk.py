@@ -9,9 +9,9 @@ from clew import steps
 from clew.algo.links import expand_ranges, neighbours, replace_data
 from clew.algo.pagerank import BipartiteGraph, bipartite_pagerank
 from clew.algo.topk import positive_top_k, top_k
-from clew.derived import Derived
+from clew.base.derived import Derived
+from clew.index.snapshot import Snapshot
 from clew.methods.ket.text_candidates import NEAR, TextCandidates, Texts
-from clew.snapshot import Snapshot
 from clew.steps.rankings import CANDIDATES, MANY_UNITS
 
 # Chosen on two training sets; recall@5 moves by some .01 between half and twice of each.

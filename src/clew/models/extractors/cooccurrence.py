@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from clew.base.types import Extraction, Mention
 from clew.errors import InputError
 from clew.models import Tagger
 from clew.models.extractors.ends import End, Statement, extraction, split_sentences
 from clew.text.normalize import collapse
-from clew.types import Extraction, Mention
 
 MOST_PAIRS = 30  # of the first entity of a sentence; a longer "sentence" is a table
 LONGEST_RELATION = 6  # words

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from clew.base.types import Extraction
 from clew.models.extractors.clauses import clauses, is_common, is_name
 from clew.models.extractors.coreference import Reading
 from clew.models.extractors.ends import (
@@ -26,7 +27,6 @@ from clew.models.extractors.ends import (
 from clew.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
 from clew.text.names import quoted_spans
 from clew.text.normalize import collapse
-from clew.types import Extraction
 
 if TYPE_CHECKING:
     from spacy.language import Language

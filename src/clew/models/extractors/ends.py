@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from clew.base.types import Described, Extraction, Triple
 from clew.text.entity_types import TYPE_OF_LABEL
 from clew.text.names import date_spans, split_title
 from clew.text.normalize import collapse, entity_key
 from clew.text.sentences import sentence_spans
-from clew.types import Described, Extraction, Triple
 
 LONGEST = 100  # characters; a longer "name" is a heading or a clause
 

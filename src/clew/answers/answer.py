@@ -1,0 +1,486 @@
+"""Context to an answer with citations: an LLM's words, or the best supporting sentences, quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from clew.answers.citations import CitationFinder, CitedRange, find_citations
+from clew.answers.context import format_context, move_to_front
+from clew.answers.differences import add_difference
+from clew.answers.method import MAX_ANSWER_TOKENS
+from clew.answers.question import MAX_QUOTES
+from clew.answers.quotes import Quote
+from clew.answers.quotes import choose_quotes as chosen_quotes
+from clew.answers.sentences import Sentence, find_sentences
+from clew.answers.short_answer import add_short_answer
+from clew.answers.support import judge_quotes
+from clew.answers.surroundings import find_surroundings
+from clew.base.types import (
+    Answer,
+    AnswerSpan,
+    Citation,
+    Context,
+    CountedItem,
+    CountResult,
+    DirectAnswer,
+    Document,
+    Evidence,
+    Passage,
+    ShortAnswer,
+    Step,
+)
+from clew.index.snapshot import Snapshot
+from clew.models import Models, Prompt, Reply
+from clew.models.prompts import fill_prompt
+from clew.steps import reply_to
+from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
+from clew.text.apparatus import CONTENTS, INDEX, asks_for
+from clew.text.pieces import OnPiece
+
+OnCitation = Callable[[Citation], None]
+
+_UNKNOWN = "unknown"  # what the prompt has an LLM write that finds no answer
+_ESTIMATE = (
+    "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
+    "a probability of {:.2f}. Where you find that it does not, say so as asked below."
+)
+_RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
+_READING = "short_answer"  # the prompt that every method shares which retrieves
+_READINGS = (_READING, "whole_answer")  # prompts with a context
+
+
+def write_answer(  # noqa: PLR0913 -- one argument for each option
+    question: str,
+    context: Context,
+    evidence: Evidence,
+    models: Models,
+    *,
+    snapshot: Snapshot | None = None,
+    quotes: int = MAX_QUOTES,
+    max_tokens: int = MAX_ANSWER_TOKENS,
+    min_support: float = 0.0,
+    on_text: OnPiece | None = None,
+    on_citation: OnCitation | None = None,
+) -> Answer:
+    """Answer `question` from the `context` that was made of its `evidence`.
+
+    An answer that the evidence brings along is taken where the context holds its quote. Else, with
+    an LLM, the answer is its own; without one, or when it gives none, it is the names that a graph
+    has for it, with the facts that lead there, or at most `quotes` quotes from the passages, with
+    a short answer where one is likely enough; of a question about the whole, a line for each theme,
+    of one about all of something, the total with a line for each item.
+    What the `snapshot` of the evidence stores is not embedded again for them.
+    `max_tokens` cap the LLM's reply: one that is cut off there is of no use. An LLM that is told
+    the evidence's support, which it is where `min_support` is above 0, may refuse; below
+    that there are no quotes.
+
+    `on_text` is told of the answer's text: piece by piece as an LLM writes it, any other in one
+    piece. The pieces since the last None are together that text. None says that what was told
+    does not count: the reply broke off and is asked for again, or is of no use.
+
+    `on_citation` is told of a citation once the text that it supports was told, where an LLM writes
+    it: so its number can stand there. With the None of `on_text` those that were told do not count
+    either. The answer has all of them, first those that were told.
+    """
+    support = evidence.support if min_support > 0 else None  # as an LLM is told
+    on_marks = (
+        None
+        if on_citation is None
+        else _citation_listener(on_citation, question, context, evidence)
+    )
+    writer = None
+    if on_text is not None:
+        unknown = "" if support is None else _UNKNOWN
+        writer = AnswerText(on_text, unknown, on_marks, len(context.passages))
+    if evidence.hits and not context.passages:
+        evidence = _add_note(
+            evidence, f"no passage fits a context of {context.budget_tokens} tokens"
+        )
+    answer = _take_own_answer(question, context, evidence)
+    if answer is None and models.llm is not None and models.writes:
+        prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
+        hear = None if writer is None else writer.feed
+        reply = reply_to(models.llm, prompt, part="answer", on_text=hear)
+        answer = _build_llm_answer(
+            question, reply, context, evidence, may_refuse=support is not None
+        )
+        instead = ": quoted sentences instead" if context.passages else ""
+        note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
+        evidence = evidence if answer else _add_note(evidence, note)
+    if answer is None:
+        answer = _build_found(question, context, evidence, min_support)
+    if answer is None:
+        passages = context.passages
+        sentences = _leave_lists_out(evidence, passages, find_sentences(passages, snapshot))
+        best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
+        evidence = judge_quotes(evidence, signs)
+        if _is_refused(evidence, min_support):
+            answer = _build_refusal(question, context, evidence)
+        else:
+            best, short = add_short_answer(question, best, passages, models, most=quotes)
+            best, note = add_difference(question, best, sentences, passages, evidence)
+            if note:
+                evidence, short = _add_note(evidence, note), None
+            answer = replace(_build_quoted(question, best, context, evidence), short=short)
+    if writer is not None:
+        writer.end(answer.text)
+    return answer
+
+
+def _leave_lists_out(
+    evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
+) -> Sequence[Sentence]:
+    """Return the sentences outside contents and indexes, which only name what stands elsewhere.
+
+    They are left in where the question asks for them, and where there is nothing else.
+    """
+    lists = {
+        hit.chunk_id
+        for hit in evidence.hits
+        if hit.apparatus in {CONTENTS, INDEX} and not asks_for(evidence.query, hit.apparatus)
+    }
+    return [s for s in sentences if passages[s.place].chunk_id not in lists] or sentences
+
+
+def _citation_listener(
+    on_citation: OnCitation, question: str, context: Context, evidence: Evidence
+) -> OnMarks:
+    """Return a listener to an LLM's marks that passes on the citations found so far."""
+    citing = CitationFinder(question, context)
+
+    def hear(claim: str, marks: str | None) -> None:
+        nonlocal citing
+        if marks is None:
+            citing = CitationFinder(question, context)
+            return
+        for each in citing.feed(claim, marks):
+            on_citation(_cite_range(each, evidence))
+
+    return hear
+
+
+def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return the answer that the evidence has, None where the context does not prove it.
+
+    That is also what was computed of all rows of a table, which no LLM counts again.
+    """
+    if evidence.counted is not None:
+        return _build_counted(question, evidence.counted, context, evidence)
+    given = evidence.answer
+    if given is not None and (proof := _find_proof(given, context, evidence)):
+        cited = replace(proof, at=(len(given.text),))
+        return _build_generated(question, given.text, (cited,), context, evidence)
+    return None
+
+
+def _build_found(
+    question: str, context: Context, evidence: Evidence, min_support: float
+) -> Answer | None:
+    """Return what a method found that is more than passages: themes, or names."""
+    answer = _build_themes(question, context, evidence) if evidence.whole else None
+    if answer is None and not _is_refused(evidence, min_support):
+        answer = _build_named(question, context, evidence)
+    return answer
+
+
+def _build_quoted(
+    question: str, quotes: Sequence[Quote], context: Context, evidence: Evidence
+) -> Answer:
+    first = list(dict.fromkeys(each.passage for each in quotes))
+    context = move_to_front(context, first)
+    numbered = dict(zip(first, context.passages, strict=False))
+    citations = [
+        _build_citation(numbered[each.passage], each.start, each.end, evidence) for each in quotes
+    ]
+    texts = [" ".join(each.quote.split()) for each in citations]
+    ends = accumulate(map(len, texts), lambda end, size: end + 1 + size)  # a blank between two
+    citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
+    if not citations and not evidence.notes:
+        evidence = _add_note(evidence, "nothing was found to quote")
+    return Answer(
+        question=question,
+        text=" ".join(texts),
+        kind="quoted" if citations else "none",
+        citations=tuple(citations),
+        context=context,
+        evidence=evidence,
+    )
+
+
+def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return the first answers of a graph by name, with the facts on the way to them as citations.
+
+    Those are as many as have the highest score. None where no passage has the words of a fact, as
+    in a graph of texts, or where there are no such answers.
+    """
+    ranked = evidence.graph.answers if evidence.graph else ()
+    best = [each for each in ranked if each.score >= ranked[0].score]
+    facts = {} if evidence.graph is None else {fact.id: fact for fact in evidence.graph.facts}
+    wanted = dict.fromkeys(fact for each in best for fact in each.facts)
+    ends = list(accumulate((len(each.text) for each in best), lambda end, size: end + 2 + size))
+    at = {
+        wanted_id: tuple(e for e, each in zip(ends, best, strict=True) if wanted_id in each.facts)
+        for wanted_id in wanted
+    }
+    citations = [
+        _build_citation(
+            passage,
+            passage.start + place,
+            passage.start + place + len(fact.text),
+            evidence,
+            at[fact.id],
+        )
+        for fact in map(facts.__getitem__, wanted)
+        for passage in context.passages
+        if passage.chunk_id in fact.chunk_ids and (place := passage.text.find(fact.text)) >= 0
+    ]
+    if not citations:
+        return None
+    return Answer(
+        question=question,
+        text=", ".join(each.text for each in best),
+        kind="named",
+        citations=tuple(citations),
+        context=context,
+        evidence=evidence,
+    )
+
+
+def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return a line for each theme that answers, or sentence of documents that are compared.
+
+    It has the name of the theme or document, what it covers or its id, and a quote.
+
+    None where the context has no sentence of any.
+    """
+    places = {(p.document_id, p.start): p for p in reversed(context.passages)}
+    lines: list[str] = []
+    cited: list[tuple[Passage, Step]] = []
+    represented: set[str] = set()
+    for *_, theme, sentence in (path.steps for path in evidence.paths):
+        passage = places.get((sentence.document_id, sentence.start))
+        if passage is not None and theme.id not in represented:
+            quote = " ".join(sentence.text.split())
+            lines.append(f"{theme.text} ({theme.reason}): {quote}")
+            cited.append((passage, sentence))
+            if theme.layer == "theme":
+                represented.add(theme.id)
+    ends = accumulate(map(len, lines), lambda end, size: end + 1 + size)
+    citations = tuple(
+        _build_citation(passage, passage.start, sentence.end, evidence, (end,))
+        for (passage, sentence), end in zip(cited, ends, strict=True)
+    )
+    if not citations:
+        return None
+    return Answer(
+        question=question,
+        text="\n".join(lines),
+        kind="themes",
+        citations=citations,
+        context=context,
+        evidence=evidence,
+    )
+
+
+def _build_counted(
+    question: str, counted: CountResult, context: Context, evidence: Evidence
+) -> Answer:
+    """Return a total with a line for each item that the context has, and its quote.
+
+    The evidence has all items; a note says how many the context has no room for.
+    """
+    lines = [f"{counted.text} ({counted.note})"]
+    citations: list[Citation] = []
+    spans: list[AnswerSpan] = []
+    end = len(lines[0])
+    of_document: dict[str, list[Passage]] = {}
+    for each in context.passages:
+        of_document.setdefault(each.document_id, []).append(each)
+    for item in counted.items:
+        passage = _find_around(of_document.get(item.document_id, ()), item)
+        if passage is None:
+            continue
+        lines.append(item.label)
+        end += 1 + len(item.label)
+        cited = _build_citation(passage, item.start, item.end, evidence, (end,))
+        citations.append(cited)
+        span = AnswerSpan(
+            citation=len(spans),
+            document_id=item.document_id,
+            start=item.start,
+            end=item.end,
+            text=cited.quote,
+        )
+        spans.append(span)
+    if left := len(counted.items) - len(spans):
+        note = f"{left} of {len(counted.items)} items are not quoted: a larger context has room"
+        evidence = _add_note(evidence, note)
+    short = ShortAnswer(
+        text=counted.text,
+        kind=counted.kind,
+        probability=_RIGHT_OF_ROWS,
+        spans=tuple(spans),
+        note=counted.note,
+    )
+    return Answer(
+        question=question,
+        text="\n".join(lines),
+        kind="counted",
+        citations=tuple(citations),
+        context=context,
+        evidence=evidence,
+        short=short,
+    )
+
+
+def _find_around(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
+    """Return the passage of an item's document that has it, None where there was no room for it."""
+    return next((p for p in passages if p.start <= item.start and item.end <= p.end), None)
+
+
+def _build_generated(
+    question: str, text: str, citations: tuple[Citation, ...], context: Context, evidence: Evidence
+) -> Answer:
+    return Answer(
+        question=question,
+        text=text,
+        kind="generated",
+        citations=citations,
+        context=context,
+        evidence=evidence,
+    )
+
+
+def _is_refused(evidence: Evidence, min_support: float) -> bool:
+    return evidence.support is not None and evidence.support < min_support
+
+
+def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answer:
+    return Answer(
+        question=question, text="", kind="refused", citations=(), context=context, evidence=evidence
+    )
+
+
+def _find_proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
+    """Return the range that proves an answer, None where no passage of the context has it."""
+    for passage in context.passages:
+        place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
+        if place >= 0:
+            start = passage.start + place
+            return _build_citation(passage, start, start + len(given.quote), evidence)
+    return None
+
+
+def _add_note(evidence: Evidence, note: str) -> Evidence:
+    return replace(evidence, notes=(*evidence.notes, note))
+
+
+def _build_prompt(
+    question: str, context: Context, name: str, max_tokens: int, support: float | None
+) -> Prompt:
+    """Return the one prompt that every retrieval method shares: the question after the context.
+
+    It says what the `support` is where that is given. Evidence of a method that retrieves nothing
+    on purpose names another prompt.
+    """
+    if name not in _READINGS:
+        return fill_prompt(name, question=question, max_tokens=max_tokens)
+    text = format_context(context, context.text.strip() or "(no passage was found)")
+    estimate = "" if support is None else _ESTIMATE.format(support)
+    return fill_prompt(
+        name, context=text, estimate=estimate, question=question, max_tokens=max_tokens
+    )
+
+
+def _build_llm_answer(
+    question: str, reply: Reply, context: Context, evidence: Evidence, *, may_refuse: bool
+) -> Answer | None:
+    """Return an LLM's answer with the passages that hold it, and the sentences that none holds.
+
+    A prompt without a context asks for neither. None for a reply of no use.
+    """
+    text = extract_answer(reply.text, len(context.passages))
+    if not text or reply.error:
+        return None
+    if may_refuse and is_word(text, _UNKNOWN):
+        return _build_refusal(question, context, evidence)
+    if evidence.prompt not in _READINGS:
+        return _build_generated(question, text, (), context, evidence)
+    result = find_citations(question, find_answer_line(reply.text), reply.text, context)
+    for note in result.notes:
+        evidence = _add_note(evidence, note)
+    citations = tuple(_cite_range(each, evidence) for each in result.ranges)
+    answered = _build_generated(question, text, citations, context, evidence)
+    return replace(answered, unsupported=result.unsupported)
+
+
+def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
+    """Return an answer whose citations have the section, pages and line of their own ranges.
+
+    They had those of their passages, which may be longer.
+    """
+    layer = snapshot.layer("document")
+    rows = layer.rows([citation.document_id for citation in answer.citations])
+    citations = tuple(
+        locate_citation(snapshot.documents([row])[0], citation) if row >= 0 else citation
+        for citation, row in zip(answer.citations, rows, strict=True)
+    )
+    return replace(answer, citations=citations)
+
+
+def locate_citation(document: Document, citation: Citation) -> Citation:
+    """Return a citation with its section, pages and line in the document, and what is near.
+
+    It gets the notes on what of the document was not read.
+    """
+    page, last_page = document.pages_of(citation.start, citation.end)
+    section = document.section_at(citation.start)
+    line = document.line_at(citation.start)
+    before, after = find_surroundings(document.text, citation.start, citation.end)
+    return replace(
+        citation,
+        section=section,
+        page=page,
+        last_page=last_page,
+        line=line,
+        before=before,
+        after=after,
+        partly=document.partly,
+    )
+
+
+def _cite_range(span: CitedRange, evidence: Evidence) -> Citation:
+    passage = span.passage
+    start, end = passage.start + span.start, passage.start + span.end
+    return _build_citation(passage, start, end, evidence, span.at)
+
+
+def _build_citation(
+    passage: Passage, start: int, end: int, evidence: Evidence, at: tuple[int, ...] = ()
+) -> Citation:
+    return Citation(
+        number=passage.number,
+        chunk_id=passage.chunk_id,
+        document_id=passage.document_id,
+        source=passage.source,
+        start=start,
+        end=end,
+        quote=passage.text[start - passage.start : end - passage.start],
+        path=_find_path(passage, evidence),
+        section=passage.section,
+        page=passage.page,
+        last_page=passage.last_page,
+        line=passage.line if start == passage.start else None,
+        at=at,
+    )
+
+
+def _find_path(passage: Passage, evidence: Evidence) -> int | None:
+    """Return the place of the first path that ends in a passage, None where no path does."""
+    for place, path in enumerate(evidence.paths):
+        last = path.steps[-1]
+        if (last.document_id, last.start) == (passage.document_id, passage.start):
+            return place
+    return None

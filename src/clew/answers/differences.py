@@ -1,0 +1,178 @@
+"""Sentences of two documents that say different values of the same thing.
+
+Two sentences differ so where all is the same but for one value of a kind: a number, a date or a
+name. Where both have another word or a second value of their own, they speak of two things: "opens
+at 9" and "closes at 18", rooms 12 and 14, adults and children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from clew.answers.quotes import Quote
+from clew.base.runtime.lazy import compile_re
+from clew.filters.validity import find_date
+from clew.text.analyze import term_set
+from clew.text.forms import find_base
+from clew.text.names import MONTH, YEAR
+from clew.text.periods import parse_period
+
+if TYPE_CHECKING:
+    from clew.answers.sentences import Sentence
+    from clew.base.types import Evidence, Passage
+
+_VALUES = compile_re(
+    rf"(?P<date>\d{{4}}-\d\d(?:-\d\d)?"
+    rf"|(?:\d\d?\.? )?{MONTH}(?: \d\d?(?:st|nd|rd|th)?\b(?![.,]\d))?(?:,? {YEAR}\b)?"
+    rf"|(?<=[Ii]n |of ){YEAR}\b(?![.,]\d))"
+    r"|(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty)\b)"
+    r"|(?P<name>(?<![.!?] )(?<!^)\b[A-Z][\w'’-]*(?: (?:of |de |van |von )?[A-Z][\w'’-]*)*"
+    r"|^[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)+)"
+)
+# Words that say when or how surely something holds, and not of what.
+_HEDGES = frozenset(
+    "about approximately around current currently default exactly least nearly new newer now "
+    "recently revised roughly some today".split()
+)
+_LEAST_SHARED = 0.5  # of the words of the shorter sentence
+_Values = tuple[tuple[str, str], ...]  # kinds and texts
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What a sentence says: values, and words around them."""
+
+    values: _Values
+    words: frozenset[str]
+    all_words: frozenset[str]  # those of values, too
+
+
+@lru_cache(maxsize=1 << 10)
+def _read_sentence(text: str) -> _Statement:
+    values: list[tuple[str, str]] = []
+    rest = list(text)
+    for match in _VALUES.finditer(text):
+        start, end = match.span()
+        head, _, tail = match[0].partition(" ")
+        if match["name"] and not term_set(head) and tail:  # "On Fridays"
+            start += len(head) + 1
+        rest[start:end] = " " * (end - start)
+        values.append((str(match.lastgroup), " ".join(text[start:end].split())))
+    return _Statement(tuple(values), _read_words("".join(rest)) - _HEDGES, _read_words(text))
+
+
+def _read_words(text: str) -> frozenset[str]:
+    return frozenset(map(find_base, term_set(text)))
+
+
+def find_difference(
+    question: str, one: tuple[str, str], other: tuple[str, str]
+) -> tuple[str, str] | None:
+    """Return the values that two sentences have for the same thing, None where they do not differ.
+
+    Each sentence stands behind the title of its document.
+    """
+    if _are_parallel(one[0], other[0]) or not _are_about_the_same(question, one, other):
+        return None
+    first, second = _read_sentence(one[1]), _read_sentence(other[1])
+    if first.words - second.all_words and second.words - first.all_words:
+        return None
+    n_shared = len(first.all_words & second.all_words)
+    if n_shared < max(1, _LEAST_SHARED * min(len(first.words), len(second.words))):
+        return None
+    own, others = _find_own(first, second), _find_own(second, first)
+    if len(own) > 1 or len(others) > 1:  # when it is said does not count
+        own, others = _drop_one_sided_dates(own, others), _drop_one_sided_dates(others, own)
+    if len(own) != 1 or len(others) != 1 or own[0][0] != others[0][0]:
+        return None
+    return own[0][1], others[0][1]
+
+
+def _find_own(sentence: _Statement, other: _Statement) -> _Values:
+    """Return the values of a sentence that another one lacks."""
+    return tuple(
+        (kind, text)
+        for kind, text in dict.fromkeys(sentence.values)
+        if (kind, text) not in other.values
+        and not (kind == "name" and _read_words(text) <= other.all_words)
+    )
+
+
+def _drop_one_sided_dates(own: _Values, others: _Values) -> _Values:
+    """Return the values without dates, where the other sentence has none of its own."""
+    if any(kind == "date" for kind, _ in others):
+        return own
+    return tuple(each for each in own if each[0] != "date")
+
+
+def _are_parallel(one: str, other: str) -> bool:
+    """Say whether titles are of two things of a kind: "Lake Vann" and "Lake Myr"."""
+    words, others = one.split(), other.split()
+    if len(words) != len(others) or len(words) == 1:
+        return False
+    unlike = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    return len(unlike) == 1 and all(word[:1].isupper() for word in unlike[0])
+
+
+def _are_about_the_same(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Say whether each sentence has the words of the question that the other one has."""
+    wanted = _read_words(question)
+    first, second = (wanted & (_read_words(t) | _read_words(s)) for t, s in (one, other))
+    return first == second
+
+
+# -- of an answer ---------------------------------------------------------------------------------
+
+
+def add_difference(
+    question: str,
+    quotes: Sequence[Quote],
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    evidence: Evidence,
+) -> tuple[list[Quote], str]:
+    """Return quotes of which the first two differ, the newer before, and a note that says so.
+
+    The second one is the first sentence of another document that differs from the first quote. The
+    quotes stay what they are, and the note is empty, where none does.
+    """
+    difference = _find_differing(question, quotes[0], sentences, passages) if quotes else None
+    if difference is None:
+        return list(quotes), ""
+    other, *values = difference
+    metadata = {hit.document_id: hit.metadata for hit in evidence.hits}
+    pair = [quotes[0], other]
+    dates = [find_date(metadata.get(each.passage.document_id, {})) for each in pair]
+    if all(dates) and parse_period(dates[1]) > parse_period(dates[0]):  # type: ignore[operator]
+        pair, dates, values = pair[::-1], dates[::-1], values[::-1]
+    rest = [each for each in quotes[1:] if (each.passage, each.end) != (other.passage, other.end)]
+    claims = (
+        f"“{value}” ({', '.join(filter(None, (quote.passage.document_id, date)))})"
+        for value, quote, date in zip(values, pair, dates, strict=True)
+    )
+    return [*pair, *rest][: max(len(quotes), 2)], f"two documents differ: {' and '.join(claims)}"
+
+
+def _find_differing(
+    question: str, first: Quote, sentences: Sequence[Sentence], passages: Sequence[Passage]
+) -> tuple[Quote, str, str] | None:
+    """Return the first sentence of another document that differs from a quote, and both values."""
+    end = first.end - first.passage.start
+    ends = (s.parts[-1] for s in sentences if s.end == end and passages[s.place] is first.passage)
+    sentence = first.passage.title, next(ends, first.text)
+    terms = term_set(sentence[1])
+    for each in sentences:
+        passage = passages[each.place]
+        if passage.document_id == first.passage.document_id:
+            continue
+        if len(terms & term_set(each.said)) < _LEAST_SHARED * len(terms) - 1:
+            continue
+        values = find_difference(question, sentence, (passage.title, each.said))
+        if values is not None:
+            a, b = passage.start + each.start, passage.start + each.end
+            return Quote(passage, a, b, first.probability), *values
+    return None

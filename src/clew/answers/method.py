@@ -1,0 +1,68 @@
+"""Which method retrieves for a question, with its parameters."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+
+from clew import methods
+from clew.base.types import Scalar
+from clew.errors import InputError, suggest
+from clew.methods import Method
+
+CONTEXT_TOKENS = 4_000
+MAX_ANSWER_TOKENS = 512
+_TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def build_method(
+    name: str | Method, parameters: Mapping[str, Scalar], context_tokens: int | None = None
+) -> Method:
+    """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one.
+
+    A method that is given as such has its parameters already. One that fills a context by itself
+    fills one of `context_tokens`, unless its own parameter says another number.
+    """
+    if not isinstance(name, str):
+        if parameters:
+            raise InputError(f"{next(iter(parameters))} is a parameter: give it to the method")
+        if callable(getattr(name, "retrieve", None)) and hasattr(name, "layers"):
+            return name
+        raise InputError(
+            f"a method is a name or has `layers` and a `retrieve`, not {name!r:.60}: see"
+            f" clew.methods"
+        )
+    kind = methods.load(name)
+    options = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    bounding = methods.get_limits(kind).tokens
+    if context_tokens is not None and bounding:
+        parameters = {bounding: context_tokens, **parameters}
+    for parameter, value in parameters.items():
+        if parameter not in options:
+            raise InputError(
+                f"the method {name!r} has no parameter {parameter!r}{suggest(parameter, options)}:"
+                f" take one of {', '.join(options)}"
+            )
+        _check_type(name, parameter, value, options[parameter].default)
+    method = kind(**parameters)  # which knows its own limits
+    for parameter, value in parameters.items():
+        if isinstance(value, int | float) and not 0 <= value < math.inf:
+            limit = "at least 0" if value < 0 else "a finite number"
+            raise InputError(f"{parameter} of the method {name!r} is {limit}, not {value}")
+    return method
+
+
+def choose_context_tokens(method: str | Method, parameters: Mapping[str, Scalar]) -> int:
+    """Return the tokens of a context: those that the method was told to fill, if it fills one."""
+    if isinstance(method, str):
+        own = parameters.get(methods.get_limits(methods.load(method)).tokens)
+    else:
+        own = getattr(method, methods.get_limits(type(method)).tokens, None)
+    return own if isinstance(own, int) else CONTEXT_TOKENS
+
+
+def _check_type(method: str, parameter: str, value: Scalar, default: object) -> None:
+    number = isinstance(default, float) and type(value) is int
+    if type(value) is not type(default) and not number:
+        raise InputError(
+            f"{parameter} of the method {method!r} is {_TYPES[type(default)]}, not {value!r}"
+        )

@@ -1,0 +1,204 @@
+"""How a question becomes an answer: the stages, in the order in which they run.
+
+    understand   the question as one that stands by itself          asking.follow_up
+    retrieve     the chunks that a method finds in a snapshot       methods
+    judge        how probably they answer the question              asking.support
+    context      as many of them as fit into so many tokens         asking.context
+    answer       in an LLM's words, or in quotes                    asking.answer, asking.quotes
+    cite         where in the documents each citation stands        asking.citations
+
+An index and shards differ in the snapshot that they give for a question: see `Askable`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew import steps
+from clew.answers import follow_up, support
+from clew.answers.answer import OnCitation, locate_citations, write_answer
+from clew.answers.context import build_context, build_counted_context
+from clew.answers.method import (
+    CONTEXT_TOKENS,
+    MAX_ANSWER_TOKENS,
+    build_method,
+    choose_context_tokens,
+)
+from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
+from clew.errors import InputError
+from clew.filters import to_filter
+from clew.models.around import add_memory
+from clew.models.conversation import limit_models
+from clew.models.metered import Meter, add_meter
+from clew.text import tokens
+from clew.text.counting import may_count
+
+if TYPE_CHECKING:
+    from clew.answers.askable import Askable
+    from clew.answers.question import Question
+    from clew.base.types import Answer, Evidence
+    from clew.index.snapshot import Snapshot
+    from clew.methods import Method
+    from clew.models import Models
+    from clew.text.pieces import OnPiece
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listeners:
+    """Functions that are called while an answer comes, in the thread that asks."""
+
+    on_evidence: Callable[[Evidence], None] | None = None
+    on_text: OnPiece | None = None
+    on_citation: OnCitation | None = None
+
+
+NO_LISTENERS = Listeners()
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The evidence for a question, with the snapshot and the models that found it."""
+
+    evidence: Evidence
+    snapshot: Snapshot
+    models: Models  # which keep what they made of the question
+    context_tokens: int  # of an answer
+
+
+def retrieve_evidence(
+    question: Question, source: Askable, *, for_answer: bool = False
+) -> Retrieved:
+    """Understand a question, retrieve evidence for it, and judge that.
+
+    A method that fills a context by itself fills that of the answer, where there is to be one.
+    Raises InputError for a question that is too long.
+    """
+    check_length(question.text)
+    meter = Meter(budget=question.budget)
+    where = to_filter(question.where)
+    with meter.stage(source.opening):
+        name = source.choose_method(question.text) if question.method is None else question.method
+    context_tokens = question.context_tokens or choose_context_tokens(name, question.parameters)
+    filled = context_tokens if for_answer else question.context_tokens
+    method = build_method(name, question.parameters, filled)
+    with meter.stage(source.opening):
+        remembering = add_memory(limit_models(source.models, question.budget))
+        models = add_meter(remembering, meter)
+        snapshot = source.snapshot_for(question, method, models)
+    with meter.stage("search"):
+        text, notes = follow_up.resolve_question(question.text, question.history, snapshot, models)
+    if question.history:
+        alone = replace(question, text=text, history=())
+        with meter.stage(source.opening):
+            snapshot = source.snapshot_for(alone, method, models)
+    evidence = None
+    if question.method is None and may_count(text):
+        from clew.methods.counts import find_counted
+
+        with meter.stage("search"):
+            evidence = find_counted(text, snapshot)
+    if evidence is None:
+        evidence = run_method(text, method, snapshot, models, meter)
+    evidence = replace(
+        evidence,
+        where="" if where is None else str(where),
+        notes=(*notes, *evidence.notes),
+        usage=meter.usage(),
+    )
+    _log.info(
+        "%s found %d chunks in %.3f s",
+        evidence.method,
+        len(evidence.hits),
+        evidence.usage.total_seconds,
+    )
+    return Retrieved(evidence, snapshot, remembering, context_tokens)
+
+
+def check_length(text: str) -> None:
+    """Raise InputError for a question of too many tokens or characters."""
+    if shorten_question(text) != text:
+        raise InputError(
+            f"a question has at most {MOST_TOKENS:,} tokens and {MOST_CHARACTERS:,} characters:"
+            f" shorten this one, of {len(text):,} characters"
+        )
+
+
+def shorten_question(text: str) -> str:
+    """Return the beginning of a text that is not too long for a question."""
+    if len(text.encode()) <= MOST_TOKENS:  # as a token has a byte at least: counting loads much
+        return text
+    return tokens.truncate(text[:MOST_CHARACTERS], MOST_TOKENS)
+
+
+def run_method(
+    text: str, method: Method, snapshot: Snapshot, models: Models, meter: Meter
+) -> Evidence:
+    """Return what a method finds in a snapshot, judged. Raises MissingLayer, InputError."""
+    for layer in sorted(method.layers):
+        if not len(snapshot.layer(layer)) and layer == "chunk":
+            raise InputError("this index is empty: add documents first")
+    with meter.stage("search"):
+        evidence = method.retrieve(text, snapshot, models)
+        if method.layers and not (evidence.whole or evidence.counted):  # else nothing is retrieved
+            evidence = steps.apparatus_behind(snapshot, evidence)
+            evidence = support.judge_evidence(evidence, snapshot, models)
+    return evidence
+
+
+def answer_question(question: Question, source: Askable, listeners: Listeners) -> Answer:
+    """Retrieve evidence for a question, and answer from it."""
+    retrieved = retrieve_evidence(question, source, for_answer=True)
+    if listeners.on_evidence is not None:
+        listeners.on_evidence(retrieved.evidence)
+    answer = answer_from(
+        retrieved.evidence,
+        retrieved.snapshot,
+        retrieved.models,
+        replace(question, context_tokens=retrieved.context_tokens),
+        listeners,
+    )
+    return replace(answer, question=question.text, usage=retrieved.evidence.usage + answer.usage)
+
+
+def answer_from(
+    evidence: Evidence,
+    snapshot: Snapshot | None,
+    models: Models,
+    question: Question,
+    listeners: Listeners,
+    answer_tokens: int = MAX_ANSWER_TOKENS,
+) -> Answer:
+    """Fit evidence into a context, answer from that, and say where each citation stands.
+
+    The evidence's query is answered, with the options of the `question`.
+
+    Without a `snapshot`, for evidence of several indexes, citations keep the places of their
+    passages. The usage is the answer's own.
+    """
+    meter = Meter()
+    with meter.stage("answer"):
+        budget = question.context_tokens or CONTEXT_TOKENS
+        if snapshot is None:
+            context = build_context(evidence, budget_tokens=budget)
+        else:
+            context = build_counted_context(evidence, budget, snapshot)
+        answer = write_answer(
+            evidence.query,
+            context,
+            evidence,
+            add_meter(models, meter),
+            snapshot=snapshot,
+            max_tokens=answer_tokens,
+            min_support=question.min_support,
+            quotes=question.quotes,
+            on_text=listeners.on_text,
+            on_citation=listeners.on_citation,
+        )
+        if snapshot is not None:
+            answer = locate_citations(answer, snapshot)
+    return replace(answer, usage=meter.usage())

@@ -1,0 +1,104 @@
+"""What a question would cost with an LLM: it is asked for nothing, and its prompts are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from clew.answers import pipeline
+from clew.answers.askable import Askable
+from clew.base.types import QuestionPlan
+from clew.errors import BudgetSpent, InputError
+from clew.models.budget import Budget
+from clew.models.conversation import Conversation, recorded
+from clew.models.prices import cost_usd
+from clew.text import tokens
+
+if TYPE_CHECKING:
+    from clew.answers.question import Question
+    from clew.index.snapshot import Snapshot
+    from clew.methods import Method
+    from clew.models import Models, Prompt, Reply
+
+_AROUND = 8  # tokens of a prompt beside its words
+
+
+@dataclass(frozen=True, slots=True)
+class _UnpaidLLM:
+    """An LLM that replies from the ledger alone, and keeps the prompts that would be paid for."""
+
+    inner: Conversation
+    missing: dict[tuple[str, str], Prompt] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        try:
+            return self.inner.complete(prompts)
+        except BudgetSpent:
+            if len(prompts) == 1:
+                self.missing.setdefault((prompts[0].system, prompts[0].user), prompts[0])
+            raise
+
+
+class _Unpaid(Askable):
+    """What is asked, with other models."""
+
+    opening: ClassVar[str] = "open"
+
+    def __init__(self, source: Askable, models: Models) -> None:
+        self._source = source
+        self._models = models
+
+    @property
+    def models(self) -> Models:
+        return self._models
+
+    def choose_method(self, question: str) -> str:
+        return self._source.choose_method(question)
+
+    def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
+        return self._source.snapshot_for(question, method, models)
+
+    def list_snapshots(self) -> Sequence[Snapshot]:
+        return self._source.list_snapshots()
+
+
+def plan_question(question: Question, source: Askable) -> QuestionPlan:
+    """Return what it would cost to ask a question, as far as its prompts are known beforehand.
+
+    What one reply would add to later prompts is counted as if it had its most tokens. Raises
+    InputError without an LLM.
+    """
+    models = source.models
+    if models.llm is None:
+        raise InputError("without an LLM a question costs nothing: name one, as by --llm")
+    llm = recorded(models.llm, budget=Budget(tokens=0))
+    unpaid = _UnpaidLLM(llm)
+    question = replace(question, budget=None)
+    source = _Unpaid(source, replace(models, llm=unpaid))
+    answer = pipeline.answer_question(question, source, pipeline.NO_LISTENERS)
+    missing = list(unpaid.missing.values())
+    completion = sum(prompt.max_tokens for prompt in missing)
+    later = sum(prompt.max_tokens for prompt in missing[:-1])
+    prompts = sum(_count_tokens(llm, prompt) for prompt in missing) + later
+    return QuestionPlan(
+        question=question.text,
+        method=answer.evidence.method,
+        model=llm.name,
+        calls=len(missing),
+        n_known=answer.usage.recorded_calls,
+        prompt_tokens=prompts,
+        completion_tokens=completion,
+        cost_usd=cost_usd(llm.price, prompts, completion),
+    )
+
+
+def _count_tokens(llm: Conversation, prompt: Prompt) -> int:
+    counted = llm.chat.count_tokens(prompt)
+    if counted is not None:
+        return counted
+    return sum(tokens.count(part) + _AROUND for part in filter(None, (prompt.system, prompt.user)))

@@ -1,0 +1,189 @@
+"""Choose the sentences of a context that hold the answer, where no LLM writes one.
+
+How likely a sentence holds it is estimated by `clew.answers.sentence_signs`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.topk import find_highest, top_k
+from clew.answers.comparisons import asks_of_another, compare_sides
+from clew.answers.question import MAX_QUOTES
+from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
+from clew.answers.sentence_weights import FITTED
+from clew.answers.sentences import read_sentences
+from clew.base.runtime.lazy import compile_re
+from clew.text.numbered import find_item_number, has_item_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.answers.sentences import Sentence
+    from clew.base.types import Passage
+    from clew.index.snapshot import Snapshot
+    from clew.models import Models
+
+_FEW = 3  # quotes, which are given anyway, and more until one of them has the answer with `_ENOUGH`
+_ENOUGH = 0.8  # of the probability
+_SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
+_ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
+_SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
+_NOTICE = compile_re(
+    r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
+    re.IGNORECASE,
+)
+_OF_RIGHTS = compile_re(
+    r"copyright|©|\b(?:licen[cs]e|rights|holders?|owns?|authors?|publish|wrote|writes|written)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A range of a passage: a sentence, behind the one that it refers back to, if near."""
+
+    passage: Passage
+    start: int  # in the document
+    end: int
+    probability: float = 0.0  # that it holds the answer, by its signs
+
+    @property
+    def text(self) -> str:
+        """The range as it stands in the document."""
+        return self.passage.text[self.start - self.passage.start : self.end - self.passage.start]
+
+
+def choose_quotes(
+    question: str,
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    models: Models,
+    snapshot: Snapshot | None = None,
+    *,
+    most: int = MAX_QUOTES,
+) -> tuple[list[Quote], QuoteFeatures | None]:
+    """Return at most `most` of the sentences of passages as quotes, the likeliest answer first.
+
+    Beside them stands what tells how well the first three chosen answer, None without a quote.
+
+    A question that compares two names, or that has a yes or no for an answer, is quoted one
+    sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
+    of the passages what it stores is not embedded again.
+    """
+    if not sentences or most < 1:
+        return [], None
+    sentences = _leave_notices_out(question, sentences)
+    reading = read_sentences(question, sentences, passages, models, snapshot)
+    signs = SentenceSigns(question, sentences, reading)
+    likely = FITTED.estimate(signs)
+    if items := _find_items(question, sentences):
+        named = np.isin(np.arange(len(sentences)), items)
+        likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
+    rows = choose_sentences(signs, likely, most)
+    quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
+    few = rows[:_FEW]
+    features = signs.of_quotes(few, likely[few])
+    return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
+
+
+def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
+    """Return the rows of sentences that are the clause or step whose number a question names.
+
+    Where none begins with that, those whose heading does.
+    """
+    number = find_item_number(question)
+    if not number:
+        return []
+    own = [i for i, each in enumerate(sentences) if has_item_number(each.said, number)]
+    below = (i for i, each in enumerate(sentences) if has_item_number(each.heading, number))
+    return own or list(below)
+
+
+def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+    """Return the sentences without notices of copyright, which stand on every page of a manual.
+
+    They are left in where the question asks for them, and where there is nothing else.
+    """
+    if _OF_RIGHTS.search(question):
+        return sentences
+    return [each for each in sentences if not _NOTICE.match(each.said)] or sentences
+
+
+def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
+    """Return the rows of at most `most` sentences, each the likeliest beside those before it.
+
+    Three, or more as long as all of them are not likely enough to hold the answer. Of a comparison
+    it is one sentence of each side, and one of what each names, where the question asks for that.
+    One that has nearly all of its words from a chosen one, as another edition's would, is passed
+    over.
+    """
+    left = np.array(likely, dtype=np.float64)
+    best: list[int] = []
+
+    def choose(rows: Sequence[int]) -> bool:
+        free = [i for i in rows if left[i] >= 0]
+        if not free or len(best) >= most:
+            return False
+        best.append(free[find_highest(left[free])])
+        _pass_over(signs, best, left)
+        return True
+
+    for side in signs.sides:
+        choose(side)
+    if signs.sides:
+        behind = best[:] if asks_of_another(signs.question) else []
+        for row in behind:
+            choose(signs.find_behind(row))
+        return best
+    while len(best) < _FEW or likely[best].sum() < _ENOUGH:
+        if not choose(range(len(left))):
+            break
+    return best
+
+
+def _pass_over(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
+    """Lower what is left to be chosen beside the last of the chosen, what repeats it to -1."""
+    best, words, last = rows[-1], signs.words.texts, signs.words.last
+    if signs.places[best] not in signs.places[rows[:-1]]:
+        left[signs.places == signs.places[best]] *= _SAME_PASSAGE
+    for i in range(len(left)):
+        if len(last[i] & words[best]) >= _SAME_WORDS * len(last[i]):
+            left[i] = -1.0
+    left[best] = -1.0
+
+
+def build_quotes(
+    question: str,
+    sentences: Sequence[Sentence],
+    likely: NDArray[np.float64],
+    passages: Sequence[Passage],
+) -> list[Quote]:
+    """Return chosen sentences as quotes, the likeliest first, or what a comparison by date gives.
+
+    That says which of two things is the answer: "Which was built first, A or B?"
+    """
+    built: list[Quote] = []
+    for sentence, probability in zip(sentences, likely.tolist(), strict=True):
+        built.append(_build_quote(sentence, probability, passages, built))
+    quotes = [built[i] for i in top_k(likely, len(built))]
+    compared = compare_sides(question, quotes)
+    if compared is not None:
+        quotes.insert(0, quotes.pop(compared[0].quote))
+    return quotes
+
+
+def _build_quote(
+    sentence: Sentence, probability: float, passages: Sequence[Passage], quotes: Sequence[Quote]
+) -> Quote:
+    """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
+    passage = passages[sentence.place]
+    start, own = passage.start + sentence.start, passage.start + sentence.own
+    quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
+    return Quote(passage, own if quoted else start, passage.start + sentence.end, probability)

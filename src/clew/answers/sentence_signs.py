@@ -1,0 +1,571 @@
+"""What can be seen of how likely each sentence of a context holds the answer.
+
+`clew.answers.sentence_weights` has what each sign is worth.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.algo.fusion import min_max
+from clew.answers.comparisons import MONTH
+from clew.base.runtime.lazy import compile_re
+from clew.steps.entity_types import OTHER
+from clew.text.analyze import term_set, term_spans, terms
+from clew.text.forms import find_base
+from clew.text.keys import name_key
+from clew.text.names import is_long_term, strip_title
+from clew.text.phrases import overlap, query_type
+from clew.text.questions import (
+    QUESTION_MARKS,
+    comparison_kind,
+    find_content_words,
+    find_joining,
+    find_kind_noun,
+    find_numbers,
+    is_foreign_question,
+    is_yes_no,
+    names_a_place,
+    names_alternatives,
+    question_kind,
+    score_nearness,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from clew.answers.sentences import ReadSentences, Sentence
+    from clew.base.types import Mention
+    from clew.text.phrases import Span
+
+    Floats = NDArray[np.float64]
+
+_TITLE = 0.9  # how well a title's word is met by every sentence below it
+_KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside other words
+_LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
+_PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
+# A number, a code, a name with an underscore or in capitals: what alike records differ in.
+_CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
+_PLACED = compile_re(r"(?:\b(?:in|at|from|near|into|outside)\s+(?:the\s+)?|, )$")
+_SIGN = compile_re(r"[\d_#+]|[A-Z][A-Z0-9&-]")  # that every code has
+_ENDING = 3  # characters, at most, by which a form of a word is longer
+_LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteFeatures:
+    """What tells how well quotes together answer a question, each from 0 to 1."""
+
+    likely: float  # how probably the first one holds the answer
+    missing: float  # the share of the question's codes that none of them has
+    whole: float  # the share of the question's words that the one with most of them has
+    unnamed: float  # the share of the words of its names, else of all, that none of them has
+
+
+class SentenceSigns:
+    """The signs of n sentences beside a question of m tokens."""
+
+    def __init__(
+        self, question: str, sentences: Sequence[Sentence], reading: ReadSentences
+    ) -> None:
+        self.question = question
+        self.sentences = sentences
+        self._reading = reading
+        self.places = np.array([s.place for s in sentences])
+        titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
+        self.titles = [titles[s.title] for s in sentences]
+        self.keys = [
+            {name_key(name) for name in _read_names(s.text, mentions)}
+            | {name_key(code) for code in _find_codes(s.text) if _LETTER.search(code)}
+            for s, mentions in zip(sentences, reading.mentions, strict=True)
+        ]
+        self._in_question = [m for m in reading.in_question if m.label != "TERM"]
+        titled = _match_titles(question, sentences, reading.spans) * _TITLE
+        self._met = np.maximum(reading.matches, titled)
+        heads = [s.head for s in sentences]
+        if is_foreign_question(question):  # fewer sentences are known to refer to one before
+            for i, s in enumerate(sentences):
+                lead = int(np.argmax(self.places == s.place))
+                if not s.columns:
+                    heads[i] = f"{s.head}\n{sentences[lead].text}"
+                    self._met[i] = np.maximum(self._met[i], reading.matches[lead] * _TITLE)
+        self.words = _Words(question, sentences, heads, reading.in_question)
+
+    @cached_property
+    def of_question(self) -> dict[str, float]:
+        """What tells a question that one sentence answers from one of a chain.
+
+        How much of its words, and of its tokens, the best sentence has; how much more the best two
+        of two passages have; its length and names.
+        """
+        best = np.argsort(-self._alone, kind="stable")[:_PARTNERS]
+        apart = self.places[best] != self.places[best[0]]
+        pairs = np.maximum(self._met[best[apart]], self._met[best[0]]) @ self._reading.weights
+        most = float(self._alone.max())
+        return {
+            "constant": 1.0,
+            "words": float(self.words.titled_shares.max()),
+            "tokens": most,
+            "two": max(0.0, float(pairs.max(initial=most)) - most),
+            "length": max(len(self._reading.weights), len(self.question) / 6) / 20,
+            "names": len(self.question_names) / 3,
+        }
+
+    @cached_property
+    def columns(self) -> dict[str, Floats]:
+        """The (n,) values of each sign, by its name.
+
+        Those that end in "full" count only as far as one sentence has the question's words.
+        """
+        words, own = self.words, self._reading.own @ self._reading.weights
+        links = self._links
+        chains = self._match_chains(links)
+        signs = {
+            "chain": chains,
+            "gap": self._alone - self._alone.max(),
+            "asked": self._match_asked(),
+            "kind": self._find_kinds(),
+            "place": 1 / np.sqrt(1 + self.places),
+            "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
+            "best here": own - self._find_highest(own),
+            "titled words": words.titled_shares,
+            "same code": words.same_code,
+            "other code": words.other_code,
+            "named": words.named,
+            "other name": self._find_others(),
+            "nothing new": words.nothing_new * (not is_yes_no(self.question)),
+            "asks": np.array(
+                [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
+            ),
+            "far": self._match_far(links, chains),
+            "subject": words.begins,
+            "forms": words.forms,
+            **self._find_values(),
+        }
+        full = words.titled_shares.max() ** 3
+        return signs | {f"{name} full": full * values for name, values in signs.items()}
+
+    def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteFeatures:
+        """Return what tells how well some sentences answer, each of which is so `likely`."""
+        names = [(m.start, m.end) for m in self._reading.in_question]
+        words = list(term_spans(self.question))
+        in_names = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
+        bases = {find_base(term) for term, _, _ in in_names} - find_joining(self.question)
+        texts = [f"{self.sentences[i].head}\n{self.sentences[i].text}" for i in rows]
+        have = {find_base(term) for text in texts for term in term_set(text)}
+        missing, whole = self.words.match_exactly(rows)
+        return QuoteFeatures(
+            likely=float(likely.max()),
+            missing=missing,
+            whole=whole,
+            unnamed=len(bases - have) / max(len(bases), 1),
+        )
+
+    @cached_property
+    def question_names(self) -> list[Mention]:
+        """The names in the question that are no dates."""
+        return [m for m in self._in_question if m.label != "DATE"]
+
+    @cached_property
+    def question_keys(self) -> set[str]:
+        """The keys of the names in the question."""
+        return {name_key(self.question[m.start : m.end]) for m in self.question_names}
+
+    @cached_property
+    def alike_codes(self) -> list[Span]:
+        """Where the question has several codes of one kind."""
+        return _find_alike_codes(self.question)
+
+    @cached_property
+    def sides(self) -> list[Sequence[int]]:
+        """The sentences of each name that the question compares or asks a yes or no of, if any.
+
+        Or of each of several codes of one kind: who names two asks of both. There are two sides or
+        more, or none.
+        """
+        question = self.question
+        names = self.alike_codes
+        if not names:
+            names = self._find_compared()
+            compared = names_alternatives(question, names)
+            compared = compared or query_type(question, names) == "comparison"
+            if len(names) < 2 or not (compared or is_yes_no(question)):
+                return []
+        about = list(zip(self.titles, self.keys, strict=True))
+        sides: list[Sequence[int]] = [
+            [i for i, (title, keys) in enumerate(about) if key == title or key in keys]
+            for key in dict.fromkeys(name_key(question[a:b]) for a, b in names)
+        ]
+        return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
+
+    def find_behind(self, row: int) -> list[int]:
+        """Return the sentences of other passages whose titles a sentence names.
+
+        Those of the kind that the question compares by, if any: of a film's director, where it
+        asks for the one who is older.
+        """
+        keys = self.keys[row] - self.question_keys - {self.titles[row]}
+        rows = [i for i, title in enumerate(self.titles) if title in keys]
+        return [i for i in rows if self.columns["kind"][i]] or rows
+
+    def _find_compared(self) -> list[Span]:
+        """Return where the question has its names, in order: titles as they are, and the others.
+
+        A title within a name is none, unless that has several: "A and B" may be one.
+        """
+        names = [(m.start, m.end) for m in self.question_names]
+        folded = self.question.casefold()
+        heads = {strip_title(title) for title in {s.title for s in self.sentences}} - {""}
+        heads = {re.escape(title) for title in heads if title.casefold() in folded}
+        spans = [
+            match.span()
+            for title in heads
+            for match in re.finditer(rf"(?<!\w){title}(?!\w)", self.question, re.IGNORECASE)
+        ]
+        titles = [
+            (a, b)
+            for a, b in spans
+            if not self.question[a].islower()
+            and not any(_lies_in((a, b), other) and other != (a, b) for other in spans)
+        ]
+        within = [[t for t in titles if _lies_in(t, name)] for name in names]
+        alone = {inside[0] for inside in within if len(inside) == 1}
+        titles = [t for t in titles if t not in alone or t in names]
+        rest = [name for name in names if not any(_lies_in(name, t) for t in titles)]
+        return _inner_spans([*titles, *rest])
+
+    @cached_property
+    def _alone(self) -> Floats:
+        return np.asarray(self._met @ self._reading.weights)
+
+    def _match_asked(self) -> Floats:
+        """Return how well each meets the words in no name, those beside the asking one most.
+
+        0 to 1, of the worst and the best of the sentences. The noun that says what is asked for
+        counts half: what answers "which town" need not be called a town.
+        """
+        names = [(m.start, m.end) for m in self._in_question]
+        words = [(a, b) for _, a, b in term_spans(self.question)]
+        free = [word for word in words if not any(overlap(word, name) for name in names)]
+        met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
+        weights = np.array(met, dtype=np.float64)
+        if (noun := find_kind_noun(self.question)) is not None:
+            weights[[overlap(span, noun) for span in self._reading.spans]] *= _KIND_NOUN
+        if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
+            weights *= score_nearness(self.question, self._reading.spans)
+        return min_max(self._reading.own @ weights)
+
+    def _find_kinds(self) -> Floats:
+        """Return whether each sentence itself has something of the kind asked for that is new."""
+        kind, words = question_kind(self.question), term_set(self.question)
+        if self.sides:
+            kind = comparison_kind(self.question) or kind
+        flags = []
+        for i, (sentence, mentions) in enumerate(
+            zip(self.sentences, self._reading.mentions, strict=True)
+        ):
+            text, before = sentence.text, sentence.own - sentence.start
+            if kind == "number":
+                new = any(_is_new(each, words) for each in find_numbers(sentence.said))
+            elif kind == "date":
+                own = [m for m in mentions if m.start >= before and m.label == "DATE"]
+                new = any(_is_new(text[m.start : m.end], words) for m in own)
+            else:
+                new = any(self._may_be(text[m.start : m.end], kind) for m in self._new_names[i])
+                new = new and (kind != "place" or names_a_place(sentence.said))
+            flags.append(new)
+        return np.array(flags, dtype=np.float64)
+
+    @cached_property
+    def _new_names(self) -> list[list[Mention]]:
+        """The names in each sentence itself with a word that neither title nor question has.
+
+        Dates are none.
+        """
+        words, new = term_set(self.question), []
+        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
+            text, before = sentence.text, sentence.own - sentence.start
+            known = words | term_set(sentence.title)
+            names = [m for m in mentions if m.start >= before and m.label != "DATE"]
+            new.append([m for m in names if _is_new(text[m.start : m.end], known)])
+        return new
+
+    def _may_be(self, name: str, kind: str) -> bool:
+        """Say whether a name is not surely of another type than a person or place asked for."""
+        return kind not in {"person", "place"} or (
+            self._reading.types.get(name_key(name), kind) in {kind, OTHER}
+        )
+
+    def _find_values(self) -> dict[str, Floats]:
+        """Return whether each has a number, a date or a place, where the question asks for that.
+
+        A day is a new date with its month, unless a year is asked for; a place is a new name behind
+        a preposition or another name.
+        """
+        kind, words = question_kind(self.question), term_set(self.question)
+        noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
+        names = ("a number", "a date", "a day", "a place")
+        flags = {name: np.zeros(len(self.sentences)) for name in names}
+        for i, (sentence, mentions) in enumerate(
+            zip(self.sentences, self._reading.mentions, strict=True)
+        ):
+            text, before = sentence.text, sentence.own - sentence.start
+            if kind == "number":
+                flags["a number"][i] = bool(find_numbers(sentence.said))
+            elif kind == "date":
+                dates = [m for m in mentions if m.label == "DATE"]
+                days = [text[m.start : m.end] for m in dates if m.start >= before]
+                flags["a date"][i] = bool(dates)
+                flags["a day"][i] = noun.casefold() != "year" and any(
+                    _is_new(day, words) for day in days if MONTH.search(day)
+                )
+            elif kind == "place":
+                new = self._new_names[i]
+                flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)
+        return flags
+
+    def _find_others(self) -> Floats:
+        """Return whether each names something, and nothing of what the question names."""
+        own = self.question_keys
+        others = [bool(own and keys and not keys & own) for keys in self.keys]
+        return np.array(others, dtype=np.float64)
+
+    def _match_chains(self, links: Floats) -> Floats:
+        """Return what each says about the question with the best one of another passage."""
+        spread = max(float(np.ptp(self._alone)), 1e-9)
+        met, weights = self._met, self._reading.weights
+        together = np.array([np.maximum(met, each) @ weights for each in met])
+        chains = together / spread + _LINK * links
+        chains[self.places[:, None] == self.places] = -np.inf
+        return np.asarray(np.maximum(self._alone / spread, chains.max(axis=0)))
+
+    def _find_highest(self, values: Floats) -> Floats:
+        """Return the highest of the values in the passage of each sentence."""
+        highest = {place: values[self.places == place].max() for place in set(self.places.tolist())}
+        return np.array([highest[place] for place in self.places.tolist()])
+
+    def _match_far(self, links: Floats, chains: Floats) -> Floats:
+        """Return what the best chain says that ends at a name of each, beside the best of all."""
+        apart = self.places[:, None] != self.places
+        return np.asarray(
+            np.where(apart & (links > 0), chains, 0.0).max(axis=1) / max(chains.max(), 1e-9)
+        )
+
+    @property
+    def _links(self) -> Floats:
+        """(n, n) the rarest name that two sentences say, or their titles, and not the question.
+
+        1 for a name of two passages, 2 / 3 for one of three, and so on.
+        """
+        by_key: dict[str, list[int]] = {}
+        for i, (keys, title) in enumerate(zip(self.keys, self.titles, strict=True)):
+            for key in (keys | {title}) - self.question_keys - {""}:
+                by_key.setdefault(key, []).append(i)
+        links = np.zeros((len(self.sentences), len(self.sentences)))
+        places = self.places.tolist()
+        shared: dict[int, list[list[int]]] = {}  # by the number of passages
+        for rows in by_key.values():
+            if len(rows) > 1 and (n_passages := len({places[row] for row in rows})) > 1:
+                shared.setdefault(n_passages, []).append(rows)
+        for n_passages in sorted(shared, reverse=True):
+            has = np.zeros((len(shared[n_passages]), len(links)))
+            for i, rows in enumerate(shared[n_passages]):
+                has[i, rows] = 1.0
+            links[has.T @ has > 0] = 2 / n_passages
+        return links
+
+
+class _Words:
+    """Which words, names and codes of a question each of n sentences has."""
+
+    def __init__(
+        self,
+        question: str,
+        sentences: Sequence[Sentence],
+        heads: Sequence[str],
+        mentions: Sequence[Mention],
+    ) -> None:
+        joining = find_joining(question)
+        words = [term for term in dict.fromkeys(terms(question)) if term not in joining]
+        self.texts = texts = [term_set(s.text) for s in sentences]
+        self.last = [term_set(s.parts[-1]) for s in sentences]
+        titled = [has | term_set(head) for has, head in zip(texts, heads, strict=True)]
+        self.titled_shares = _share(_weigh(words, titled), titled)
+        names = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
+        names = [each for each in names if each]
+        n_named = [sum([name <= has for name in names]) for has in titled]
+        self.named = np.array(n_named) / max(len(names), 1)
+        known_words = set(words)
+        self.forms = _share_forms(question, known_words, texts, titled, mentions)
+        bases = set(map(find_base, words))
+        firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
+        self.begins = np.array([float(find_base(first) in bases) for first in firsts])
+        self.nothing_new = np.array(
+            [
+                float(s.is_header or has <= known_words)
+                for s, has in zip(sentences, self.last, strict=True)
+            ]
+        )
+        self._content = find_content_words(question)
+        dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]
+        self._dated = {word for date in dates if len(date) > 1 for word in date}
+        self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
+        self.same_code, self.other_code = _match_codes(_find_codes(question), sentences)
+
+    def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
+        """Return the share of the question's codes that no row has, and of its words that one has.
+
+        That is the row with most of the words; a code counts where it stands as it is written, and
+        the day of a date is none.
+        """
+        if not self._content:
+            return 0.0, 0.0
+        has = np.array([[_has_word(self._titled[i], word) for word in self._content] for i in rows])
+        codes = np.array([bool(_CODE.fullmatch(w)) and w not in self._dated for w in self._content])
+        missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
+        return missing, float(has.mean(axis=1).max())
+
+
+def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
+    """Yield the names of a text, without dates and without terms that may be parts of words."""
+    for each in mentions:
+        name = text[each.start : each.end]
+        if each.label not in {"DATE", "TERM"} or (each.label == "TERM" and is_long_term(name)):
+            yield name
+
+
+@lru_cache(maxsize=1 << 9)
+def _find_codes(text: str) -> frozenset[str]:
+    """Return the codes of a text; those of the last texts are kept."""
+    if not _SIGN.search(text):
+        return frozenset()
+    words = filter(_SIGN.search, text.split())
+    return frozenset(code for word in words for code in _CODE.findall(word))
+
+
+def _find_alike_codes(question: str) -> list[Span]:
+    """Return where a question has codes of one kind, such as "E101" and "E102"; one alone is none.
+
+    >>> _find_alike_codes("What do E101 and E102 mean in the 20th and 21st edition?")
+    [(8, 12), (17, 21)]
+    """
+    kinds: dict[str, list[Span]] = {}
+    for match in _CODE.finditer(question):
+        if match[0][0].isalpha() and _LETTER.search(match[0]):
+            kinds.setdefault(_shape(match[0]), []).append(match.span())
+    return next((spans for spans in kinds.values() if len(spans) > 1), [])
+
+
+def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:
+    """Return whether each has one of the codes, and whether it has only others that look alike."""
+    if not codes:  # as mostly
+        return np.zeros(len(sentences)), np.zeros(len(sentences))
+    shapes = {_shape(code) for code in codes}
+    code_sets = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
+    same = np.array([float(bool(codes & each)) for each in code_sets])
+    alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
+    return same, np.where(alike, 1 - same, 0.0)
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Say whether a text has a word, in some form of it; a code as it is written."""
+    if _CODE.fullmatch(word) or not (keys := term_set(word)):
+        return word in text and bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
+    words, bases = term_set(text), _base_set(text)
+    return all(
+        find_base(key) in bases or any(o[:1] == key[:1] and _begins(key, o) for o in words)
+        for key in keys
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _base_set(text: str) -> frozenset[str]:
+    """Return the distinct bases of the terms of a text; those of the last texts are kept."""
+    return frozenset(map(find_base, term_set(text)))
+
+
+def _begins(a: str, b: str) -> bool:
+    """Say whether one of two terms is the other with an ending: "서울" and "서울은"."""
+    short, long = (a, b) if len(a) <= len(b) else (b, a)
+    is_word = len(short) > (2 if short.isascii() else 1)
+    return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
+
+
+def _weigh(words: Iterable[str], texts: Sequence[AbstractSet[str]]) -> dict[str, float]:
+    """Return the weights of those of the words that some text has, the rarer the higher."""
+    counts = {word: sum([word in has for has in texts]) for word in words}
+    return {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
+
+
+def _share(weights: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Floats:
+    """Return the share of the question's known words, by weight, that each text has."""
+    total, pairs = sum(weights.values()) or 1.0, weights.items()
+    return np.array([sum([x for word, x in pairs if word in has]) / total for has in texts])
+
+
+def _share_forms(
+    question: str,
+    words: AbstractSet[str],
+    texts: Sequence[AbstractSet[str]],
+    titled: Sequence[AbstractSet[str]],
+    mentions: Sequence[Mention],
+) -> Floats:
+    """Return for each text the share of the question's words outside names that it has, in a form.
+
+    How rare they are is told by the texts with what stands above them.
+    """
+    names = [(m.start, m.end) for m in mentions]
+    free = {
+        find_base(term)
+        for term, start, end in term_spans(question)
+        if term in words and not any(overlap((start, end), name) for name in names)
+    }
+    forms = {term: find_base(term) for term in frozenset().union(*titled)}
+    forms = {term: base for term, base in forms.items() if base in free}
+    has, has_titled = (
+        [{base for term, base in forms.items() if term in each} for each in sets]
+        for sets in (texts, titled)
+    )
+    return _share(_weigh(sorted(free), has_titled), has)
+
+
+def _shape(code: str) -> str:
+    """Return what two codes of one kind share: "E101" and "E102" are "A9"."""
+    return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
+
+
+def _is_new(text: str, words: frozenset[str]) -> bool:
+    """Say whether a text has a word that is not among the known ones."""
+    return not words.issuperset(term_set(text))
+
+
+def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:
+    """Return (n, m) whether each token of the question is of a word of each sentence's title."""
+    words = list(term_spans(question))
+    rows = {}
+    for head in {s.head for s in sentences}:
+        title_terms = term_set(head)
+        met = [(a, b) for term, a, b in words if term in title_terms]
+        rows[head] = [any(overlap(span, word) for word in met) for span in spans]
+    return np.array([rows[s.head] for s in sentences], dtype=np.float64)
+
+
+def _lies_in(span: Span, other: Span) -> bool:
+    return other[0] <= span[0] and span[1] <= other[1]
+
+
+def _inner_spans(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
+    inner: list[Span] = []
+    for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
+        if not inner or end < inner[-1][1]:
+            inner.append((start, end))
+    return inner[::-1]

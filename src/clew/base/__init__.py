@@ -1,0 +1,1 @@
+"""What every other package may import: types, errors' helpers, terminal output, processes."""

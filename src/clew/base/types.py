@@ -1,0 +1,850 @@
+"""The values that pass between stages. Ids are strings here and row numbers in arrays.
+
+documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> Answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+from clew.base.display.shown import Shown, paragraph, table
+from clew.text.apparatus import apparatus_kind, kind_in_heading
+from clew.text.lines import file_place, line_at
+from clew.text.normalize import title_head
+from clew.text.sections import SEPARATOR, format_head, page_at, page_range, section_at, sections_at
+from clew.text.tables import names_of_columns
+
+Scalar = str | int | float | bool | None
+Value = Scalar | tuple[Scalar, ...]  # of metadata; a date is its ISO 8601 text
+OCR = "ocr"  # the field of metadata with the hash of a file that was read by OCR
+PARTLY = "partly"  # the field of metadata that says what of a document was seen and not read
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Heading(Shown):
+    """A heading of a document; what stands behind it, up to the next of its level, is its own."""
+
+    start: int  # the character of the document's text at which it begins
+    level: int  # from 1, the widest
+    title: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Apparatus(Shown):
+    """A range of a document that leads to its text and says nothing itself."""
+
+    start: int
+    end: int
+    kind: str  # one of `clew.text.apparatus.KINDS`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Document(Shown):
+    """A source text. Every character range anywhere in Clew counts characters of `text`."""
+
+    id: str  # stable: the path below the folder that was indexed, or the record's own id
+    text: str  # the whole decoded file, or what a reader extracted from it
+    title: str = ""
+    source: str = ""  # where it came from, for people: a path, or path:line
+    body_start: int = 0  # chunks begin here: behind front matter and the title line
+    metadata: Mapping[str, Value] = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()  # in the order of their places
+    pages: tuple[int, ...] = ()  # the character at which each page begins; none: it has no pages
+    apparatus: tuple[Apparatus, ...] = ()  # where its markup says so; see `apparatus_at`
+
+    @property
+    def partly(self) -> tuple[str, ...]:
+        """What of its file was seen and not read, or not read with certainty: a note for each."""
+        notes = self.metadata.get(PARTLY) or ()
+        return tuple(map(str, notes)) if isinstance(notes, tuple) else (str(notes),)
+
+    def section_at(self, place: int) -> str:
+        """Return the section that a character is in: headings, the widest first, "" for none."""
+        return section_at(self.headings, place, self.title)
+
+    def sections_of(self, starts: Sequence[int]) -> list[str]:
+        """Return the section of each chunk, by its first character, as models read it.
+
+        Where that stands in a table, below the header, the names of its columns end it.
+        """
+        sections = sections_at(self.headings, starts, self.title)
+        columns = names_of_columns(self.text, starts)
+        pairs = zip(sections, columns, strict=True)
+        return [SEPARATOR.join(filter(None, pair)) for pair in pairs]
+
+    def pages_of(self, start: int, end: int) -> tuple[int | None, int | None]:
+        """Return the pages, from 1, on which a range begins and ends; None: it has no pages."""
+        return page_at(self.pages, start), page_at(self.pages, max(end - 1, start))
+
+    def line_at(self, place: int) -> int | None:
+        """Return the line of its file, from 1, on which a character is; None: it has none."""
+        if self.pages:
+            return None
+        return line_at(self.text, place, id_=self.id, source=self.source)
+
+    def apparatus_at(self, start: int, end: int) -> str:
+        """Return which kind of apparatus a range is, by its markup or its lines, "" for none."""
+        overlaps = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
+        if overlaps and 2 * max(overlaps) >= end - start:
+            kind = self.apparatus[overlaps.index(max(overlaps))].kind
+            return kind_in_heading(self.section_at(start)) or kind
+        return apparatus_kind(self.text[start:end], self.section_at(start))
+
+
+def title_heads(
+    documents: Sequence[Document], places: Sequence[int], texts: Sequence[str]
+) -> list[str]:
+    """Return the `title_head` of each text, whose document and first character are given.
+
+    Those of a document that stand together take time linear in its text.
+    """
+    heads: list[str] = []
+    for _, group in groupby(range(len(documents)), lambda i: id(documents[i])):
+        rows = list(group)
+        document = documents[rows[0]]
+        sections = document.sections_of([places[i] for i in rows])
+        heads += [
+            title_head(document.title, texts[i], section)
+            for i, section in zip(rows, sections, strict=True)
+        ]
+    return heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Skipped(Shown):
+    """One input that gave no document, and why."""
+
+    source: str
+    reason: str
+    line: int | None = None
+    unread: str = ""  # the suffix that no reader takes, of a file that was not named itself
+
+    def __str__(self) -> str:
+        place = self.source if self.line is None else f"{self.source}, line {self.line}"
+        return f"{place}: {self.reason}"
+
+
+# A mention's label is stored as its place here. The first four are the rules' own (a capitalised
+# span, a quoted one, a term of a script without capitals, a date); the others are OntoNotes'.
+LABELS = (
+    "NAME", "TITLE", "TERM", "DATE", "EVENT", "FAC", "GPE", "LANGUAGE", "LAW", "LOC", "NORP",
+    "ORG", "PERSON", "PRODUCT", "WORK_OF_ART",
+)  # fmt: skip
+DATE, TERM = LABELS.index("DATE"), LABELS.index("TERM")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An occurrence of an entity: text[start:end], with one of `LABELS`."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triple:
+    """A statement about two entities, as it was extracted from one text."""
+
+    subject: str
+    relation: str
+    object: str
+    description: str = ""  # a sentence that says it, where the extractor gives one
+    strength: int = 1  # 1 to 10, the extractor's own
+
+
+# What an extraction may say an entity is. It is stored as its place here.
+ENTITY_TYPES = (
+    "other", "person", "organization", "place", "work", "event", "product", "date", "concept",
+)  # fmt: skip
+
+
+KNOWN_TYPES = (*ENTITY_TYPES, "number", "code")  # of an entity; a vocabulary may have others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """An entity as one text describes it."""
+
+    name: str
+    type: str = "other"  # one of `ENTITY_TYPES`
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What was extracted from one text. An end of a triple need not be among the entities."""
+
+    entities: tuple[Described, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyEntry:
+    """What somebody said of an entity, by its key; false where that is nothing."""
+
+    target: str = ""  # the key of the entity that it stands for
+    name: str = ""  # as it is to be shown
+    type: str = ""  # one of `KNOWN_TYPES`, or a word of one's own
+    apart: bool = False  # never merged by rules, nor proposed for it
+    listed: bool = False  # by a list, which replaces it, and not by an edit
+
+    def __bool__(self) -> bool:
+        return bool(self.target or self.name or self.type or self.apart)
+
+
+# What can be extracted from a chunk beyond its own sentences, and by what. Both are stored as
+# their places here. A chunk's newest extraction of a kind counts.
+UNITS, GRAPH = "units", "graph"
+IMPORTED_MARK = "graph:"  # before the hash of a document that is made of triples
+KINDS = (UNITS, GRAPH)
+# "recorded" came from a file about the document; an "imported" chunk is itself made of triples.
+SOURCES = ("none", "llm", "fallback", "parse", "cooccurrence", "recorded", "imported")
+LLM_MADE, FALLBACK = SOURCES.index("llm"), SOURCES.index("fallback")
+IMPORTED = SOURCES.index("imported")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Usage(Shown):
+    """What a run cost. Seconds are wall time per stage."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0  # None: the price of a model is not known
+    recorded_calls: int = 0  # replies that a ledger gave, which cost nothing
+    embedding_tokens: int = 0  # that an endpoint billed for vectors
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def total_seconds(self) -> float:
+        return sum(self.seconds.values())
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return what two runs cost."""
+        has_price = self.cost_usd is not None and other.cost_usd is not None
+        seconds = dict(self.seconds)
+        for stage, value in other.seconds.items():
+            seconds[stage] = seconds.get(stage, 0.0) + value
+        return Usage(
+            llm_calls=self.llm_calls + other.llm_calls,
+            recorded_calls=self.recorded_calls + other.recorded_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost_usd=(self.cost_usd or 0) + (other.cost_usd or 0) if has_price else None,
+            embedding_tokens=self.embedding_tokens + other.embedding_tokens,
+            seconds=seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Hit(Shown):
+    """A chunk that a method found, or a part of one; higher scores come first."""
+
+    chunk_id: str
+    score: float
+    document_id: str
+    title: str
+    source: str
+    start: int
+    end: int
+    text: str
+    channel: str = ""  # which part of the method found it, where it has several
+    also: tuple[str, ...] = ()  # ids of other chunks that say the same, and stand behind it
+    # How probably the answer needs this chunk, 0 to 1: of all methods alike. None: not known.
+    relevance: float | None = None
+    section: str = ""  # the headings above it, the widest first, with " > " between them
+    page: int | None = None  # on which it begins, from 1; None: the document has no pages
+    last_page: int | None = None  # on which it ends
+    apparatus: str = ""  # "contents", "index" or "bibliography", behind the text itself
+    line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
+    metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)  # the document's
+
+    @property
+    def place(self) -> str:
+        """The file and line for people, joined by a colon, as editors open them."""
+        return file_place(self.source or self.document_id, self.line)
+
+    @property
+    def head(self) -> str:
+        """Title, section and pages."""
+        return format_head(self.title, self.section, self.page, self.last_page)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Step(Shown):
+    """One stop of a thread: which row, and why the method went there."""
+
+    layer: str  # "query", or one of the index: "entity", "triple", "term", "unit", "chunk", ...
+    id: str
+    text: str
+    reason: str = ""
+    score: float | None = None
+    document_id: str = ""  # where the text stands; empty for the query
+    start: int = 0
+    end: int = 0
+    source: str = ""
+    section: str = ""
+    page: int | None = None
+    line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
+
+    @property
+    def place(self) -> str:
+        """The file and line for people, or else the page or section."""
+        if not self.document_id:
+            return ""
+        place = file_place(self.source or self.document_id, self.line)
+        inside = "" if self.line else page_range(self.page, self.page) or self.section
+        return f"{place}, {inside}" if inside else place
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Path(Shown):
+    """A thread from the query to a chunk."""
+
+    steps: tuple[Step, ...]
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Table(Shown):
+    """What a method found that is no text: entities or relations, a row each."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ConceptAnchors(Shown):
+    """Anchors: rows of the graph that stand for one concept of a query, any of them."""
+
+    concept: str
+    kind: str = "explicit"  # or "latent": the query needs it and does not say it
+    weight: float  # those of all groups add up to 1
+    anchors: tuple[Step, ...]  # entities and triples, nearest first; the reason names the words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Candidate(Shown):
+    """A small part of the graph that connects anchors of some groups."""
+
+    rank: int  # from 1; those that were chosen come first
+    chosen: bool
+    kind: str  # "inter" or "intra" groups, "single" for one anchor, "fallback" for no connection
+    score: float
+    cost: float  # the mean over its entities and triples, 0 to 1 and more
+    missing: float  # the weight of the groups that it misses
+    covers: tuple[str, ...]  # concepts
+    misses: tuple[str, ...]
+    entities: tuple[str, ...]  # ids
+    triples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Expansion(Shown):
+    """One triple that was added to a chosen candidate, and why."""
+
+    candidate: int  # its rank
+    depth: int  # from 1
+    triple: str  # id
+    reason: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Fact(Shown):
+    """A triple as evidence."""
+
+    id: str
+    subject: str  # ids of entities
+    relation: str
+    object: str
+    text: str  # in words
+    chunk_ids: tuple[str, ...]  # where it stands
+    candidate: int  # the rank of the first candidate, or component of a subgraph, that has it
+    depth: int = 0  # of the expansion or growth that brought it; 0: the candidate or tree had it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Edge(Shown):
+    """What joins two nodes of a subgraph."""
+
+    a: str  # ids of nodes
+    b: str  # the chunk, of a "contains" edge
+    kind: str  # "fact", "contains" or "synonym"
+    cost: float
+    facts: tuple[str, ...] = ()  # ids of the triples between the two
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Growth(Shown):
+    """One node that joined a subgraph, and why."""
+
+    node: str  # id
+    to: str  # id of the node that it was joined to
+    cost: float  # of the edge between the two
+    score: float  # its influence
+    ratio: float  # of the two, as the rule has it
+    limit: float | None  # what the ratio was compared with; None: any would have done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Subgraph(Shown):
+    """A tree that connects terminals, and what grew around it.
+
+    Nodes are entities, statistical entities and chunks.
+    """
+
+    terminals: tuple[Step, ...]  # the ends of the facts that were kept
+    tree: tuple[Edge, ...]
+    growth: tuple[Growth, ...]  # in the order in which nodes joined
+    nodes: tuple[Step, ...]  # all of them, those of most influence first; it is their score
+    edges: tuple[Edge, ...]  # all between the nodes, the tree's among them
+    components: tuple[tuple[str, ...], ...]  # the nodes of each, the one of most influence first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GraphAnswer(Shown):
+    """An entity of the graph that may be the answer, and one way to it."""
+
+    id: str  # of the entity
+    text: str  # its name
+    score: float  # 0 to 1, higher ones come first
+    start: str  # id of the entity that the question names
+    relations: tuple[str, ...]  # on the way; those against their direction end in "of"
+    facts: tuple[str, ...]  # ids of the facts on the way, from the start on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EvidenceGraph(Shown):
+    """The part of the graph that a method found, and how it came to it."""
+
+    groups: tuple[ConceptAnchors, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    expansions: tuple[Expansion, ...] = ()
+    subgraph: Subgraph | None = None
+    entities: tuple[Step, ...] = ()  # in the order in which they were found
+    facts: tuple[Fact, ...] = ()  # the same
+    answers: tuple[GraphAnswer, ...] = ()  # best first, where the method ranks some
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ThemeRelation(Shown):
+    """A relation of two entities of a theme."""
+
+    subject: str
+    relation: str  # "" where they only stand in the same sentences
+    object: str
+    count: int  # of the theme's passages that have it, or of its sentences with both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Theme(Shown):
+    """Passages that share names or are near to each other: what a part of the index is about."""
+
+    id: str
+    name: str  # its most telling entities and terms
+    level: int  # 0 for the widest
+    parent: str  # id, "" at the top
+    children: tuple[str, ...]  # ids, the largest first
+    n_documents: int
+    n_chunks: int
+    n_sentences: int
+    documents: tuple[str, ...]  # ids, those with most of its passages first
+    entities: tuple[str, ...]  # names, the most telling first
+    terms: tuple[str, ...]
+    sentences: tuple[Step, ...]  # that represent it together
+    relations: tuple[ThemeRelation, ...] = ()  # the strongest first
+    since: str = ""  # the earliest and the latest date of its documents, where they have some
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class IndexState(Shown):
+    """What an index held at one time."""
+
+    index: str  # its folder, or its address without a password
+    generation: int
+    written: str = ""  # when, ISO 8601 in UTC; "" where it was not noted
+    where: str = ""  # the filter of the documents that are compared
+    n_documents: int = 0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentChange(Shown):
+    """A document that came, went, was renamed or has another text."""
+
+    id: str
+    title: str
+    change: str  # "came", "went", "changed" or "renamed"
+    former_id: str = ""  # of one that was renamed
+    n_came: int = 0  # sentences
+    n_went: int = 0
+    came: tuple[Step, ...] = ()  # these sentences, of one that is changed
+    went: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ValueChange(Shown):
+    """Two sentences that say different values of the same thing."""
+
+    before: Step
+    after: Step
+    was: str  # the number, date or name
+    now: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EntityChange(Shown):
+    """An entity with the numbers of its sentences that came and that went."""
+
+    id: str
+    name: str
+    change: str  # "came" or "went": nothing else has it; else "changed"
+    n_came: int  # sentences that mention it
+    n_went: int
+    documents: tuple[str, ...]  # ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Changes(Shown):
+    """What came, went and says something else from one state of an index to another."""
+
+    before: IndexState
+    after: IndexState
+    documents: tuple[DocumentChange, ...]  # by id
+    values: tuple[ValueChange, ...]
+    entities: tuple[EntityChange, ...]  # those of most sentences that came or went first
+    n_documents: int  # of which there are at most as many above as were asked for
+    n_values: int
+    n_entities: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DirectAnswer(Shown):
+    """An answer that an LLM gave while it looked for evidence, with the sentence that proves it."""
+
+    text: str
+    chunk_id: str
+    quote: str  # stands in the chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CountedItem(Shown):
+    """One of what was counted, listed or added up, with the place that proves it."""
+
+    label: str
+    document_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CountResult(Shown):
+    """What a question about all of something is answered: a total, and all of its items."""
+
+    text: str  # the total, the list, or groups and their numbers
+    kind: str  # "count", "list" or "amount", which is a sum, a mean, an extreme, or of groups
+    note: str  # how it was computed, and from how many rows
+    items: tuple[CountedItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Which parameters of a method bound what it returns; empty: none does."""
+
+    chunks: str = ""  # how many chunks
+    tokens: str = ""  # how many tokens a context that it fills itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Evidence(Shown):
+    """What a method found: chunks in order, and the threads that say why."""
+
+    query: str
+    method: str
+    where: str = ""  # the filter that every document behind it fulfils
+    tables: tuple[Table, ...] = ()  # stand before the hits in a context
+    hits: tuple[Hit, ...] = ()
+    paths: tuple[Path, ...] = ()
+    seeds: tuple[Step, ...] = ()  # rows that the query was linked to
+    graph: EvidenceGraph | None = None
+    answer: DirectAnswer | None = None
+    counted: CountResult | None = None  # where the query asks for all of something
+    notes: tuple[str, ...] = ()  # what went another way than asked, such as a fallback
+    support: float | None = None  # how probably the hits answer the query; None: not known
+    whole: bool = False  # the query is about all documents, and themes answer it
+    prompt: str = "short_answer"  # by which an LLM is asked for the answer
+    usage: Usage = field(default_factory=Usage)
+
+    def _repr_html_(self) -> str:
+        """Show the hits in a notebook."""
+        support = "" if self.support is None else f", support {self.support:.2f}"
+        rows = [
+            (n, each.title, each.place, each.relevance, each.text)
+            for n, each in enumerate(self.hits, 1)
+        ]
+        hits = table(("", "title", "where", "relevance", "text"), rows)
+        notes = "".join(map(paragraph, self.notes))
+        return (
+            paragraph(self.query, strong=True) + paragraph(f"{self.method}{support}") + hits + notes
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Exchange(Shown):
+    """A question that was asked before, and what it was answered."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Passage(Shown):
+    """One numbered piece of a context."""
+
+    number: int  # from 1, as cited in the answer
+    chunk_id: str
+    document_id: str
+    title: str
+    source: str
+    start: int
+    end: int
+    text: str
+    section: str = ""
+    page: int | None = None
+    last_page: int | None = None
+    line: int | None = None
+
+    @property
+    def head(self) -> str:
+        """Title, section and pages, as they stand above the passage in a context."""
+        return format_head(self.title, self.section, self.page, self.last_page)
+
+
+class _Later:
+    """A field that may be given a function of no arguments, called when the field is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, value: object, kind: type) -> Any:  # noqa: ANN401 -- as the field says
+        if value is None:
+            raise AttributeError(self._name)  # so the field has no default
+        result = vars(value)[self._name]
+        if callable(result):
+            result = vars(value)[self._name] = result()
+        return result
+
+    def __set__(self, value: object, given: object) -> None:
+        vars(value)[self._name] = given
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Context(Shown):
+    """What the answer may use: passages that fit a token budget together."""
+
+    passages: tuple[Passage, ...]
+    text: str
+    n_tokens: int = _Later()  # type: ignore[assignment]  # to load the counter takes 0.1 s
+    budget_tokens: int
+    tables: tuple[Table, ...] = ()  # of the evidence's, the rows that fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Citation(Shown):
+    """A character range of a source that supports the answer."""
+
+    number: int  # of the passage in the context; quotes have theirs in the order of these
+    chunk_id: str
+    document_id: str
+    source: str
+    start: int
+    end: int
+    quote: str
+    path: int | None = None  # place in the evidence's paths of the one that ends in the passage
+    section: str = ""  # the headings above it, the widest first, with " > " between them
+    page: int | None = None  # on which it begins, from 1; None: the document has no pages
+    last_page: int | None = None  # on which it ends
+    # Where its number stands in the answer's text: behind what it supports.
+    at: tuple[int, ...] = ()
+    line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
+    before: str = ""  # what makes it readable: what stands near by, or a table's header
+    after: str = ""
+    partly: tuple[str, ...] = ()  # notes on what of its document was not read
+
+    @property
+    def place(self) -> str:
+        """The file and line for people, joined by a colon, as editors open them."""
+        return file_place(self.source or self.document_id, self.line)
+
+    def meets(self, step: Step) -> bool:
+        """Say whether a stop of a path has characters of the quote."""
+        same = step.document_id == self.document_id
+        return same and step.start < self.end and self.start < step.end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class AnswerSpan(Shown):
+    """A range of a document that a short answer is, or that it rests on."""
+
+    citation: int  # the place of its quote among the answer's citations, from 0
+    document_id: str
+    start: int
+    end: int
+    text: str  # what stands there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShortAnswer(Shown):
+    """An answer in a few words: a range of a document, or what was counted."""
+
+    text: str
+    kind: str  # "span", "list", "count" or "amount"
+    probability: float  # that it is right
+    spans: tuple[AnswerSpan, ...]  # the range itself; of what was counted, that of each item
+    note: str = ""  # what it does not prove
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Answer(Shown):
+    """An answer with its citations and the evidence they stand on."""
+
+    question: str
+    text: str
+    # "generated" by an LLM, "named" by a graph, "themes", "counted", "quoted", "refused",
+    # or "none".
+    kind: str
+    citations: tuple[Citation, ...]
+    context: Context
+    evidence: Evidence
+    unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
+    short: ShortAnswer | None = None  # of a quoted or counted answer, where likely enough
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def thread(self) -> Path | None:
+        """The path to the first citation, which its quote ends.
+
+        None where no path leads there, and where one passes neither another document nor the quote:
+        then it says nothing but that the question names the document.
+        """
+        cited = self.citations[0] if self.citations else None
+        if cited is None or cited.path is None:
+            return None
+        path = self.evidence.paths[cited.path]
+        *stops, last = path.steps
+        texts = [step for step in stops[1:] if step.document_id]
+        if not any(step.document_id != cited.document_id or cited.meets(step) for step in texts):
+            return None
+        quote = replace(
+            last,
+            layer="unit",
+            text=cited.quote,
+            start=cited.start,
+            end=cited.end,
+            line=cited.line,
+            reason=f"quoted as [{cited.number}]",
+        )
+        steps = [step for step in stops if step.layer != "unit" or not cited.meets(step)]
+        return Path((*steps, quote), path.score)
+
+    def _repr_html_(self) -> str:
+        """Show the answer and its citations in a notebook."""
+        rows = [(f"[{each.number}]", each.place, each.quote) for each in self.citations]
+        cited = table(("", "where", "quote"), rows) if rows else ""
+        head = paragraph(self.question, strong=True) + paragraph(
+            self.text or "Nothing in the index answers this."
+        )
+        if self.short is not None:
+            head += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
+        missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
+        return head + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Classified(Shown):
+    """The label of a text, and what spoke for it."""
+
+    text: str
+    label: str  # as the first document that has it spells it
+    out_of_set: bool  # the LLM said something that is no label of the index
+    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
+    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
+    said: str = ""  # the LLM's reply
+    notes: tuple[str, ...] = ()  # what went another way than asked
+    evidence: Evidence
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CostEstimate(Shown):
+    """What one setting would cost."""
+
+    setting: str
+    options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
+    methods: tuple[str, ...]  # that read what it gives
+    n_chunks: int
+    n_known: int  # chunks of these that the ledger has: they cost nothing
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int  # estimated
+    repair_tokens: int  # of replies that will have to be asked for again: estimated
+    cost_usd: float | None  # None: the price is not known
+    seconds: float | None  # None: no call of this model was recorded yet
+    unpacked_prompt_tokens: int  # if every chunk had a prompt of its own
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens + self.repair_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class QuestionPlan(Shown):
+    """What a question would cost with an LLM, at most as far as its prompts are known."""
+
+    question: str
+    method: str
+    model: str
+    calls: int
+    n_known: int  # replies that the ledger has, which cost nothing
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None  # None: the price is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class EmbeddingEstimate(Shown):
+    """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
+
+    model: str
+    n_texts: int
+    n_known: int  # texts of these that cost nothing: they came before, or stand there twice
+    tokens: int  # of the others, counted by `cl100k_base`
+    cost_usd: float | None  # None: the price is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Shown):
+    """What each setting would cost on one corpus with one model."""
+
+    model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price
+    n_documents: int
+    n_chunks: int
+    n_tokens: int
+    exact: bool  # the model itself counted the prompts' tokens
+    basis: str  # of the completion tokens
+    core_is_known: bool  # else a random sample stands for the core chunks
+    n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
+    n_probed: int = 0  # calls that were made to estimate from
+    n_useless: int = 0  # of these
+    estimates: tuple[CostEstimate, ...]
+    embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors

@@ -1,0 +1,1 @@
+"""The client of a server: requests, replies, and retrievers for other frameworks."""

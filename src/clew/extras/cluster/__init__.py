@@ -1,0 +1,1 @@
+"""An index on several machines: workers, shards and PostgreSQL."""

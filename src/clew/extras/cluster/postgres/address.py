@@ -1,0 +1,128 @@
+"""Addresses of indexes in PostgreSQL: postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE/INDEX."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from clew.base.runtime.lazy import compile_re
+from clew.errors import InputError
+
+SCHEMES = ("postgresql://", "postgres://")
+FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX"
+_NAME = compile_re(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
+_OBJECTS = "objects"
+_ADDRESS = compile_re(r"[a-z0-9]+://")
+# A host, one in brackets of IPv6, or the folder of a socket with percent signs; and a port.
+_HOST = compile_re(r"(?:[^\s\[\]:@]*|\[[^\s\[\]@]*\])(?::[0-9]*)?")
+_SECRET = ("password", "sslpassword")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexAddress:
+    """Where an index is: the database, the name of the index, and where its objects are to be."""
+
+    database: str = field(repr=False)  # for libpq, with the password if one was given
+    index: str
+    shown: str  # without the password
+    objects: str = ""  # an address of object storage, or a folder; "": as the database says
+
+    @property
+    def schema(self) -> str:
+        """The schema of the database that holds the tables of the index."""
+        return f"clew_{self.index}"
+
+    def address_beside(self, name: str) -> str:
+        """Return the address of an index of a server's home, which has this address itself.
+
+        It has no password: PGPASSWORD or a file of passwords is to have it on every machine.
+        """
+        place, _, query = self.shown.partition("?")
+        parts = [query, f"objects={quote(self.objects, safe='/:')}" if self.objects else ""]
+        return f"{place}-{name}?{'&'.join(filter(None, parts))}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of this machine in which copies of its files are kept."""
+        digest = sha256(self.shown.encode()).hexdigest()[:12]
+        return cache_root() / f"{self.index}-{digest}"
+
+
+def is_address(text: str) -> bool:
+    """Say whether a text is meant as an address of PostgreSQL."""
+    return text.startswith(SCHEMES)
+
+
+def parse_address(text: str) -> IndexAddress:
+    """Return the parts of an address. Raises InputError for another form."""
+    try:
+        text.encode()  # no half of a surrogate pair
+        parts = urlsplit(text, allow_fragments=False)
+        query = parts.query.replace("+", "%2B")  # a plus is one, as it is for libpq
+        fields = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise _wrong_form(text) from error
+    user, password, host = _server(parts.netloc, text)
+    database, _, index = unquote(parts.path).strip("/").rpartition("/")
+    if not database or "/" in database or "@" in parts.path or not _NAME.fullmatch(index):
+        raise _wrong_form(text)
+    if any("\0" in each for each in (database, user, password, *fields, *fields.values())):
+        raise _wrong_form(text)
+    objects = fields.pop(_OBJECTS, "")
+    if objects and not _ADDRESS.match(objects):
+        objects = str(Path(objects).absolute())
+    query = f"?{urlencode(fields, quote_via=quote)}" if fields else ""
+    public = "&".join(f"{k}={quote(v, safe='/:')}" for k, v in fields.items() if k not in _SECRET)
+    public = f"?{public}" if public else ""
+    at, own = f"{_quote(user)}@" if user else "", f":{_quote(password)}" if password else ""
+    at_with = f"{_quote(user)}{own}@" if user or own else ""
+    return IndexAddress(
+        database=f"postgresql://{at_with}{host}/{_quote(database)}{query}",
+        index=index,
+        shown=f"postgresql://{at}{host}/{_quote(database)}/{index}{public}",
+        objects=objects,
+    )
+
+
+def _server(netloc: str, text: str) -> tuple[str, str, str]:
+    """Return the user, the password and the rest of where a server is: hosts and their ports."""
+    own, _, host = netloc.rpartition("@")
+    user, _, password = own.partition(":")
+    if not all(_HOST.fullmatch(each) for each in host.split(",")):
+        raise _wrong_form(text)
+    return unquote(user), unquote(password), host
+
+
+def _quote(text: str) -> str:
+    return quote(text, safe="")
+
+
+def cache_root() -> Path:
+    """Return the folder of copies: $CLEW_CACHE, else `clew` in the user's folder of caches."""
+    folder = os.environ.get("CLEW_CACHE")
+    if folder:
+        return Path(folder).absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("clew", appauthor=False)
+
+
+def _wrong_form(text: str) -> InputError:
+    return InputError(
+        f"an address of PostgreSQL is {FORM}, not {_hide_password(text)}: INDEX has letters,"
+        f" digits, '_', '.' and '-', 48 at the most, and what else is special in a user or a"
+        f" password is written with percent signs, such as %2F for '/'"
+    )
+
+
+def _hide_password(text: str) -> str:
+    """Return the beginning of an address without what may be a password."""
+    scheme, _, rest = text.partition("//")
+    head, *tail = re.split("[?#]", rest, maxsplit=1)
+    if "@" in "".join(tail):
+        return f"{scheme}//..."
+    if "@" in head:
+        return f"{scheme}//...@{head.rpartition('@')[2]}"
+    return f"{scheme}//{re.sub(r':(?![0-9]+(?:[/,]|$))[^/]*', ':...', head)}"

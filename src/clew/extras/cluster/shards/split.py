@@ -1,0 +1,273 @@
+"""Create shards: empty ones, or by splitting an index without recomputing its rows."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew import Index, Snapshot
+from clew import open as open_index
+from clew.api import checked
+from clew.base.runtime.private import make_folder, open_file
+from clew.errors import InputError, StoreError
+from clew.index.generation import open_snapshot
+from clew.index.origins import set_part
+from clew.index.snapshot.batch import Batch
+from clew.index.store import Store, opening, paid, sharded
+from clew.index.store.database import LOCK, WriterLock
+from clew.index.store.embedded import has_foreign_files
+from clew.models import Ledger, cache
+from clew.models.cache import vector_keys
+from clew.models.ledger import piece_keys
+from clew.models.sqlite import Keep
+from clew.readers.part import ShardPart, shard_of
+
+Digests = NDArray[np.uint64]
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
+_BATCH_SIZE = 500  # documents of a commit
+_TEXTS = 10_000
+_BEGUN = "split.json"  # in a folder whose shards are not whole: what this makes of it
+_OURS = {f"{_BEGUN}.tmp", LOCK, f"{LOCK}-journal", f"{sharded.SHARDS}.tmp"}  # beside the shards
+_DIGEST = 8  # bytes of a key by which it is told from others
+
+
+@checked
+def create(home: str | Path, n_shards: int) -> list[Path]:
+    """Create a folder of `n_shards` empty indexes; return their folders.
+
+    Each is made by the first `add`. Raises InputError for a number below 1 or a folder that is not
+    empty, StoreError where it cannot be written.
+    """
+    home = Path(home)
+    places = _shard_folders(home, n_shards)
+    _check_empty(home)
+    _make_folders(home, places)
+    sharded.write_places(home, [place.name for place in places])
+    return places
+
+
+@checked
+def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
+    """Split an index into `n_shards` indexes in the folder `home`; return their folders.
+
+    No model is loaded and nothing is extracted: the shards hold the same rows, and each has its
+    part of what was paid for. Where it is killed, no shards are there yet, and the same call begins
+    anew; behind its end it does nothing. Raises InputError and StoreError as `create`, IndexLocked
+    while another process splits into the folder, and NotAnIndex.
+    """
+    home = Path(home)
+    places = _shard_folders(home, n_shards)
+    with open_index(folder) as index:
+        parts: list[dict[str, str]] = [{} for _ in places]  # the documents, with their hashes
+        for name, content in sorted(index.hashes().items()):
+            parts[shard_of(name, n_shards)][name] = content
+        if _is_done(home, places, parts):
+            (home / _BEGUN).unlink(missing_ok=True)  # by a process that was killed behind the rest
+            return places
+        with _begin(home, opening.place_of(index.folder), dict(zip(places, parts, strict=True))):
+            digests = []
+            for number, (place, part) in enumerate(zip(places, parts, strict=True)):
+                with closing(opening.create(place, dict(index.snapshot().recipe))) as store:
+                    _fill_shard(store, index, part)
+                    set_part(store, ShardPart(number, n_shards))
+                    digests.append(_read_digests(store, index.folder))
+            for place, own in zip(places, digests, strict=True):
+                _copy_paid(index.folder, place, _filter_keys(own, digests))
+            sharded.write_places(home, [place.name for place in places])
+    return places
+
+
+def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
+    """Commit some documents of an index to a shard, with the whole vocabulary."""
+    snapshot = index.snapshot()
+    rows = np.asarray(snapshot.layer("document").rows(list(part)), dtype=np.int64)
+    for start in range(0, len(rows), _BATCH_SIZE):
+        batch = _read_documents(snapshot, rows[start : start + _BATCH_SIZE])
+        store.commit(batch, [part[each.id] for each in batch.documents])
+    if vocabulary := index.vocabulary():
+        store.set_vocabulary(vocabulary)
+
+
+# -- where they are --------------------------------------------------------------------------------
+
+
+def _shard_folders(home: Path, n_shards: int) -> list[Path]:
+    if n_shards < 1:
+        raise InputError(f"an index has at least one shard, not {n_shards}")
+    if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
+        raise InputError(
+            "shards are made in a folder: index into each address with --part I/N, and name them in"
+            f" the file {sharded.SHARDS} of one"
+        )
+    return [home / f"shard-{number:04d}" for number in range(n_shards)]
+
+
+def _check_empty(home: Path) -> None:
+    """Raise InputError for a folder with more than the start of a split."""
+    try:
+        is_empty = not home.exists() or {path.name for path in home.iterdir()} <= _OURS
+    except OSError as error:
+        raise _making_error(home, error) from error
+    if not is_empty:
+        raise InputError(f"{home} is not empty: name a new folder for the shards")
+
+
+def _make_folders(home: Path, places: Iterable[Path]) -> None:
+    try:
+        for place in (home, *places):
+            make_folder(place)
+    except OSError as error:
+        raise _making_error(home, error) from error
+
+
+def _making_error(home: Path, error: OSError) -> StoreError:
+    return StoreError(f"{home} cannot be made ({error.strerror}): name another")
+
+
+def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, str]]) -> bool:
+    """Check whether a folder has the shards that an index would be split into."""
+    names = [place.name for place in places]
+    if not sharded.is_home(home) or sharded.read_places(home) != names:
+        return False
+    return all(_read_hashes(place) == part for place, part in zip(places, parts, strict=True))
+
+
+def _read_hashes(place: Path) -> dict[str, str]:
+    """Return a shard's documents and their hashes; none if there is no index yet."""
+    if not opening.exists(place):
+        return {}
+    with closing(opening.open_store(place)) as store:
+        return dict(store.hashes())
+
+
+@contextmanager
+def _begin(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
+    """Create the folders of shards for a block, deleting what a killed split left.
+
+    That is told by a file, which is there until the block is done.
+    """
+    begun = json.dumps({"of": source, "shards": [place.name for place in parts]})
+    if not _is_begun(home, begun, parts):
+        _check_empty(home)
+    _make_folders(home, ())
+    lock = WriterLock(home)
+    try:
+        if _is_begun(home, begun, parts):
+            for place in parts:
+                shutil.rmtree(place, ignore_errors=True)
+        else:
+            _check_empty(home)  # another may have been faster
+        with open_file(home / f"{_BEGUN}.tmp") as file:
+            file.write(begun.encode())
+        (home / f"{_BEGUN}.tmp").replace(home / _BEGUN)
+        _make_folders(home, parts)
+        yield
+        (home / _BEGUN).unlink()
+    except OSError as error:
+        raise _making_error(home, error) from error
+    finally:
+        lock.release()
+
+
+def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -> bool:
+    """Check whether a folder has nothing but an unfinished split of the same index."""
+    names = {place.name for place in parts}
+    try:
+        if (home / _BEGUN).read_text(encoding="utf-8") != begun:
+            return False
+        if not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
+            return False
+    except (OSError, ValueError):
+        return False
+    return all(
+        not has_foreign_files(place) and _read_hashes(place).items() <= part.items()
+        for place, part in parts.items()
+        if place.exists()
+    )
+
+
+# -- what was paid for -----------------------------------------------------------------------------
+
+
+def _read_digests(store: Store, folder: Path) -> Digests:
+    """Return ascending digests of the keys of a shard's paid results.
+
+    Those are of pieces, by models and versions of prompts, and of vectors, as the index in the
+    `folder` has them.
+    """
+    ledger = Ledger(opening.paid_place(folder, paid.CALLS))
+    pieces = ledger.pieces_of() if ledger.exists() else []
+    has_vectors = cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
+    digests: list[Digests] = [np.zeros(0, dtype=np.uint64)]
+    if pieces or has_vectors:
+        with closing(open_snapshot(store)) as snapshot:
+            embedder = str(snapshot.recipe["embedder"])
+            for name in ("chunk", "unit", "sentence", "entity") if has_vectors else ("chunk",):
+                for texts in _read_layer(snapshot, name):
+                    digests.append(_shorten_keys(vector_keys(embedder, texts)))
+                    if name == "chunk":
+                        digests += [_shorten_keys(piece_keys(*piece, texts)) for piece in pieces]
+    return np.unique(np.concatenate(digests))
+
+
+def _read_layer(snapshot: Snapshot, name: str) -> Iterator[Sequence[str]]:
+    """Yield the texts of a layer: chunks with their titles, the keys of entities."""
+    layer = snapshot.layer(name)
+    read = {"chunk": snapshot.titled_texts, "entity": layer.ids}.get(name, layer.texts)
+    for start in range(0, len(layer), _TEXTS):
+        yield read(range(start, min(start + _TEXTS, len(layer))))
+
+
+def _shorten_keys(keys: Sequence[bytes]) -> Digests:
+    return np.array([int.from_bytes(key[:_DIGEST]) for key in keys], dtype=np.uint64)
+
+
+def _filter_keys(own: Digests, all_: Sequence[Digests]) -> Keep:
+    """Return a filter of a shard's keys: those of its texts, and those of no text.
+
+    The latter are of questions, and of what is made of several texts.
+    """
+    everybody = np.unique(np.concatenate(all_))
+
+    def keep(keys: Sequence[bytes]) -> list[bool]:
+        digests = _shorten_keys(keys)
+        keeps: list[bool] = (_contains(own, digests) | ~_contains(everybody, digests)).tolist()
+        return keeps
+
+    return keep
+
+
+def _contains(ascending: Digests, values: Digests) -> NDArray[np.bool_]:
+    if not len(ascending):
+        return np.zeros(len(values), dtype=bool)
+    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    is_in: NDArray[np.bool_] = ascending[places] == values
+    return is_in
+
+
+def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
+    """Copy a shard's part of the paid results, so that it need not pay again."""
+    ledger = Ledger(opening.paid_place(folder, paid.CALLS))
+    if ledger.exists():
+        ledger.copy(place / paid.CALLS, keep)
+    vectors = opening.paid_place(folder, paid.EMBEDDINGS)
+    cache.copy(vectors, place / paid.EMBEDDINGS, keep)
+    with closing(opening.open_store(place)) as store:
+        paid.note_files(store, place)
+
+
+def _read_documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:
+    """Return some whole documents with all their rows."""
+    assert snapshot.cutter is not None  # noqa: S101 -- an index has one
+    inside = np.isin(snapshot.layer("chunk").columns["document"], rows)
+    cut = snapshot.cutter.cut(np.flatnonzero(inside), rows)
+    whole = {each.id: each for each in snapshot.documents(rows.tolist())}
+    documents = [whole[each.id] for each in cut.batch.documents]
+    return replace(cut.batch, documents=documents)

@@ -1,0 +1,1 @@
+"""Documents from elsewhere: other systems' files, and remote addresses."""

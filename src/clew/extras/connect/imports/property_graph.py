@@ -1,0 +1,177 @@
+"""A property graph, such as Neo4j's, as statements: nodes have labels, and both have properties.
+
+A node is called by its `name`, `title` or `label`, else by its id; two nodes of one name stay two
+entities. Its other short properties are the objects of triples, and so are its labels, but for
+those that are types of Clew. A relationship is called by its property `relation`, else by its type
+in words: BUILT_BY is "built by".
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clew.base.display.visible import restore_unseen
+from clew.base.types import ENTITY_TYPES, Described, Skipped, Triple
+from clew.extras.connect.imports.saying import RELATED, relate, to_strength
+from clew.readers.triples import Stated, entity_type, explain_refusal, name_apart, split_words
+from clew.readers.walk import File
+from clew.text.normalize import collapse
+
+_NAMES = ("name", "title", "label", "display_name", "full_name")
+_ABOUT = ("description", "summary", "abstract")
+_NO_FACTS = {
+    "id", "_id", "uuid", "guid", "type", "entity_id", "entity_type", "embedding", "n_chunks",
+    "created_at", "updated_at", "source_id", "chunks", "document", "documents", "weight",
+}  # fmt: skip
+_NO_TYPES = {"", "entity", "node", "__entity__", "__kgbuilder__", "unique import label"}
+_RANGE = re.compile(r":\d+-\d+$")  # of a chunk, behind the id of its document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyNode:
+    """A node."""
+
+    labels: Sequence[str] = ()
+    properties: Mapping[str, object] = field(default_factory=dict)
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """A relationship between two nodes, which are given by their ids."""
+
+    start: str
+    end: str
+    type: str
+    properties: dict[str, object]
+    line: int
+
+
+def state(
+    file: File, nodes: Mapping[str, PropertyNode], relationships: Iterable[Relationship]
+) -> Iterator[Stated | Skipped]:
+    """Yield what a graph says, nodes first."""
+    names = _name_nodes(nodes)
+    long: Counter[str] = Counter()
+    for own, node in nodes.items():
+        if names[own]:
+            yield from _state_node(names[own], node, long)
+        else:
+            reason = "its node has a name of more than 100 characters"
+            yield Skipped(source=file.source, reason=reason, line=node.line)
+    for name, n in sorted(long.items()):
+        yield Skipped(
+            source=file.source, reason=f"{n:,} values of {name!r} are too long for a name"
+        )
+    for each in relationships:
+        if names.get(each.start) and names.get(each.end):
+            yield from _state_relationship(file, names[each.start], names[each.end], each)
+        else:
+            reason = "an end of its relationship is no node that was read"
+            yield Skipped(source=file.source, reason=reason, line=each.line)
+
+
+def words_of(name: str) -> str:
+    """Return a name like BUILT_BY or builtBy as words.
+
+    >>> words_of("BUILT_BY"), words_of("birthPlace")
+    ('built by', 'birth place')
+    """
+    words = collapse(name.replace("_", " "))
+    return words.lower() if words.isupper() else split_words(words)
+
+
+def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
+    """Return a name for each node, of which no two have the same key; none where it is too long."""
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()
+    names = {}
+    for own, node in nodes.items():
+        key = _key(node.properties, _NAMES)
+        name = _text(node.properties[key]) if key else own.rpartition(":")[2] or own
+        longer = [f"{name} ({words_of(label)})" for label in _real_labels(node)]
+        names[own] = name_apart((name, *longer), taken, numbers)
+    return names
+
+
+def _key(properties: Mapping[str, object], names: Sequence[str]) -> str:
+    """Return the first property of such a name that has a text."""
+    lower: dict[str, str] = {}
+    for key, value in properties.items():
+        if _text(value):
+            lower.setdefault(key.casefold(), key)
+    return next((lower[name] for name in names if name in lower), "")
+
+
+def _text(value: object) -> str:
+    """Return a text, number or truth value as one line; nothing of any other value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return restore_unseen(collapse(str(value))) if isinstance(value, str | int | float) else ""
+
+
+def _real_labels(node: PropertyNode) -> list[str]:
+    return [each for each in node.labels if each.strip().casefold() not in _NO_TYPES]
+
+
+def _state_node(name: str, node: PropertyNode, long: Counter[str]) -> Iterator[Stated]:
+    called, about = _key(node.properties, _NAMES), _key(node.properties, _ABOUT)
+    kinds = [*(str(node.properties.get(key) or "") for key in ("type", "entity_type"))]
+    types = map(entity_type, [*kinds, *node.labels])
+    described = Described(
+        name=name,
+        type=next((each for each in types if each != ENTITY_TYPES[0]), ENTITY_TYPES[0]),
+        description=_text(node.properties[about]) if about else "",
+    )
+    if described != Described(name=name):
+        yield Stated(described=described, line=node.line)
+    for label in _real_labels(node):
+        if label.casefold() not in ENTITY_TYPES:
+            yield _fact(name, "is a", words_of(label), node.line)
+    for key, value in node.properties.items():
+        if key in {called, about} or key.casefold() in _NO_FACTS:
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, float) and isinstance(value, list):
+                break  # a vector
+            text = _text(each)
+            if text and explain_refusal(text):
+                long[key] += 1
+            elif text:
+                yield _fact(name, words_of(key), text, node.line)
+
+
+def _fact(name: str, relation: str, text: str, line: int) -> Stated:
+    return Stated(triple=Triple(subject=name, relation=relation, object=text), line=line)
+
+
+def _state_relationship(
+    file: File, start: str, end: str, each: Relationship
+) -> Iterator[Stated | Skipped]:
+    properties = each.properties
+    about = _key(properties, _ABOUT)
+    description = _text(properties[about]) if about else ""
+    relation = _text(properties.get("relation", "")) or words_of(each.type)
+    documents = list(dict.fromkeys(name_documents(properties)))
+    weight = properties.get("strength", properties.get("weight"))
+    if relation in {"", RELATED}:
+        yield from relate(file, (start, end), description, documents, line=each.line, weight=weight)
+        return
+    triple = Triple(
+        subject=start,
+        relation=relation,
+        object=end,
+        description=description,
+        strength=to_strength(weight),
+    )
+    for document in documents or [""]:
+        yield Stated(triple=triple, document_id=document, line=each.line)
+
+
+def name_documents(properties: Mapping[str, object]) -> Iterator[str]:
+    """Yield the documents that a relationship or triple names, itself or by their chunks."""
+    for key in ("document", "documents", "chunks"):
+        value = properties.get(key) or ""
+        for each in value if isinstance(value, list) else str(value).splitlines():
+            yield _RANGE.sub("", str(each))

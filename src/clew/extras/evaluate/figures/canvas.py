@@ -1,0 +1,109 @@
+"""Matplotlib figures with one style, reproducible bytes, and accessible SVG."""
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from clew.errors import InputError, MissingExtra
+from clew.extras.evaluate import files
+from clew.extras.evaluate.tables.cells import printable
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.textpath import TextPath
+except ModuleNotFoundError as error:
+    raise MissingExtra("matplotlib", "plots", "a plot") from error
+
+Colour = tuple[float, float, float, float]  # red, green, blue and opacity
+
+_POINTS_PER_INCH = 72  # of an inch
+SUFFIXES = (".png", ".svg")
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_LONGEST_NAME = 44  # letters in a figure
+_LIGHTEST = 0.85  # of viridis: what is lighter is lost on white
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Apply one style, independent of the user's matplotlib settings."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(
+            {
+                "axes.grid": True,
+                "axes.spines.right": False,
+                "axes.spines.top": False,
+                "grid.alpha": 0.3,
+                "hatch.linewidth": 0.6,
+                "savefig.dpi": 150,
+                "svg.fonttype": "none",  # text stays text
+                "svg.hashsalt": "clew",  # names in the file are the same every time
+                "text.parse_math": False,
+            }
+        )
+        # A script that the font of the measuring lacks is still text in an SVG.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
+
+
+def figure(layout: Literal["constrained"] | None = "constrained") -> Figure:
+    """Return an empty figure with one pixel per point; draw within `style`."""
+    return Figure(layout=layout, dpi=_POINTS_PER_INCH)
+
+
+def colour(number: int, n: int) -> Colour:
+    """Return one of n colours that also differ in lightness."""
+    return mpl.colormaps["viridis"](_LIGHTEST * number / max(n - 1, 1))
+
+
+def shown_name(text: str) -> str:
+    """Return a name for display: printable, not empty, and not too long."""
+    name = printable(text).strip() or "?"
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def width(name: str, size: float) -> float:
+    """Return the width of a text of a size, in points; call within `style`."""
+    outline = TextPath((0, 0), name, size=size).vertices[:, 0]
+    return float(np.ptp(outline)) if outline.size else 0.0
+
+
+def svg_text(figure: Figure, title: str, about: str) -> str:
+    """Return a figure as SVG with a title and a description for screen readers."""
+    written = StringIO()
+    with style():
+        figure.savefig(written, format="svg", metadata=_NO_METADATA)
+    head = "".join(
+        f" <{tag}>{escape(printable(text))}</{tag}>\n"
+        for tag, text in (("title", title), ("desc", about))
+    )
+    before, _, rest = _COMMENT.sub("", written.getvalue()).partition("<svg ")
+    attributes, _, drawn = rest.partition(">\n")
+    return f'{before}<svg role="img" {attributes}>\n{head}{drawn}'
+
+
+def save(figure: Figure, file: str | Path, title: str, about: str) -> None:
+    """Write a figure as .svg or .png. Raises InputError if the file cannot be written."""
+    path = Path(file)
+    try:
+        if path.suffix == ".svg":
+            path.write_text(svg_text(figure, title, about), encoding="utf-8", newline="\n")
+        else:
+            with style():
+                figure.savefig(path, metadata={"Software": None})
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def check_file(file: str | Path) -> None:
+    """Raise InputError early for a file that `save` could not write."""
+    files.check_file(file, SUFFIXES, "a plot")

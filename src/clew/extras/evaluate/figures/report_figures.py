@@ -1,0 +1,134 @@
+"""The figures of a report page as SVG, with the sections that they belong to."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from clew.base.types import Scalar
+from clew.extras.evaluate.figures import Picture, canvas
+from clew.extras.evaluate.figures.bars import bar_figure, families
+from clew.extras.evaluate.figures.sensitivity import (
+    Grid,
+    curves,
+    describe_curves,
+    make_title,
+    pair_estimates,
+)
+from clew.extras.evaluate.figures.tradeoff import Point, front, tradeoff_figure
+from clew.extras.evaluate.report import TESTED_ANSWER, Report
+from clew.extras.evaluate.settings import Setting
+from clew.extras.evaluate.stats import quantiles
+from clew.extras.evaluate.summary import Summary
+from clew.extras.evaluate.tables.cells import compared_metrics
+
+Cost = Callable[[Summary], float | None]
+
+
+def pictures(report: Report) -> list[Picture]:
+    """Return bars, quality against cost and latency, and a curve for each grid of numbers."""
+    figures: list[Picture] = []
+    for metric in compared_metrics(report):
+        figures += _bars(report, metric)
+        figures += _costs(report, metric)
+    grids = number_grids(report.settings)
+    return [*figures, *(_curves(report, grid, n) for n, grid in enumerate(grids, start=1))]
+
+
+def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
+    """Return the grids that can be drawn as curves: one or two parameters, one of numbers."""
+    values: dict[Grid, set[Scalar]] = {}
+    for setting in settings:
+        names = tuple(setting.parameters)
+        if 1 <= len(names) <= 2:
+            of_grid = values.setdefault(Grid(setting.method, names), set())
+            of_grid.add(setting.parameters[names[0]])
+    return [
+        grid
+        for grid, along in values.items()
+        if len(along) > 1 and not any(isinstance(value, bool | str) for value in along)
+    ]
+
+
+def _bars(report: Report, metric: str) -> Iterator[Picture]:
+    """Draw settings as bars, unless there is only one."""
+    groups = families(report, metric)
+    means = {
+        label: estimate.mean
+        for bars in groups.values()
+        for label, of in bars
+        for estimate in of.values()
+    }
+    if len(means) < 2:
+        return
+    parts = (f"{label} {mean:.3f}" for label, mean in means.items())
+    figure = bar_figure(groups, metric, make_title(report))
+    about = f"Bars of {metric} with 95 % intervals: {', '.join(parts)}."
+    section = "answers" if metric == TESTED_ANSWER else "ranking"
+    yield _picture(figure, f"{_slug(metric)}-bars", section, f"{metric} by setting", about)
+
+
+def _costs(report: Report, metric: str) -> Iterator[Picture]:
+    """Plot `metric` against context size, model tokens, dollars and seconds."""
+    answers = metric == TESTED_ANSWER
+    unit = "a question with its answer" if answers else "a question"
+    median = _medians(report, answers=answers)
+    axes: tuple[tuple[str, str, Cost], ...] = (
+        ("context", "tokens of the context", lambda s: s.context_tokens),
+        ("tokens", f"tokens of an LLM, {unit}", partial(_sum_spent, "tokens", answers)),
+        ("usd", f"dollars, {unit}", partial(_sum_spent, "cost_usd", answers)),
+        ("seconds", f"median seconds, {unit}", lambda s: median.get(s.label)),
+    )
+    for name, axis, cost_of in axes:
+        points = [
+            Point(s.label, cost, s.estimates[metric])
+            for s in report.summaries
+            if metric in s.estimates and (cost := cost_of(s)) is not None
+        ]
+        if not any(point.cost for point in points):
+            continue
+        figure = tradeoff_figure(points, metric, axis, make_title(report))
+        best = ", ".join(point.label for point in front(points))
+        about = f"{metric} over {axis}; no other setting is both better and cheaper than: {best}."
+        title = f"{metric} against {axis}"
+        yield _picture(figure, f"{_slug(metric)}-{name}", "cost", title, about)
+
+
+def _curves(report: Report, grid: Grid, number: int) -> Picture:
+    points = [
+        (setting, estimates)
+        for setting, estimates in pair_estimates(report)
+        if grid.holds(setting) or not setting.parameters
+    ]
+    metrics = compared_metrics(report)
+    about = describe_curves(grid, metrics)
+    figure = curves(make_title(report), grid, points, metrics)
+    return _picture(figure, f"grid-{number}", "grids", about, f"Curves of {about}.")
+
+
+def _medians(report: Report, *, answers: bool) -> dict[str, float]:
+    """Return the median seconds of a question by label, including answers if wanted."""
+    seconds: dict[str, list[float]] = {}
+    for row in report.rows:
+        spent = (row.usage, row.answer_usage) if answers else (row.usage,)
+        times = [usage.total_seconds for usage in spent if usage is not None]
+        if len(times) == len(spent):
+            seconds.setdefault(row.label, []).append(sum(times))
+    return {label: quantiles(values, (0.5,))[0] for label, values in seconds.items()}
+
+
+def _sum_spent(name: str, answers: bool, summary: Summary) -> float | None:  # noqa: FBT001
+    """Return the cost of a search, including the answer if wanted; None if unknown."""
+    spent = (summary.search, summary.answer) if answers else (summary.search,)
+    costs = [cost for each in spent if (cost := getattr(each, name, None)) is not None]
+    return sum(costs) if len(costs) == len(spent) else None
+
+
+def _picture(figure: Figure, name: str, section: str, title: str, about: str) -> Picture:
+    svg = canvas.svg_text(figure, title, about)
+    return Picture(name=name, section=section, title=title, svg=svg)
+
+
+def _slug(metric: str) -> str:
+    """Return a metric as part of a file name: "recall@5" as "recall-5"."""
+    return "".join(c if c.isalnum() else "-" for c in metric.lower())

@@ -1,0 +1,224 @@
+"""Sensitivity figures: metrics over the parameters that a grid varies."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from clew.base.types import Scalar
+from clew.errors import InputError
+from clew.extras.evaluate.figures import canvas
+from clew.extras.evaluate.report import Report
+from clew.extras.evaluate.settings import Setting, main_metrics
+from clew.extras.evaluate.summary import Estimate
+
+_DASHED = ("tab:orange", "tab:red", "tab:gray", "tab:brown", "tab:pink")  # none is of viridis
+_DASH = 3  # so short that a sample in the legend has one whatever its number
+_MARKERS = "os^Dv"  # so that colour is not all that tells lines apart
+_PANEL = (5.0, 3.4)  # inches, as the next three
+_LEGEND_ROW = 0.25
+_LEGEND_LINE = 0.7  # of a legend's entry, beside its letters
+_LETTER = 0.085
+_SERIES_OFFSET = 0.12  # between series at one value that is no number, where 1 is to the next value
+_MAX_OFFSET = 0.6  # of all of them, at most
+
+Measured = tuple[Setting, Mapping[str, "Estimate"]]  # by metric
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One or two varied parameters of a method; the first is the x axis."""
+
+    method: str
+    names: tuple[str, ...]
+
+    def holds(self, setting: Setting) -> bool:
+        """Check whether a setting is a point of this grid."""
+        return (setting.method, tuple(setting.parameters)) == (self.method, self.names)
+
+
+def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
+    """Draw a figure with a panel for each metric over a grid's parameters, and save it.
+
+    A second parameter has a line for each value; settings without parameters are dashed lines.
+    Where a value of the first is no number, points with bars stand in place of lines with bands,
+    both of which are 95 % bootstrap intervals. Without `metrics` it shows those of `main_metrics`.
+    Equal reports give equal bytes. Raises InputError as `check` does, and where the file cannot
+    be written.
+    """
+    have = report.summaries[0].estimates.keys()
+    shown = metrics or main_metrics(have, report.scoring.ks)
+    check_figure(file, report.settings, shown, have)
+    grid = _grid(report.settings)
+    figure = curves(make_title(report), grid, pair_estimates(report), shown)
+    canvas.save(figure, file, make_title(report), describe_curves(grid, shown))
+
+
+def check_figure(
+    file: str | Path, settings: Sequence[Setting], metrics: Sequence[str], have: Collection[str]
+) -> None:
+    """Raise InputError before measuring for what `draw` could not draw."""
+    canvas.check_file(file)
+    _grid(settings)
+    unknown = [metric for metric in metrics if metric not in have]
+    if unknown or not metrics:
+        what = repr(unknown[0]) if unknown else "nothing"
+        names = ", ".join(sorted(have)) or "none"
+        raise InputError(f"a plot cannot show {what}: metrics that apply are {names}")
+
+
+def pair_estimates(report: Report) -> list[Measured]:
+    """Return the settings of a report with their estimates."""
+    estimates = [summary.estimates for summary in report.summaries]
+    return list(zip(report.settings, estimates, strict=True))
+
+
+def make_title(report: Report) -> str:
+    """Return the title of a figure."""
+    name = canvas.shown_name(report.dataset.name)
+    return f"{name}: {report.dataset.n_questions} questions"
+
+
+def describe_curves(grid: Grid, metrics: Sequence[str]) -> str:
+    """Describe `curves` in words, for screen readers."""
+    return f"{', '.join(metrics)} over {' and '.join(grid.names)} of {grid.method}"
+
+
+def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[str]) -> Figure:
+    """Return a figure with a panel for each metric over the first parameter of `grid`.
+
+    Settings of `shown` that are not of the grid are dashed lines.
+    """
+    x, n = grid.names[0], len(metrics)
+    places, joined = _places(s.parameters[x] for s, _ in shown if grid.holds(s))
+    with canvas.style():
+        figure = canvas.figure()
+        panels = list(chain(*figure.subplots(-(-n // 2), min(n, 2), squeeze=False)))  # two in a row
+        for empty in panels[n:]:
+            empty.remove()
+        for metric, panel in zip(metrics, panels, strict=False):
+            if not joined:
+                panel.set_xticks(list(places.values()), [str(value) for value in places])
+                panel.set_xlim(-0.5, len(places) - 0.5)
+            elif all(isinstance(value, int) for value in places):  # no fractions between these
+                panel.locator_params(axis="x", integer=True)
+            pairs = [(s, estimates[metric]) for s, estimates in shown if metric in estimates]
+            _draw_panel(panel, grid, pairs, places, joined=joined)
+            panel.set(xlabel=f"{x} of {grid.method}", ylabel=metric)
+        _lay_out(figure, panels[0], title, "bands" if joined else "bars")
+    return figure
+
+
+def _grid(settings: Sequence[Setting]) -> Grid:
+    """Return the only grid of the settings."""
+    grids = {(s.method, tuple(s.parameters)) for s in settings if s.parameters}
+    if len(grids) != 1:
+        varied = " and ".join(sorted(f"{method}: {', '.join(names)}" for method, names in grids))
+        why = f"but what varies is {varied}" if grids else "and nothing varies: add --grid"
+        raise InputError(f"a plot needs the grid of one method, {why}")
+    [(method, names)] = grids
+    if len(names) > 2:
+        raise InputError(
+            f"a plot is over one or two parameters, not over {len(names)} of {method}: "
+            f"{', '.join(names)}"
+        )
+    return Grid(method, names)
+
+
+def _lay_out(figure: Figure, panel: Axes, title: str, intervals: str) -> None:
+    """Set a figure's shared legend, size and title."""
+    n_columns = min(len(figure.axes), 2)
+    n_rows = -(-len(figure.axes) // n_columns)
+    width, height = _PANEL[0] * n_columns, _PANEL[1] * n_rows
+    handles, labels = panel.get_legend_handles_labels()
+    fitting = int(width / (_LEGEND_LINE + _LETTER * max(map(len, labels))))
+    n_beside = max(1, min(fitting, len(labels)))
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=n_beside,
+        frameon=False,
+        title=f"{intervals} are 95 % intervals",
+    )
+    figure.set_size_inches(width, height + _LEGEND_ROW * (-(-len(labels) // n_beside) + 2))
+    figure.suptitle(title)
+
+
+def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
+    """Return the x position of each value, and whether the values are numbers.
+
+    Numbers stand at themselves, others side by side.
+    """
+    distinct = dict.fromkeys(values)
+    numbers: dict[Scalar, float] = {
+        value: float(value)
+        for value in distinct
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    if len(numbers) == len(distinct):
+        return numbers, True
+    return {value: float(place) for place, value in enumerate(distinct)}, False
+
+
+def _draw_panel(
+    panel: Axes,
+    grid: Grid,
+    pairs: Sequence[tuple[Setting, Estimate]],
+    places: Mapping[Scalar, float],
+    *,
+    joined: bool,
+) -> None:
+    """Draw one metric of all settings, with the first parameter's values at `places`."""
+    x = grid.names[0]
+    series: dict[str, dict[float, Estimate]] = {}
+    others: dict[str, float] = {}
+    for setting, estimate in pairs:
+        if grid.holds(setting):
+            points = series.setdefault(_series_label(setting, x), {})
+            points[places[setting.parameters[x]]] = estimate
+        else:
+            others[canvas.shown_name(setting.label)] = estimate.mean
+    _draw_lines(panel, series, joined=joined)
+    # Of dashed lines on one another each fills the others' gaps.
+    gap = _DASH * max(1, min(len(others), len(_DASHED)) - 1)
+    for number, (label, mean) in enumerate(others.items()):
+        dashes = (_DASH * number, (_DASH, gap))
+        cycled = _DASHED[number % len(_DASHED)]
+        panel.axhline(mean, color=cycled, linestyle=dashes, linewidth=1.3, label=label)
+
+
+def _draw_lines(
+    panel: Axes, series: Mapping[str, Mapping[float, Estimate]], *, joined: bool
+) -> None:
+    """Draw each series with its label; unconnected points are drawn side by side."""
+    apart = 0.0 if joined else min(_SERIES_OFFSET, _MAX_OFFSET / len(series))
+    for number, (label, points) in enumerate(series.items()):
+        shift = apart * (number - (len(series) - 1) / 2)
+        estimates = [points[place] for place in sorted(points)]
+        along = [place + shift for place in sorted(points)]
+        low, high = [e.low for e in estimates], [e.high for e in estimates]
+        colour, marker = canvas.colour(number, len(series)), _MARKERS[number % len(_MARKERS)]
+        panel.plot(
+            along,
+            [e.mean for e in estimates],
+            f"{marker}-" if joined else marker,
+            color=colour,
+            markersize=4,
+            label=label,
+        )
+        if joined:
+            panel.fill_between(along, low, high, color=colour, alpha=0.15, linewidth=0)
+        else:
+            panel.vlines(along, low, high, color=colour, linewidth=1.3)
+
+
+def _series_label(setting: Setting, x: str) -> str:
+    """Return a label such as "clue by depth", with the values that distinguish the series."""
+    second = {name: value for name, value in setting.parameters.items() if name != x}
+    apart = setting.label.removeprefix(replace(setting, name="").label)
+    label = ", ".join([f"{setting.method} by {x}", *(f"{n}={v}" for n, v in second.items())])
+    return canvas.shown_name(f"{label}{apart}")

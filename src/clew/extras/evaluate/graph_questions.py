@@ -1,0 +1,242 @@
+"""Evaluate the ranking of answers to questions about a knowledge graph.
+
+| a file is | a line has |
+|---|---|
+| `.txt`, as MetaQA has it | `what does [Joe Thomas] appear in`, a tab, answers parted by a bar |
+| `.jsonl`, or `.json` with a list | "question", "answers" (or "answer"), perhaps "topic_entity" |
+
+Objects may also have "id", "hops" or "hop_count", "type", and as gold triples "evidences", lists of
+subject, relation and object, as 2WikiMultiHopQA has them. Names are compared by their keys.
+"""
+
+import json
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clew.base.types import Answer, Evidence
+from clew.errors import InputError
+from clew.extras.evaluate.metrics import contains, normalize_answer
+from clew.models.waiting import measuring
+from clew.text.keys import name_key
+from clew.text.normalize import collapse
+
+GRAPH_METRICS = ("hits@1", "hits@5", "recall", "gold triples", "answered")
+_METRICS = ("hits@1", "hits@5", "gold triples")  # nothing else ranks entities, or states triples
+
+_TOPIC = re.compile(r"\[([^\[\]]+)\]")
+_ALL_GROUP = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphQuestion:
+    """A question with the names of its answers."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    topic: str = ""  # the entity that it names, where that is known: no answer
+    group: str = ""  # such as "2 hops"
+    gold: tuple[tuple[str, str, str], ...] = ()  # triples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRow:
+    """The results of a method on some questions: mean scores and cost."""
+
+    method: str
+    group: str  # "all" for all questions
+    n: int
+    means: Mapping[str, float]  # by metric; only those that apply to some question
+    milliseconds: float  # of a search, the median
+    facts: float  # the median
+    llm_calls: float = 0.0  # of a search and its answer, the mean; replies on record are none
+    tokens: float = 0.0  # of these calls, the mean
+    notes: Mapping[str, int] = field(default_factory=dict)  # of how many questions each is true
+
+
+@dataclass(frozen=True, slots=True)
+class _GraphQuestionResult:
+    """The result of one question."""
+
+    scores: Mapping[str, float]
+    milliseconds: float
+    facts: int
+    llm_calls: int
+    tokens: int
+    notes: tuple[str, ...]
+    has_graph: bool
+
+
+def load_graph_questions(path: Path) -> list[GraphQuestion]:
+    """Read the questions of a file. Raises InputError with the reason if one is invalid."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as questions: {error}") from None
+    if path.suffix.lower() == ".txt":
+        parted = [(n, line.partition("\t")) for n, line in _lines(text)]
+        questions = [
+            _question(path, n, {"question": question, "answers": answers.split("|")})
+            for n, (question, _, answers) in parted
+        ]
+    elif path.suffix.lower() == ".json":
+        items = _json(path, 1, text)
+        if not isinstance(items, list):
+            raise InputError(f"{path} holds no list of questions")
+        questions = [_question(path, n, item) for n, item in enumerate(items, 1)]
+    else:
+        questions = [_question(path, n, _json(path, n, line)) for n, line in _lines(text)]
+    if not questions:
+        raise InputError(f"{path} holds no questions")
+    return questions
+
+
+def measure_graph(
+    search: Callable[[str, str], Evidence],
+    questions: Sequence[GraphQuestion],
+    method: str,
+    *,
+    respond: Callable[[Evidence], Answer] | None = None,
+) -> list[GraphRow]:
+    """Measure a method on each group of questions, and on all.
+
+    `search` gives the evidence of a text by a method, `respond` an answer from that. A method that
+    gives a graph for no question has no metrics of graphs.
+    """
+    with measuring():
+        results = [_ask(search, question, method, respond) for question in questions]
+    left_out = () if any(each.has_graph for each in results) else _METRICS
+    groups: dict[str, list[_GraphQuestionResult]] = {}
+    for question, each in zip(questions, results, strict=True):
+        for group in dict.fromkeys((question.group or _ALL_GROUP, _ALL_GROUP)):
+            groups.setdefault(group, []).append(each)
+    order = sorted(groups, key=lambda group: (group == _ALL_GROUP, group))
+    return [_sum_up(method, group, groups[group], left_out) for group in order]
+
+
+def score_graph(question: GraphQuestion, evidence: Evidence) -> dict[str, float]:
+    """Return the metrics of one question; an empty result scores 0.
+
+    Answers are ranked as the evidence does it, else as its facts stand. Recall is the share of the
+    answers among its entities; where it has no graph, of those named in its tables and chunks.
+    """
+    graph = evidence.graph
+    wanted = set(map(name_key, question.answers))
+    topic = name_key(question.topic)
+    ends = [end for f in (graph.facts if graph else ()) for end in (f.subject, f.object)]
+    ranked = [each.id for each in graph.answers] if graph else []
+    order = [key for key in dict.fromkeys(ranked or ends) if key != topic]
+    if graph:
+        held = wanted.intersection({*ends, *ranked})
+    else:  # the names that stand in tables and chunks, as whole words
+        cells = [cell for table in evidence.tables for row in table.rows for cell in row]
+        texts = [*cells, *(hit.text for hit in evidence.hits)]
+        text = " | ".join(["", *map(normalize_answer, texts), ""])
+        names = (name for name in question.answers if f" {normalize_answer(name)} " in text)
+        held = set(map(name_key, names))
+    scores = {
+        "hits@1": float(not wanted.isdisjoint(order[:1])),
+        "hits@5": float(not wanted.isdisjoint(order[:5])),
+        "recall": len(held) / len(wanted),
+    }
+    if question.gold:
+        facts = graph.facts if graph else ()
+        stated = {(f.subject, _relation(f.relation), f.object) for f in facts}
+        gold = {(name_key(s), _relation(r), name_key(o)) for s, r, o in question.gold}
+        scores["gold triples"] = len(gold & stated) / len(gold)
+    return scores
+
+
+def _ask(
+    search: Callable[[str, str], Evidence],
+    question: GraphQuestion,
+    method: str,
+    respond: Callable[[Evidence], Answer] | None,
+) -> _GraphQuestionResult:
+    begin = time.perf_counter()
+    evidence = search(question.text, method)
+    took = 1000 * (time.perf_counter() - begin)
+    scores, bills, notes = score_graph(question, evidence), [evidence.usage], evidence.notes
+    if respond is not None:
+        answer = respond(evidence)
+        scores["answered"] = contains(answer.text, question.answers)
+        bills.append(answer.usage)
+        notes += answer.evidence.notes
+    return _GraphQuestionResult(
+        scores=scores,
+        milliseconds=took,
+        facts=len(evidence.graph.facts) if evidence.graph else 0,
+        llm_calls=sum(bill.llm_calls for bill in bills),
+        tokens=sum(bill.total_tokens for bill in bills),
+        notes=tuple(dict.fromkeys(notes)),
+        has_graph=evidence.graph is not None,
+    )
+
+
+def _sum_up(
+    method: str, group: str, rows: Sequence[_GraphQuestionResult], left_out: Sequence[str]
+) -> GraphRow:
+    scores = {m: [row.scores[m] for row in rows if m in row.scores] for m in GRAPH_METRICS}
+    return GraphRow(
+        method=method,
+        group=group,
+        n=len(rows),
+        means={m: statistics.fmean(v) for m, v in scores.items() if v and m not in left_out},
+        milliseconds=statistics.median(row.milliseconds for row in rows),
+        facts=statistics.median(row.facts for row in rows),
+        llm_calls=statistics.fmean(row.llm_calls for row in rows),
+        tokens=statistics.fmean(row.tokens for row in rows),
+        notes=dict(Counter(note for row in rows for note in row.notes).most_common()),
+    )
+
+
+def _relation(text: str) -> str:
+    return collapse(text.replace("_", " ")).casefold()
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    return ((n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip())
+
+
+def _json(path: Path, line: int, text: str) -> Any:  # noqa: ANN401 -- whatever JSON holds
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}, line {line}: is not valid JSON: {error}") from None
+
+
+def _question(path: Path, line: int, item: object) -> GraphQuestion:
+    if not isinstance(item, dict):
+        raise InputError(f"{path}, line {line}: is not a JSON object")
+    text = item.get("question")
+    answers = item.get("answers", item.get("answer"))
+    answers = [answers] if isinstance(answers, str) else answers
+    names = [str(name).strip() for name in answers] if isinstance(answers, list) else []
+    names = [name for name in names if name_key(name)]
+    if not isinstance(text, str) or not text.strip() or not names:
+        raise InputError(f"{path}, line {line}: has no 'question' with 'answers'")
+    match = _TOPIC.search(text)
+    topic = item.get("topic_entity") or (match[1] if match else "")
+    hops, triples = item.get("hops", item.get("hop_count")), item.get("evidences") or ()
+    gold = []
+    for triple in triples if isinstance(triples, list | tuple) else [triples]:
+        if not isinstance(triple, list | tuple) or len(triple) != 3:
+            raise InputError(f"{path}, line {line}: its 'evidences' are not lists of three texts")
+        gold.append((str(triple[0]), str(triple[1]), str(triple[2])))
+    return GraphQuestion(
+        id=str(item.get("id", item.get("_id", line))),
+        text=collapse(_TOPIC.sub(r"\1", text)),
+        answers=tuple(names),
+        topic=str(topic),
+        group=f"{hops} hops" if "hops" in item else str(item.get("type") or ""),
+        gold=tuple(gold),
+    )

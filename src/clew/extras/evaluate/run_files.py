@@ -1,0 +1,436 @@
+"""Run files: one setting on one dataset, as a head and a line for each question.
+
+The head has everything that decides the lines below it. A line is written as soon as its question
+is measured, so a run that was killed goes on where it stood. Equal runs give equal bytes, but for
+seconds.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from clew.base.display.shown import plain
+from clew.base.types import Scalar, Usage
+from clew.errors import InputError, suggest
+from clew.extras.evaluate.datasets import About
+from clew.extras.evaluate.report import Report
+from clew.extras.evaluate.settings import Scoring, Setting
+from clew.extras.evaluate.summary import Found, Row
+
+FORMAT = 1
+SUFFIX = ".jsonl"
+CONTEXTS = "contexts"  # the folder of what the questions of runs were given
+_FILE_START = b'{"clew_run": '
+_USAGES = ("usage", "answer_usage", "judge_usage")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
+_ABSENT = object()
+_MAX_NAME = 80  # characters of a file's name, but for its digest and suffix
+
+Types = type | tuple[type, ...]
+_NONE_TYPE = type(None)
+_HEAD: Mapping[str, Types] = {
+    **dict.fromkeys(("dataset", "setting", "parameters", "scoring"), dict),
+    "answers": bool,
+    "judged": list,
+    **dict.fromkeys(("models", "prompts", "versions", "index", "index_cost"), dict),
+}
+_ROW: Mapping[str, Types] = {
+    **dict.fromkeys(("question_id", "type", "error", "answer", "answer_error"), str),
+    "judge_error": str,
+    **dict.fromkeys(("hops", "context_tokens"), (int, _NONE_TYPE)),
+    **dict.fromkeys(("document_ids", "notes", "unparsable"), list),
+    "scores": dict,
+    **dict.fromkeys(_USAGES, (dict, _NONE_TYPE)),
+}
+_USAGE: Mapping[str, Types] = {
+    **dict.fromkeys(("llm_calls", "prompt_tokens", "completion_tokens", "recorded_calls"), int),
+    "embedding_tokens": int,
+    "cost_usd": (int, float, _NONE_TYPE),
+    "seconds": dict,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The settings that determine the rows of a run, and the cost of its index."""
+
+    dataset: About
+    setting: Setting
+    parameters: Mapping[str, Scalar]  # all that the method has, those of the setting among them
+    scoring: Scoring
+    answers: bool = False  # whether the questions were answered too
+    judged: tuple[str, ...] = ()  # metrics that a judge gave
+    models: Mapping[str, str] = field(default_factory=dict)  # names by what they do
+    prompts: Mapping[str, str] = field(default_factory=dict)  # versions by name, where any is used
+    versions: Mapping[str, str] = field(default_factory=dict)  # of Clew and what it stands on
+    index: Mapping[str, Any] = field(default_factory=dict)  # recipe, generation, rows by layer,
+    # and the SHA-256 of its documents' ids and hashes
+    index_cost: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The content of a run file."""
+
+    file: Path
+    head: Head
+    rows: tuple[Row, ...]  # one for each question that was measured
+
+
+def file_name(label: str) -> str:
+    """Return the file name of a setting: its label, safe for any file system."""
+    name = label.replace(" ", "-")
+    if _UNSAFE.search(name) or len(name) > _MAX_NAME or name.startswith("."):
+        digest = sha256(label.encode()).hexdigest()[:8]
+        name = f"{_UNSAFE.sub('-', name).lstrip('.')[:_MAX_NAME]}-{digest}"
+    return f"{name}{SUFFIX}"
+
+
+def resume(file: Path, head: Head) -> tuple[Row, ...]:
+    """Resume a run file: return its rows, after writing the head if the file is new.
+
+    A last line that was not finished is dropped, and so are questions that failed: they are asked
+    again. Raises InputError for a file that is no run, or one whose head differs in more than the
+    cost of the index.
+    """
+    data = file.read_bytes() if file.exists() else b""
+    if b"\n" not in data and _FILE_START.startswith(data[: len(_FILE_START)]):  # no head, or torn
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(_line(_head_record(head)))
+        return ()
+    run = read_run(file)
+    _refuse_other(file, run.head, head)
+    whole = tuple(row for row in run.rows if not row.is_failed)
+    if len(whole) < len(run.rows):
+        lines = (_head_record(run.head), *map(_row_record, whole))
+        new = file.with_name(f"{file.name}.new")  # what stood there is lost once that is written
+        new.write_bytes(b"".join(map(_line, lines)))
+        new.replace(file)
+    else:
+        with file.open("r+b") as stream:
+            stream.truncate(file.read_bytes().rfind(b"\n") + 1)
+    return whole
+
+
+def check_head(file: Path, head: Head) -> None:
+    """Raise InputError for a file whose head has another setting or scoring than `head`.
+
+    What hangs on the index and its models, which `head` lacks, is left to `resume`.
+    """
+    if file.exists() and file.read_bytes().partition(b"\n")[1]:
+        other = read_run(file).head
+        same = {each: getattr(other, each) for each in ("models", "prompts", "versions", "index")}
+        _refuse_other(file, other, replace(head, **same))
+
+
+def _refuse_other(file: Path, other: Head, head: Head) -> None:
+    change = difference(_decisive(other), _decisive(head))
+    if change:
+        raise InputError(
+            f"{file} is a run in which {change[0]} is {change[1]}, and now it is {change[2]}: "
+            f"name another folder, or delete the file"
+        )
+
+
+def append(file: Path, row: Row) -> None:
+    """Append a row to a run file, from which an interrupted run resumes."""
+    with file.open("ab") as stream:
+        stream.write(_line(_row_record(row)))
+
+
+def append_found(file: Path, row: Row, found: Found) -> None:
+    """Append a question's context to the file of the run's name in the folder `contexts`.
+
+    Of a question that was asked twice, as after a kill, the last line counts.
+    """
+    context, evidence = found.context, found.evidence
+    record = {
+        "question_id": row.question_id,
+        "question": found.question.text,
+        "chunk_ids": [hit.chunk_id for hit in evidence.hits] if evidence else [],
+        "context": context.text if context else "",
+        "evidence": evidence and plain(evidence),
+        "answer": row.answer,
+        "calls": [
+            {
+                "model": each.model,
+                "prompt": each.prompt.version,
+                "system": each.prompt.system,
+                "user": each.prompt.user,
+                "reply": each.reply.text,
+                "error": each.reply.error,
+            }
+            for each in found.exchanges
+        ],
+    }
+    place = file.parent / CONTEXTS / file.name
+    place.parent.mkdir(exist_ok=True)
+    with place.open("ab") as stream:
+        stream.write(_line(record))
+
+
+def read_run(file: Path) -> Run:
+    """Read a run file, ignoring an unfinished last line.
+
+    Raises InputError where it is no run, naming the line.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from error
+    if not lines or not lines[0].startswith(_FILE_START):
+        raise InputError(f"{file} is no run: name a file or folder of 'clew eval --runs'")
+    head = _head(_parse_line(lines[0], file, 1), file)
+    rows = [
+        _row(_parse_line(line, file, number), head.setting.label, f"{file}, line {number}")
+        for number, line in enumerate(lines[1:], 2)
+    ]
+    ids = [row.question_id for row in rows]
+    twice = next((i for i in ids if ids.count(i) > 1), None) if len(set(ids)) < len(ids) else None
+    if twice is not None:
+        raise InputError(f"{file}: the question {twice!r} stands there twice: delete one line")
+    return Run(file=file, head=head, rows=tuple(rows))
+
+
+def read_runs(paths: Iterable[Path]) -> list[Run]:
+    """Read the runs in files and folders, sorted by name. Raises InputError if none."""
+    files = [
+        file
+        for path in paths
+        for file in (sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path])
+    ]
+    if not files:
+        raise InputError("there is no run: name files or folders of 'clew eval --runs'")
+    return [read_run(file) for file in dict.fromkeys(files)]
+
+
+def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
+    """Return the report of finished runs on one dataset, compared with `baseline`.
+
+    That is by default the first. Where labels are equal, the names of the folders tell them apart.
+    Raises InputError for runs that no report can hold together, naming two of them.
+    """
+    _check(runs)
+    runs = _distinguish_labels(runs)
+    labels = [run.head.setting.label for run in runs]
+    if baseline and baseline not in labels:
+        near = suggest(baseline, labels)
+        raise InputError(f"there is no run {baseline!r}{near}: take one of {', '.join(labels)}")
+    runs = sorted(runs, key=lambda run: run.head.setting.label != (baseline or labels[0]))
+    heads = [run.head for run in runs]
+    by_id = [{row.question_id: row for row in run.rows} for run in runs]
+    for run, rows in zip(runs, by_id, strict=True):
+        if rows.keys() != by_id[0].keys():
+            raise InputError(f"{runs[0].file} and {run.file} cannot be compared: questions differ")
+    costs = {head.setting.label: head.index_cost for head in heads}
+    shared = all(cost == heads[0].index_cost for cost in costs.values())
+    flat = {f"{name} of {label}": v for label, cost in costs.items() for name, v in cost.items()}
+    return Report(
+        dataset=heads[0].dataset,
+        settings=tuple(head.setting for head in heads),
+        scoring=heads[0].scoring,
+        rows=tuple(rows[id_] for id_ in by_id[0] for rows in by_id),  # as `evaluate` makes them
+        index_cost=heads[0].index_cost if shared else flat,
+        index_costs={} if shared else costs,
+        models=_distinct({head.setting.label: head.models for head in heads}),
+        versions=_distinct({head.setting.label: head.versions for head in heads}),
+    )
+
+
+def difference(one: object, other: object, place: str = "") -> tuple[str, str, str] | None:
+    """Return the first path where two JSON values differ, with both values."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in (*one, *(key for key in other if key not in one)):
+            below = f"{place}.{key}" if place else str(key)
+            inner = difference(one.get(key, _ABSENT), other.get(key, _ABSENT), below)
+            if inner:
+                return inner
+        return None
+    return None if one == other else (place, _shorten(one), _shorten(other))
+
+
+def _shorten(value: object) -> str:
+    return "not there" if value is _ABSENT else f"{value!r:.80}"
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def _check(runs: Sequence[Run]) -> None:
+    """Raise InputError for unfinished runs, or a mix of datasets, scorings or judges."""
+    if not runs:
+        raise InputError("there is no run to report")
+    for run in runs:
+        n_rows, n_questions = len(run.rows), run.head.dataset.n_questions
+        if n_rows != n_questions:
+            raise InputError(
+                f"{run.file} has {n_rows} of {n_questions} questions: "
+                f"give its 'clew eval' command again to finish it"
+            )
+    for run in runs[1:]:
+        change = difference(_comparable(runs[0].head), _comparable(run.head))
+        if change:
+            raise InputError(
+                f"{runs[0].file} and {run.file} cannot be compared: "
+                f"{change[0]} is {change[1]} in one and {change[2]} in the other"
+            )
+    _check_judges([run for run in runs if run.head.models.get("judge")])
+
+
+def _check_judges(runs: Sequence[Run]) -> None:
+    for run in runs[1:]:
+        mine, first = run.head.models["judge"], runs[0].head.models["judge"]
+        if mine != first:
+            raise InputError(
+                f"{runs[0].file} and {run.file} cannot be compared: "
+                f"{first!r} judged one and {mine!r} the other"
+            )
+        change = difference(_judging(runs[0].head), _judging(run.head))
+        if change:
+            raise InputError(
+                f"{runs[0].file} and {run.file} cannot be compared, for they were judged by other "
+                f"prompts: {change[0]} is {change[1]} in one and {change[2]} in the other"
+            )
+
+
+def _judging(head: Head) -> dict[str, str]:
+    """Return the versions of a judge's prompts by name."""
+    return {name: v for name, v in head.prompts.items() if name.startswith("judge_")}
+
+
+def _comparable(head: Head) -> dict[str, Any]:
+    dataset = {"n_questions": head.dataset.n_questions, "digest": head.dataset.digest}
+    index = {"documents": head.index.get("documents")}
+    return _plain({"dataset": dataset, "index": index, "scoring": asdict(head.scoring)})
+
+
+def _decisive(head: Head) -> dict[str, Any]:
+    record = _plain(_head_record(head))
+    del record["index_cost"]
+    return record
+
+
+def _distinguish_labels(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs with distinct labels."""
+    labels = [run.head.setting.label for run in runs]
+    by_label: dict[str, Run] = {}
+    for run, own in zip(runs, labels, strict=True):
+        label, result = own, run
+        if labels.count(own) > 1:
+            label = f"{own} ({run.file.resolve().parent.name})"
+            head = replace(run.head, setting=replace(run.head.setting, name=label))
+            result = replace(run, head=head, rows=tuple(replace(r, label=label) for r in run.rows))
+        if label in by_label:
+            first = by_label[label].file
+            raise InputError(f"{first} and {run.file} are both {label!r}: leave one out")
+        by_label[label] = result
+    return list(by_label.values())
+
+
+def _distinct(by_label: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return each field's value; if runs differ, all values with their labels."""
+    users: dict[str, dict[str, list[str]]] = {}
+    for label, values in by_label.items():
+        for name, value in values.items():
+            users.setdefault(name, {}).setdefault(value, []).append(label)
+    return {
+        name: "; ".join(f"{value} ({', '.join(labels)})" for value, labels in uses.items())
+        if len(uses) > 1
+        else next(iter(uses))
+        for name, uses in users.items()
+    }
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n"
+
+
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record as it is read back from a file."""
+    plain: dict[str, Any] = json.loads(_line(record))
+    return plain
+
+
+def _head_record(head: Head) -> dict[str, Any]:
+    return {"clew_run": FORMAT, "label": head.setting.label, **asdict(head)}
+
+
+def _row_record(row: Row) -> dict[str, Any]:
+    record = asdict(row)
+    del record["label"]
+    return record
+
+
+def _parse_line(line: bytes, file: Path, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{file}, line {number}: not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{file}, line {number}: must be a JSON object")
+    return record
+
+
+def _head(record: dict[str, Any], file: Path) -> Head:
+    if record.pop("clew_run") != FORMAT:
+        raise InputError(f"{file} is a run of another version of Clew: measure it again")
+    record.pop("label", None)
+    place = f"{file}, line 1"
+    _check_shape(record, _HEAD, place)
+    for name in ("models", "prompts", "versions"):
+        _check_values(record[name], str, f"{place}, {name!r}")
+    try:
+        dataset = About(**_tuples(record.pop("dataset")))
+        setting = Setting(**record.pop("setting"))
+        scoring = Scoring(**_tuples(record.pop("scoring")))
+        return Head(dataset=dataset, setting=setting, scoring=scoring, **_tuples(record))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InputError(f"{place}: not the head of a run: {error}") from error
+
+
+def _row(record: dict[str, Any], label: str, place: str) -> Row:
+    _check_shape(record, _ROW, place)
+    _check_values(record["scores"], (int, float), f"{place}, 'scores'")
+    values = _tuples(record)
+    for name in _USAGES:
+        values[name] = _usage(record[name], f"{place}, {name!r}")
+    return Row(label=label, **values)
+
+
+def _usage(record: dict[str, Any] | None, place: str) -> Usage | None:
+    if record is None:
+        return None
+    record = {"embedding_tokens": 0, **record}  # which runs of before do not have
+    _check_shape(record, _USAGE, place)
+    _check_values(record["seconds"], (int, float), f"{place}, 'seconds'")
+    return Usage(**record)
+
+
+def _check_shape(record: Mapping[str, Any], shape: Mapping[str, Types], place: str) -> None:
+    """Raise InputError unless the record has exactly these keys, with values of these types."""
+    for key in (*shape, *record):
+        if key not in shape or key not in record:
+            raise InputError(f"{place}: {key!r} is {'unknown' if key in record else 'missing'}")
+    for key, types in shape.items():
+        value = record[key]
+        if not isinstance(value, types) or (types is not bool and isinstance(value, bool)):
+            raise InputError(f"{place}: {key!r} cannot be {value!r:.80}")
+        if isinstance(value, list):
+            _check_values(dict(enumerate(value)), str, f"{place}, {key!r}")
+
+
+def _check_values(values: Mapping[Any, Any], types: Types, place: str) -> None:
+    wrong = next((v for v in values.values() if not isinstance(v, types)), None)
+    if wrong is not None or None in values.values():
+        raise InputError(f"{place}: a value cannot be {wrong!r:.80}")
+
+
+def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(value) if isinstance(value, list) else value for k, value in record.items()}

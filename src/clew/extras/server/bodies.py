@@ -1,0 +1,229 @@
+"""What requests are made of: bodies, what stands behind the question mark, and their bounds.
+
+Processes of jobs read it, so it needs no more than that. What is bounded here is described with
+these bounds, since both come from the same types.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, LiteralString, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    create_model,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from clew import methods
+from clew.answers.question import (
+    MOST_CHARACTERS,
+    OPTIONS,
+    Option,
+    Question,
+    get_default,
+    list_plain_options,
+)
+from clew.base.types import Exchange
+
+LONGEST = 20_000  # characters of a text
+LONGEST_FILTER = 10_000  # characters of a filter
+MOST_TOKENS = 10**12  # that a budget may be of
+MOST_USD = 1e9
+MOST_OFFSET = 10**9
+MOST_LISTED, LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
+_MOST_DIGITS = 20
+
+# More than blanks. What is a blank to Python, to JavaScript or to Rust is none here.
+NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
+_not_blank = re.compile(NOT_BLANK)
+
+
+class Nullable(BaseModel):
+    """JSON in which null for an optional field is as if the field were left out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def leave_out_nulls(cls, given: object) -> object:
+        """Return what is given without null for a field that has a default."""
+        if not isinstance(given, dict):
+            return given
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {k: value for k, value in given.items() if value is not None or k not in optional}
+
+
+def _describe_nulls(schema: dict[str, Any]) -> None:
+    """Describe that null may stand for each optional field."""
+    null = {"type": "null"}
+    for name in set(schema.get("properties", ())).difference(schema.get("required", ())):
+        given = schema["properties"][name]
+        about = {key: given.pop(key) for key in ("default", "description", "title") if key in given}
+        kinds = given.pop("anyOf", None) or [given]
+        schema["properties"][name] = {"anyOf": [*(k for k in kinds if k != null), null], **about}
+
+
+class Body(Nullable):
+    """The JSON of a request. What is not known is an error that names it."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, json_schema_extra=_describe_nulls
+    )
+
+
+class QueryParameters(BaseModel):
+    """What stands behind the question mark. What is not known is an error that names it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Loose(Nullable):
+    """What other programs send, of which more than is known here is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _more_than_blanks(sentence: LiteralString) -> AfterValidator:
+    def check(text: str) -> str:
+        if _not_blank.search(text) is None:
+            raise PydanticCustomError("empty", sentence)
+        return text
+
+    return AfterValidator(check)
+
+
+def _check_whole_number(text: object) -> object:
+    """Return digits as they are, which pydantic reads as a number; nothing else is one."""
+    is_whole = isinstance(text, int) or (
+        isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    )
+    if not is_whole:
+        raise PydanticCustomError("int_parsing", "a whole number is made of digits")
+    return text
+
+
+def _flag(text: object) -> object:
+    value = {"true": True, "false": False}.get(text) if isinstance(text, str) else text
+    if not isinstance(value, bool):
+        raise PydanticCustomError("bool_parsing", "it is true or false")
+    return value
+
+
+_FULL: dict[str, JsonValue] = {"minLength": 1, "pattern": NOT_BLANK}
+Text = Annotated[str, Field(json_schema_extra=_FULL), _more_than_blanks("the text is empty")]
+Asking = Annotated[
+    str,
+    Field(max_length=MOST_CHARACTERS, json_schema_extra=_FULL),
+    _more_than_blanks("the question is empty: ask something"),
+]
+Method = Annotated[
+    str,
+    # The names are only described: what loads methods refuses any other.
+    Field(max_length=100, json_schema_extra=lambda s: s.update(enum=list(methods.names()))),
+]
+Whole = Annotated[int, BeforeValidator(_check_whole_number)]  # behind the question mark
+Flag = Annotated[bool, BeforeValidator(_flag)]
+
+
+def one_of(values: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an annotation
+    """Return the annotation of a text that is one of some."""
+
+    def check(text: str) -> str:
+        if text not in values:
+            raise PydanticCustomError("enum", "take one of {known}", {"known": ", ".join(values)})
+        return text
+
+    return Annotated[str, Field(json_schema_extra={"enum": list(values)}), AfterValidator(check)]
+
+
+# 3.0 is 3, one number to JSON; it stands behind the bounds of a number.
+INTEGRAL = BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_integer() else n)
+
+
+class Part(QueryParameters):
+    """Which part of a list is wanted."""
+
+    offset: Whole = Field(0, ge=0, le=MOST_OFFSET, description="how many to leave out")
+    limit: Whole = Field(LISTED, ge=0, le=MOST_LISTED, description="how many to give")
+
+
+# -- a question -----------------------------------------------------------------------------------
+
+Number = str | int | float | bool | None
+_MOST_TURNS = 100  # of a conversation
+
+
+class PastTurn(Body):
+    """A question that was asked before, and what it was answered."""
+
+    question: str = Field(max_length=LONGEST)
+    answer: str = Field(max_length=200_000)
+
+
+class AskedBody(Body):
+    """What questions and texts to classify have in common."""
+
+    method: Method | None = Field(default=None, description="as GET /methods lists them")
+    where: str | None = Field(
+        default=None, max_length=LONGEST_FILTER, description=OPTIONS["where"].doc
+    )
+    parameters: dict[str, Number] = Field(
+        default_factory=dict, description="of the method, as GET /methods lists them"
+    )
+    budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = Field(
+        default=None, description="that models may take for this"
+    )
+    budget_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
+
+    def as_question(self, text: str, **others: Any) -> Question:  # noqa: ANN401 -- its fields
+        """Return the question of a text with these options, of which `others` come first.
+
+        Raises InputError where one cannot be met.
+        """
+        names = type(self).model_fields
+        plain = {
+            name: getattr(self, name) for name in list_plain_options("answer") if name in names
+        }
+        options = {"method": self.method, "parameters": self.parameters, "where": self.where}
+        return Question(text=text, **{**options, **plain, **others})
+
+
+class ConversationBody(AskedBody):
+    """What may follow the turns of a conversation."""
+
+    history: list[PastTurn] = Field(
+        default_factory=list, max_length=_MOST_TURNS, description=OPTIONS["history"].doc
+    )
+
+    def as_question(self, text: str, **others: Any) -> Question:  # noqa: ANN401 -- its fields
+        history = [Exchange(turn.question, turn.answer) for turn in self.history]
+        return super().as_question(text, history=history, **others)
+
+
+B = TypeVar("B", bound=AskedBody)
+
+
+def with_options(*names: str) -> Callable[[type[B]], type[B]]:
+    """Return a decorator that gives a body some plain options of a question."""
+
+    def decorate(body: type[B]) -> type[B]:
+        options = {name: _field(name, OPTIONS[name]) for name in names}
+        return create_model(body.__name__, __base__=body, __doc__=body.__doc__, **options)  # type: ignore[call-overload, no-any-return]
+
+    return decorate
+
+
+def _field(name: str, option: Option) -> tuple[Any, Any]:
+    """Return the annotation and the default of an option of a question."""
+    default = get_default(name)
+    kind: Any = option.type
+    if kind is int:
+        kind = Annotated[int, Field(ge=option.least, le=option.most), INTEGRAL]
+    elif kind is float:
+        kind = Annotated[float, Field(ge=option.least, le=option.most)]
+    annotation = kind if default is not None else kind | None
+    return annotation, Field(default=default, description=option.doc)

@@ -1,0 +1,185 @@
+"""The options of each kind of job, checked before it is queued."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from clew import methods as retrieval
+from clew.errors import InputError
+from clew.extras.evaluate.measure import Protocol
+from clew.extras.server.bodies import (
+    INTEGRAL,
+    LONGEST_FILTER,
+    MOST_TOKENS,
+    MOST_USD,
+    NOT_BLANK,
+    Body,
+    Method,
+)
+from clew.extras.server.files import check_file_name
+from clew.filters import to_filter
+from clew.index.choose import NOTE, Wanted, merge_wanted
+from clew.index.store import opening
+from clew.readers.ocr import check_engine
+
+_MOST = 10**9  # of what is counted
+_Share = Field(None, ge=0, le=1)
+_Name = Field("", max_length=200)
+_EXTRACTION = (
+    "units", "value", "triples", "core", "core_by", "entities", "entity_threshold", "entity_words",
+    "gleanings",
+)  # fmt: skip
+Number = str | int | float | bool
+
+
+def _check_distinct(numbers: list[int]) -> list[int]:
+    if len(set(numbers)) < len(numbers):
+        raise PydanticCustomError("distinct", "these are to differ")
+    return numbers
+
+
+_DISTINCT = AfterValidator(_check_distinct)
+
+
+class CompactOptions(Body):
+    """Nothing can be said of a compaction."""
+
+
+class PaidOptions(Body):
+    """What a job may spend at the most, beside what its key may."""
+
+    budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None
+    budget_usd: float | None = Field(None, ge=0, le=MOST_USD)
+
+
+class ExtractOptions(PaidOptions):
+    """What is extracted from chunks, as the options of `clew index` say; left out: as before."""
+
+    units: float | None = _Share
+    value: Literal["bleu", "cos", "random"] | None = None
+    triples: Literal["none", "llm", "parse", "cooccurrence"] | None = None
+    core: float | None = _Share
+    core_by: Literal["pagerank", "random"] | None = None
+    entities: Literal["llm", "statistical"] | None = None
+    entity_threshold: float | None = Field(None, ge=0, lt=1)
+    entity_words: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
+    gleanings: Annotated[int, Field(ge=0, le=_MOST), INTEGRAL] | None = None
+    again: bool = False  # ask once more where a reply was of no use
+    methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
+
+    def extraction(self) -> dict[str, Any]:
+        """Return the arguments of `Index.add` for the extraction."""
+        given = {name: getattr(self, name) for name in _EXTRACTION}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class IndexOptions(ExtractOptions):
+    """How uploaded files and given documents are indexed."""
+
+    # Names of uploaded files; none: all that are there.
+    files: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list, max_length=1_000)
+    exclude: list[str] = Field(default_factory=list, max_length=100)
+    prune: bool = True  # of a whole folder: documents whose file is gone go
+    text_column: str = _Name
+    title_column: str = _Name
+    id_column: str = _Name
+    ocr: bool = False  # pictures and scanned pages are read by OCR
+
+
+class RemoveOptions(Body):
+    """Which documents are removed: by ids, folders of ids or patterns, and by a filter."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["documents"], "properties": {"documents": {"minItems": 1}}},
+                {"required": ["where"], "properties": {"where": {"pattern": NOT_BLANK}}},
+            ]
+        }
+    )
+
+    documents: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list, max_length=10_000
+    )
+    where: str = Field("", max_length=LONGEST_FILTER)
+
+
+class EvaluateOptions(PaidOptions):
+    """Which methods are measured, and how."""
+
+    name: str = Field("questions", min_length=1, max_length=200)
+    methods: list[Method] = Field(
+        default_factory=lambda: [retrieval.DEFAULT, "dense", "bm25"], min_length=1, max_length=20
+    )
+    parameters: dict[str, dict[str, Number]] = Field(default_factory=dict)  # by method
+    ks: Annotated[list[Annotated[int, Field(ge=1, le=1_000), INTEGRAL]], _DISTINCT] = Field(
+        default_factory=lambda: [2, 5, 10],
+        min_length=1,
+        max_length=10,
+        json_schema_extra={"uniqueItems": True},
+    )
+    context_tokens: Annotated[int, Field(ge=1, le=1_000_000), INTEGRAL] = 4_000
+    answers: bool = False
+    answer_tokens: Annotated[int, Field(ge=1, le=100_000), INTEGRAL] = 512
+    where: str = Field("", max_length=LONGEST_FILTER)
+    split: str | None = Field(None, max_length=200)
+    limit: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
+    sample: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1), INTEGRAL] = 0
+
+
+KINDS: Mapping[str, type[Body]] = {
+    "index": IndexOptions,
+    "extract": ExtractOptions,
+    "remove": RemoveOptions,
+    "compact": CompactOptions,
+    "evaluate": EvaluateOptions,
+}
+
+
+def make_protocol(options: EvaluateOptions) -> Protocol:
+    """Return the evaluation's protocol."""
+    from clew.extras.evaluate.measure import Protocol
+    from clew.extras.evaluate.settings import Scoring, Setting
+
+    return Protocol(
+        settings=tuple(Setting(name) for name in options.methods),
+        common=options.parameters,
+        scoring=Scoring(
+            ks=tuple(options.ks),
+            context_tokens=options.context_tokens,
+            answer_tokens=options.answer_tokens,
+            seed=options.seed,
+        ),
+        answers=options.answers,
+        where=to_filter(options.where),
+    )
+
+
+def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
+    """Raise an error for options that the index in `folder`, or this installation, cannot meet."""
+    if isinstance(options, EvaluateOptions):
+        from clew.extras.evaluate.measure import check_protocol
+
+        check_protocol(make_protocol(options))
+    if isinstance(options, IndexOptions):
+        for each in options.files:
+            check_file_name(each)
+        if options.ocr:
+            check_engine()
+    if isinstance(options, ExtractOptions):
+        for name in options.methods or ():
+            retrieval.load(name)
+        with closing(opening.open_store(folder)) as store:
+            earlier = store.note(NOTE)
+        wanted = merge_wanted(earlier, options.extraction())  # type: ignore[arg-type]  # its names are those
+        if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
+            raise InputError("this extraction needs an LLM: start the server with --llm")
+    if isinstance(options, RemoveOptions) and not (
+        options.documents or to_filter(options.where) is not None
+    ):
+        raise InputError("name the documents to remove, by ids, patterns or a filter")

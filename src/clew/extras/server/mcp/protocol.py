@@ -1,0 +1,165 @@
+"""The MCP server, over HTTP and for `clew mcp`: imported late, since `mcp` takes long to import."""
+
+import logging
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from clew import Budget, Specs, __version__
+from clew.errors import ClewError
+from clew.extras.cluster.shards.index import open_any
+from clew.extras.server import state
+from clew.extras.server.callers import Caller
+from clew.extras.server.endpoints import Access, dump_json
+from clew.extras.server.indexes import Opener
+from clew.extras.server.mcp.tools import INSTRUCTIONS, PLACE, TOOLS, McpTool, Place
+from clew.extras.server.settings import ServerSettings
+from clew.models import Price
+
+Context = ServerRequestContext[Any, Any]
+
+_log = logging.getLogger(__name__)
+
+_BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
+
+
+def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
+    """Return an MCP server; `place_of` finds the caller of a request."""
+
+    async def list_tools(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(map(_describe_tool, TOOLS)))
+
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        try:
+            return await _call_tool(place_of(context), params.name, params.arguments or {})
+        except (ClewError, MCPError):
+            raise
+        except Exception as error:  # the package would send its text to the client
+            _log.exception("a tool failed")
+            message = "the server failed at this: its log says more"
+            raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
+
+    return Server(
+        "clew",
+        title="Clew",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def serve_http(settings: ServerSettings) -> StreamableHTTPSessionManager:
+    """Return the manager of stateless MCP sessions over HTTP."""
+    server = make_server(lambda context: context.request.scope[PLACE])  # type: ignore[union-attr]
+    names = sorted(settings.allowed_hosts)
+    hosts = [f"{name}{port}" for name in names for port in ("", ":*")]
+    return StreamableHTTPSessionManager(
+        server,
+        stateless=True,
+        max_request_body_size=settings.body_bytes,
+        security_settings=TransportSecuritySettings(
+            allowed_hosts=hosts,
+            allowed_origins=[
+                f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts
+            ],
+        ),
+    )
+
+
+def serve_stdio(
+    indexes: Mapping[str, Path],
+    *,
+    specs: Specs,
+    prices: Mapping[str, Price],
+    budget: Budget | None,
+    opener: Opener = open_any,
+) -> None:
+    """Serve folders by standard input and output until the input ends. Raises NotAnIndex.
+
+    Nothing of a server is needed or kept: its home is a folder that is deleted at the end.
+    """
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+
+    async def run(settings: ServerSettings) -> None:
+        async with state.open_state(settings, opener) as served, stdio_server() as (read, write):
+            place = Place(Access(served, Caller(), budget=budget))
+            server = make_server(lambda _: place)
+            await server.run(read, write, server.create_initialization_options())
+
+    with tempfile.TemporaryDirectory(prefix="clew-mcp-", ignore_cleanup_errors=True) as home:
+        settings = ServerSettings(home=Path(home), indexes=indexes, specs=specs, prices=prices)
+        anyio.run(run, settings)
+
+
+def _describe_tool(tool: McpTool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=_make_schema(tool.given.model_json_schema()),
+        output_schema=_make_schema(tool.reply.model_json_schema(mode="serialization")),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _make_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a type, without its docstrings."""
+    fields = {name: value for name, value in schema.items() if name not in {"description", "title"}}
+    if "$defs" in fields:
+        fields["$defs"] = {name: _make_schema(each) for name, each in fields["$defs"].items()}
+    return fields
+
+
+async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {name!r:.80}")
+    try:
+        given = tool.given.model_validate(arguments)
+        reply = await place.seat.run(tool.call, place, given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return _make_failure(f"{'.'.join(map(str, first['loc'])) or name}: {first['msg']}")
+    except ClewError as error:
+        return _make_failure(str(place.seat.make_refusal(error)))
+    value = reply.model_dump(mode="json")
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=dump_json(value))], structured_content=value
+    )
+
+
+def _make_failure(sentence: str) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=sentence)], is_error=True
+    )
+
+
+async def run_manager(
+    manager: StreamableHTTPSessionManager, *, task_status: anyio.abc.TaskStatus[None]
+) -> None:
+    """Run the session manager until the server stops."""
+    async with manager.run():
+        task_status.started()
+        await anyio.sleep_forever()

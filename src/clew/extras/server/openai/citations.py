@@ -1,0 +1,260 @@
+"""Citations of an answer in the form that the client shows."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.base.types import Answer, Citation, Passage, ShortAnswer
+from clew.extras.server.across import split_document
+from clew.extras.server.addresses import build_document_address
+from clew.text.patterns import format_range
+
+_Range = tuple[str, int, int]  # a document, and characters of it
+NEAREST = 3  # passages that are told where nothing answers
+# An opening bracket stays as it is: "\[" begins a formula for Open WebUI and LibreChat, and without
+# a closing one it begins no link.
+_SPECIAL = re.compile(r"([\\`*_\]<>#|~${])")
+REFUSAL = "Nothing in these documents answers this, as far as can be told."
+_SOURCES = "\n\n**Sources**\n\n"
+_MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The source behind one citation number."""
+
+    number: int  # from 1, or behind those of the client, in the order in which they are told
+    id: str  # as the tools of MCP name a part of a document
+    title: str
+    url: str
+    quote: str
+    start: int
+    end: int
+    place: str = ""  # section and pages
+    page: int | None = None
+
+    @property
+    def mark(self) -> str:
+        return f"[{self.number}]"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMark:
+    """The characters of the sent text that are a reference's number."""
+
+    reference: Reference
+    start: int
+    end: int
+
+    def describe(self) -> dict[str, Any]:
+        """Return the mark as an annotation of OpenAI has it."""
+        return {
+            "url": self.reference.url,
+            "title": self.reference.title,
+            "start_index": self.start,
+            "end_index": self.end,
+        }
+
+
+@dataclass(slots=True)
+class StreamedMarks:
+    """The streamed part of an answer, with the citation numbers in it."""
+
+    text: str = ""  # without numbers
+    n_told: int = 0  # characters in all, with what does not count
+    numbers: dict[_Range, int] = field(default_factory=dict)  # of ranges of documents
+    places: list[tuple[_Range, int]] = field(default_factory=list)  # in the text
+    spans: list[tuple[_Range, int, int]] = field(default_factory=list)  # in all that was told
+
+    def mark(self, citation: Citation, before: int) -> str:
+        """Return the number of a citation as it is streamed."""
+        key, place = _find_range(citation), len(self.text)
+        number = self.numbers.setdefault(key, before + len(self.numbers) + 1)
+        text = _write_mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
+        self.n_told += len(text)
+        self.places.append((key, place))
+        self.spans.append((key, self.n_told - len(text.lstrip()), self.n_told))
+        return text
+
+
+def compose_rest(
+    answer: Answer, sent: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
+) -> tuple[str, tuple[Reference, ...], list[PlacedMark]]:
+    """Return the rest of an answer, of which `sent` was streamed already; references and marks.
+
+    The numbers begin behind the `before` sources that the other side shows itself. `form` is one
+    of `keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
+    escaped, so that it shows them as they are.
+    """
+    citations = sorted(
+        answer.citations,
+        key=lambda each: sent.numbers.get(_find_range(each), len(answer.citations)),
+    )
+    titles = {each.number: each.title for each in answer.context.passages}
+    is_refused = answer.kind == "refused"
+    sources: Sequence[Citation | Passage] = citations
+    if is_refused:
+        sources = answer.context.passages[:NEAREST]
+    cited = [
+        _make_reference(n, each, titles.get(each.number, ""), index, base)
+        for n, each in enumerate(sources, before + 1)
+    ]
+    shown = _escape_markdown if form in {"markdown", "open-webui"} else _join_lines
+    marks = {each: "" if form == "none" else f" {each.mark}" for each in cited}
+    placed: list[PlacedMark] = []
+    if is_refused:
+        rest = REFUSAL
+        if cited:
+            rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
+    elif answer.kind == "quoted":
+        quoted = (f"“{shown(each.quote)}”{marks[each]}" for each in cited)
+        rest = "\n\n".join([*_write_short(answer.short, cited, marks, shown), *quoted])
+    elif form == "none" or not cited:
+        rest = answer.text.removeprefix(sent.text)
+        if not (sent.text or rest):
+            rest = "; ".join(answer.evidence.notes) or "Nothing was found."
+    else:
+        of_range = {_find_range(each): mark for each, mark in zip(citations, cited, strict=True)}
+        placed += [PlacedMark(of_range[key], a, b) for key, a, b in sent.spans if key in of_range]
+        rest, more = _add_marks(answer.text, sent, dict(zip(cited, citations, strict=True)))
+        placed += more
+    if not placed and form != "none":
+        placed = list(find_marks(cited, rest, sent.n_told))
+    if answer.unsupported:
+        rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
+    if form == "markdown" and cited:
+        rest += _SOURCES + "\n".join(map(_write_line, cited))
+    return rest, () if form == "none" else tuple(cited), placed
+
+
+def _write_short(
+    short: ShortAnswer | None,
+    cited: Sequence[Reference],
+    marks: Mapping[Reference, str],
+    shown: Callable[[str], str],
+) -> Iterator[str]:
+    """Yield the short answer, if there is one, with the numbers of its quotes."""
+    if short is not None:
+        numbers = dict.fromkeys(marks[cited[span.citation]] for span in short.spans)
+        note = f" ({short.note})" if short.note else ""
+        yield f"{shown(short.text)}{''.join(numbers)}{note}"
+
+
+def _add_marks(
+    text: str, marks: StreamedMarks, cited: Mapping[Reference, Citation]
+) -> tuple[str, list[PlacedMark]]:
+    """Return the rest of an answer's text, with citation numbers in their places.
+
+    One whose place was told without it stands at the end, unless it stands somewhere already.
+    """
+    begin, keys = len(marks.text), {key for key, _ in marks.places}
+    wanted = []
+    for reference, citation in cited.items():
+        key = _find_range(citation)
+        for at in citation.at or (len(text),):
+            if (key, at) in marks.places or (at < begin and key in keys):
+                continue
+            wanted.append((at if at >= begin else len(text), reference.number, reference))
+    rest, at = "", begin
+    placed: list[PlacedMark] = []
+    for place, _, reference in sorted(wanted, key=lambda each: each[:2]):
+        rest, at = rest + text[at:place], place
+        end = marks.n_told + len(rest)
+        last = placed[-1].end if placed else (marks.spans[-1][2] if marks.spans else -1)
+        rest += _write_mark(reference.number, follows=last == end)
+        end = marks.n_told + len(rest)
+        placed.append(PlacedMark(reference, end - len(reference.mark), end))
+    return rest + text[at:], placed
+
+
+def _write_mark(number: int, *, follows: bool) -> str:
+    """Return a number in brackets, behind a blank unless it follows another number."""
+    return f"[{number}]" if follows else f" [{number}]"
+
+
+def _find_range(citation: Citation) -> _Range:
+    return citation.document_id, citation.start, citation.end
+
+
+def strip_marks(text: str) -> str:
+    r"""Remove the citation numbers and sources from an earlier answer.
+
+    >>> strip_marks("In Larvik. [1][2]\n\n**Sources**\n\n1. [Fram](http://x)")
+    'In Larvik.'
+    """
+    return _MARKS.sub("", text.partition(_SOURCES)[0]).strip()
+
+
+def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> Iterator[PlacedMark]:
+    """Yield the places of references' numbers in a text, shifted by `offset`.
+
+    A text may have such a mark of its own, so they are looked for from the end.
+    """
+    end = len(text)
+    marks = []
+    for each in reversed(references):
+        place = text.rfind(each.mark, 0, end)
+        if place >= 0:
+            marks.append(PlacedMark(each, offset + place, offset + place + len(each.mark)))
+            end = place
+    yield from reversed(marks)
+
+
+def make_source_event(each: Reference) -> dict[str, Any]:
+    """Return the event by which Open WebUI shows a source; it numbers distinct ones.
+
+    The id is no address: Open WebUI shows such a one instead of the title, and has the browser ask
+    Google for an icon of it, with the address in the request. The quote is shown as Markdown.
+    """
+    about = {"source": each.id, "name": each.title, "start": each.start, "end": each.end}
+    if each.page is not None:
+        about["page"] = each.page - 1  # it adds one
+    return {
+        "type": "source",
+        "data": {
+            "source": {"name": each.title, "id": each.id, "url": each.url},
+            "document": [_escape_markdown(each.quote)],
+            "metadata": [about],
+        },
+    }
+
+
+def _make_reference(
+    number: int, cited: Citation | Passage, title: str, index: str, base: str
+) -> Reference:
+    index, document = split_document(index, cited.document_id)
+    return Reference(
+        number=number,
+        id=f"{index}/{format_range(document, cited.start, cited.end)}",
+        title=title or document,
+        url=build_document_address(base, index, document, cited.start, cited.end),
+        quote=cited.text if isinstance(cited, Passage) else cited.quote,
+        start=cited.start,
+        end=cited.end,
+        place=_describe_place(cited),
+        page=cited.page,
+    )
+
+
+def _describe_place(where: Citation | Passage) -> str:
+    if where.page is None:
+        return where.section
+    last = where.last_page
+    pages = f"p. {where.page}" if last in {None, where.page} else f"pp. {where.page}-{last}"
+    return f"{where.section}, {pages}" if where.section else pages
+
+
+def _write_line(each: Reference) -> str:
+    place = f", {_escape_markdown(each.place)}" if each.place else ""
+    title = _escape_markdown(each.title).replace("[", "&#91;")
+    return f"{each.number}. [{title}](<{each.url}>){place}: “{_escape_markdown(each.quote)}”"
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape a text for Markdown, in one line."""
+    return _SPECIAL.sub(r"\\\1", _join_lines(text))

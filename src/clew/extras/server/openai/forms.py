@@ -1,0 +1,145 @@
+"""Request bodies and errors of OpenAI's interfaces, and `/v1/models`: the indexes as models."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clew import methods
+from clew.answers.question import list_plain_options
+from clew.base.wire.refusals import Refusal
+from clew.errors import InputError
+from clew.extras.server.across import split_method
+from clew.extras.server.bodies import AskedBody, Loose, with_options
+from clew.extras.server.endpoints import Call, make_handler, respond
+from clew.extras.server.keys import CITATIONS
+
+_TYPES = {
+    **dict.fromkeys((400, 405, 409, 413, 415), "invalid_request_error"),
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+
+ALL = "clew"  # the model that asks all indexes
+PREFIX = f"{ALL}/"
+
+
+class MessagePart(Loose):
+    """A part of a message."""
+
+    type: str = "text"
+    text: str | None = None
+
+
+class ChatMessage(Loose):
+    """One message of a conversation, or another item between them."""
+
+    type: str = "message"
+    role: str = ""
+    content: str | list[MessagePart] | None = None
+
+
+class TextFormat(Loose):
+    """In what form an answer is wanted."""
+
+    type: str = "text"
+
+
+@with_options(*list_plain_options("answer"))
+class ClewOptions(AskedBody):
+    """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
+
+    citations: str | None = None
+
+
+def choose_citations(call: Call, options: ClewOptions) -> str:
+    """Return the form of citations, from the request, its header or its key."""
+    key = call.caller.key
+    usual = CITATIONS[0] if key is None else key.options.citations
+    form = options.citations or call.request.headers.get("x-clew-citations") or usual
+    if form not in CITATIONS:
+        raise InputError(f"citations are one of {', '.join(CITATIONS)}, not {form!r:.40}")
+    return form
+
+
+def read_text(message: ChatMessage) -> str:
+    """Return the text of a message. Raises InputError for a part that is none."""
+    if message.content is None or isinstance(message.content, str):
+        return message.content or ""
+    for part in message.content:
+        if part.type not in {"text", "input_text", "output_text", "refusal"}:
+            raise InputError(f"a message has a part of the type {part.type!r:.40}: send text alone")
+    return "\n".join(part.text or "" for part in message.content)
+
+
+# -- what is sent ---------------------------------------------------------------------------------
+
+
+def make_error(refusal: Refusal) -> dict[str, Any]:
+    """Return an error in OpenAI's form."""
+    kind = _TYPES.get(refusal.status, "api_error")
+    return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
+
+
+def make_route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
+    """Return a route whose errors have OpenAI's form."""
+    return Route(path, make_handler(handle, respond_to_refusal), methods=[method])
+
+
+def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Response:
+    """Return a response with a refusal in OpenAI's form."""
+    return respond(make_error(refusal), refusal.status, refusal.headers)
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+def parse_model(call: Call, model: str) -> tuple[str, str | None]:
+    """Return the index and the method, if any, that a model names.
+
+    The index is "" where all that the caller sees are meant. Raises a refusal, 404, for a model
+    that the caller does not see, and UnknownMethod.
+    """
+    index, method = split_method(model.removeprefix(PREFIX))
+    names = call.list_names()
+    if index == ALL and ALL not in names and names:
+        index = names[0] if len(names) == 1 else ""
+    elif index not in names:
+        models = ", ".join(f"{PREFIX}{name}" for name in names) or "none"
+        raise Refusal(
+            404, "model_not_found", f"there is no model {model!r:.80} here: take of {models:.400}"
+        )
+    if method is not None:
+        methods.load(method)
+    return index, method
+
+
+async def list_models(call: Call) -> Response:
+    """Return a model for each index, the one that was named first as the first, and one for all."""
+    names = call.list_names()
+    models = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
+    data = list(map(_describe_model, models))
+    return respond({"object": "list", "data": data})
+
+
+async def show_model(call: Call) -> Response:
+    """Return one model."""
+    name = call.read_path("model")
+    parse_model(call, name)
+    return respond(_describe_model(name))
+
+
+def _describe_model(name: str) -> dict[str, Any]:
+    # When an index was made is not everybody's to know, and clients want a number.
+    return {"id": name, "object": "model", "created": 0, "owned_by": "clew"}
+
+
+ROUTES = (
+    make_route("/v1/models", list_models, "GET"),
+    make_route("/v1/models/{model:path}", show_model, "GET"),
+)

@@ -1,0 +1,209 @@
+"""Search, questions with their answers, whole or as they come, labels of texts, and plans."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Annotated
+
+from pydantic import Field, RootModel
+from starlette.responses import StreamingResponse
+
+from clew.answers.pipeline import Listeners
+from clew.answers.question import MOST_CHARACTERS, Question, list_plain_options
+from clew.base.display.shown import make_view
+from clew.base.types import Answer, Classified, Document, Evidence, Plan
+from clew.base.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
+from clew.base.wire.graphs import DrawnThread
+from clew.base.wire.names import EVENT_STREAM
+from clew.base.wire.proofs import Proof, Verified
+from clew.errors import ClewError, InputError
+from clew.extras.server import bodies
+from clew.extras.server.addresses import build_document_address, find_base
+from clew.extras.server.endpoints import Call, EndpointGroup
+from clew.extras.server.scoped_questions import Scoped
+from clew.extras.server.sse import follow_thread, stream_events, write_event
+from clew.views.threads import draw_evidence
+
+ASKING = EndpointGroup("asking")
+ANSWER_EVENTS: Mapping[str, object] = {
+    "evidence": Evidence,
+    "graph": DrawnThread,
+    "text": TextEvent,
+    "answer": LinkedAnswer,
+    "error": ErrorEvent,
+}
+
+
+@bodies.with_options(*list_plain_options("search"))
+class SearchBody(bodies.ConversationBody):
+    """What to search for, and how."""
+
+    query: bodies.Asking
+
+
+@bodies.with_options(*list_plain_options("answer"))
+class AnswerBody(bodies.ConversationBody):
+    """A question with its options."""
+
+    question: bodies.Asking
+
+
+class AskBody(AnswerBody):
+    """A question, and whether its answer is wanted as it comes."""
+
+    stream: bool = False
+    graph: bool = Field(default=False, description="with `stream`: also send an event `graph`")
+
+
+class ProofBody(RootModel[Proof]):
+    """A proof, as POST .../proof gives it and 'clew ask --proof' writes it."""
+
+    root: Proof
+
+
+class HopBody(bodies.Body):
+    """Where a hop begins, and what is looked for."""
+
+    start: bodies.Text = Field(
+        max_length=bodies.LONGEST, description="id of a passage or document, or an entity's name"
+    )
+    query: str = Field("", max_length=MOST_CHARACTERS, description="passages like it come first")
+    chunks: Annotated[int, Field(ge=1, le=bodies.MOST_LISTED), bodies.INTEGRAL] = Field(
+        5, description="passages, at most"
+    )
+    where: str | None = Field(default=None, max_length=bodies.LONGEST_FILTER)
+
+
+@bodies.with_options("context_tokens")
+class ClassifyBody(bodies.AskedBody):
+    """A text that gets one of the labels of the index."""
+
+    text: bodies.Text = Field(max_length=bodies.LONGEST)
+    label: str = Field("label", max_length=200, description="the field that labels stand in")
+    name_weight: float | None = Field(default=None, ge=0, le=1)
+
+
+class PlannedDocument(bodies.Body):
+    """A document that a plan is made for."""
+
+    id: str = Field(min_length=1, max_length=1_000)
+    text: bodies.Text
+    title: str = ""
+
+
+class PlanBody(bodies.Body):
+    """What to plan the extraction by an LLM for."""
+
+    documents: list[PlannedDocument] | None = Field(
+        default=None, min_length=1, description="none: those of the index"
+    )
+    core: float | None = Field(default=None, ge=0, le=1, description="share of chunks to extract")
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)
+async def search(call: Call) -> Evidence:
+    """Search."""
+    body = await call.read_body(SearchBody)
+    index = call.open_named_any(bounds=body)
+    return await call.run(index.search, body.as_question(body.query))
+
+
+@ASKING.endpoint(
+    "POST",
+    "/indexes/{index}/ask",
+    body=AskBody,
+    reply=LinkedAnswer,
+    events=ANSWER_EVENTS,
+    paid=True,
+)
+async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
+    """Ask a question; its answer whole, or as events while it comes."""
+    body = await call.read_body(AskBody)
+    index = call.open_named_any(bounds=body)
+    question = body.as_question(body.question)
+    if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
+        await call.run(index.check_where, body.where)  # what is refused has a status of its own
+        events = _events(call, index, question, draws_graph=body.graph)
+        return stream_events(events)
+    if body.graph:
+        raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
+    return _link_citations(call, index.name, await call.run(index.ask, question))
+
+
+def _link_citations(call: Call, index: str, answer: Answer) -> LinkedAnswer:
+    """Return an answer with the addresses of what it cites."""
+    base = find_base(call.request, call.server.settings)
+    citations = tuple(
+        make_view(
+            LinkedCitation,
+            each,
+            url=build_document_address(base, index, each.document_id, each.start, each.end),
+        )
+        for each in answer.citations
+    )
+    return make_view(LinkedAnswer, answer, citations=citations)
+
+
+async def _events(
+    call: Call, index: Scoped, question: Question, *, draws_graph: bool
+) -> AsyncGenerator[bytes]:
+    def work(tell: Callable[[str, object], None]) -> None:
+        def send_evidence(evidence: Evidence) -> None:
+            tell("evidence", evidence)
+            if draws_graph:
+                tell("graph", draw_evidence(evidence))
+
+        answer = index.ask(
+            question,
+            Listeners(
+                on_evidence=send_evidence, on_text=lambda piece: tell("text", {"text": piece})
+            ),
+        )
+        tell("answer", _link_citations(call, index.name, answer))
+
+    try:
+        async for kind, data in follow_thread(call.server, work):
+            yield write_event(data, kind)
+    except ClewError as error:
+        refusal = call.make_refusal(error)
+        yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/proof", body=AnswerBody, paid=True)
+async def proof(call: Call) -> Proof:
+    """Ask a question; the proof of its answer."""
+    body = await call.read_body(AnswerBody)
+    index = call.open_named_any(bounds=body)
+    return await call.run(index.prove, body.as_question(body.question))
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/verify", body=ProofBody)
+async def verify(call: Call) -> Verified:
+    """Say whether the quotes of a proof still stand."""
+    body = await call.read_body(ProofBody)
+    return await call.run(call.open_named_any().verify, body.root)
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/hop", body=HopBody, paid=True)
+async def hop(call: Call) -> Evidence:
+    """The next passages from a passage, a document or an entity."""
+    body = await call.read_body(HopBody)
+    return await call.run(call.open_named_index().hop, **body.model_dump())
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/classify", body=ClassifyBody, paid=True)
+async def classify(call: Call) -> Classified:
+    """Give a text one of the labels of the index."""
+    body = await call.read_body(ClassifyBody)
+    index = call.open_named_index(bounds=body)
+    question = body.as_question(body.text)
+    return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
+
+
+@ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)
+async def plan(call: Call) -> Plan:
+    """What an extraction by an LLM would cost."""
+    body = await call.read_body(PlanBody)
+    documents = None
+    if body.documents is not None:
+        documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]
+    given = {} if body.core is None else {"core": body.core}
+    return await call.run(call.open_named_index().plan, documents, **given)

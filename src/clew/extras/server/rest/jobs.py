@@ -1,0 +1,327 @@
+"""Routes that queue, show, follow and cancel jobs, evaluations among them."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import anyio
+from anyio.to_thread import run_sync
+from pydantic import Field, RootModel
+from starlette.responses import Response
+
+from clew.base.display.shown import make_view
+from clew.base.wire.indexes import Listed
+from clew.base.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
+from clew.base.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
+from clew.base.wire.refusals import no_such_resource
+from clew.errors import InputError
+from clew.extras.server import multipart
+from clew.extras.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
+from clew.extras.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
+from clew.extras.server.jobs.options import (
+    KINDS,
+    CompactOptions,
+    EvaluateOptions,
+    ExtractOptions,
+    IndexOptions,
+    RemoveOptions,
+    check_options,
+)
+from clew.extras.server.jobs.queue import QUESTIONS, REPORT, Job, find_job_folder
+from clew.extras.server.request_records import parse_number
+from clew.extras.server.sse import stream_events, write_event
+
+JOBS, EVALUATIONS = EndpointGroup("jobs"), EndpointGroup("evaluations")
+_LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
+_LONGEST_WAIT = 60
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
+_JOB = {"id": "the id of a job"}
+
+
+class IndexJob(Body):
+    """Uploaded files are indexed again."""
+
+    kind: Literal["index"]
+    options: IndexOptions = IndexOptions.model_validate({})
+
+
+class ExtractJob(Body):
+    """What is extracted from chunks."""
+
+    kind: Literal["extract"]
+    options: ExtractOptions = ExtractOptions.model_validate({})
+
+
+class RemoveJob(Body):
+    """Documents are removed."""
+
+    kind: Literal["remove"]
+    options: RemoveOptions
+
+
+class CompactJob(Body):
+    """What is removed is erased."""
+
+    kind: Literal["compact"]
+    options: CompactOptions = CompactOptions.model_validate({})
+
+
+class JobBody(RootModel[IndexJob | ExtractJob | RemoveJob | CompactJob]):
+    """What is to be done, and how."""
+
+    root: IndexJob | ExtractJob | RemoveJob | CompactJob = Field(discriminator="kind")
+
+
+class WaitQuery(QueryParameters):
+    """How long a job is waited for."""
+
+    wait: Whole = Field(0, ge=0, le=_LONGEST_WAIT, description="seconds to wait for the job's end")
+
+
+class JobsQuery(Part):
+    """Which jobs are listed."""
+
+    index: str = Field("", max_length=64, description="only of this index")
+    state: one_of(STATES) = Field("", description="only in this state")  # type: ignore[valid-type]
+    kind: one_of(tuple(KINDS)) = Field("", description="only of this kind")  # type: ignore[valid-type]
+
+
+class EventsQuery(QueryParameters):
+    """From where on events are told."""
+
+    after: Whole = Field(0, ge=0, le=MOST_NUMBER, description="number of the last event received")
+
+
+class EvaluationQuery(QueryParameters):
+    """How much is told of an evaluation."""
+
+    rows: Flag = Field(default=False, description="true: with what was measured on each question")
+
+
+class QuestionBody(Body):
+    """A question with what is known of its answer."""
+
+    id: str = Field(min_length=1, max_length=1_000)
+    question: str = Field(min_length=1, max_length=20_000)
+    answers: list[str] = Field(default_factory=list)
+    supporting_ids: list[str] = Field(default_factory=list)
+    type: str = ""
+    hop_count: Annotated[int, Field(ge=0, le=1_000), INTEGRAL] | None = None
+    split: str | None = None
+    evidence: list[str] = Field(default_factory=list)
+
+
+class EvaluationBody(EvaluateOptions):
+    """Questions, and what is measured on them."""
+
+    questions: list[QuestionBody] = Field(min_length=1, max_length=10_000)
+
+
+# -- putting in -----------------------------------------------------------------------------------
+
+
+async def submit_job(
+    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], object] | None = None
+) -> Response:
+    """Check and queue a job of an index; answer with it, at its end where that is waited for."""
+    seconds = call.read_query(WaitQuery).wait
+    jobs, key = call.server.jobs, call.caller.key
+
+    def queue_job() -> Job:
+        server = call.server
+        server.indexes.check_one(name)
+        has_llm = server.settings.specs.llm is not None
+        check_options(options, server.indexes.find_folder(name), has_llm=has_llm)
+        plain = options.model_dump(mode="json", exclude_unset=True, exclude={"questions"})
+        key_id = "" if key is None else key.id
+        return jobs.submit(name, kind, plain, key=key_id, prepare=prepare)
+
+    job = await call.run(queue_job)
+    jobs.wake()
+    with anyio.move_on_after(seconds):
+        while seconds and not job.has_ended and not call.server.stopping.is_set():
+            await anyio.sleep(_LOOK_S / 2)
+            job = await _find_job(call, job.id)
+    return make_reply(job.make_view(), 200 if job.has_ended else 202)
+
+
+# -- looking --------------------------------------------------------------------------------------
+
+
+@JOBS.endpoint("GET", "/jobs", query=JobsQuery)
+async def list_jobs(call: Call) -> Listed[JobView]:
+    """List the jobs, the newest first."""
+    query, names = call.read_query(JobsQuery), _list_visible(call)
+    if query.index:
+        names = {query.index} if names is None or query.index in names else set()
+    return await _list_jobs(call, names, query)
+
+
+@JOBS.endpoint(
+    "POST",
+    "/indexes/{index}/jobs",
+    scope="write",
+    body=JobBody,
+    reply=JobView,
+    status=202,
+    query=WaitQuery,
+)
+async def add_job(call: Call) -> Response:
+    """Index uploaded files again, extract, remove or compact."""
+    name = call.open_named_index("write").name
+    body = (await call.read_body(JobBody)).root
+    return await submit_job(call, name, body.kind, body.options)
+
+
+async def _list_jobs(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
+    options = query.model_dump(exclude={"index"})
+    page, total = await run_sync(partial(call.server.jobs.queue.list_jobs, names, **options))
+    return Listed(items=tuple(job.make_view() for job in page), total=total)
+
+
+def _list_visible(call: Call) -> set[str] | None:
+    """Return the indexes whose jobs the caller may see; None: all, those that are gone, too."""
+    if call.caller.where:
+        return set()
+    key = call.caller.key
+    return None if key is None or not key.options.indexes else set(key.options.indexes)
+
+
+async def _find_job(call: Call, job_id: str) -> Job:
+    """Return a job that the caller may see. Raises a refusal, 404, for any other."""
+    job = await run_sync(call.server.jobs.queue.get, job_id)
+    names = _list_visible(call)
+    if job is None or (names is not None and job.name not in names):
+        raise no_such_resource(f"there is no job {job_id!r:.80} here")
+    return job
+
+
+@JOBS.endpoint("GET", "/jobs/{id}", named=_JOB)
+async def get_job(call: Call) -> JobView:
+    """Look at a job."""
+    return (await _find_job(call, call.read_path("id"))).make_view()
+
+
+@JOBS.endpoint("DELETE", "/jobs/{id}", scope="write", named=_JOB)
+async def cancel_job(call: Call) -> JobView:
+    """Cancel a job; what it committed stays.
+
+    One that waits ends at once, one that runs behind what it has at hand.
+    """
+    job = await _find_job(call, call.read_path("id"))
+    if not job.has_ended:
+        await run_sync(call.server.jobs.queue.cancel, job.id)
+        call.server.jobs.wake()
+    return (await _find_job(call, job.id)).make_view()
+
+
+@JOBS.endpoint(
+    "GET",
+    "/jobs/{id}/events",
+    events=JOB_EVENTS,
+    query=EventsQuery,
+    headers={LAST_EVENT_HEADER: "the same, as browsers send it; it counts where both are sent"},
+    named=_JOB,
+)
+async def job_events(call: Call) -> Response:
+    """Follow a job."""
+    job = await _find_job(call, call.read_path("id"))
+    last = call.read_query(EventsQuery).after
+    header = call.request.headers.get(LAST_EVENT_HEADER)
+    if header is not None:
+        last = parse_number(LAST_EVENT_HEADER, header)
+    if call.request.method == "HEAD":  # which waits for nothing
+        return Response(media_type=EVENT_STREAM)
+    return stream_events(_write_events(call, job.id, last))
+
+
+async def _write_events(call: Call, job_id: str, last: int) -> AsyncGenerator[bytes]:
+    queue, key = call.server.jobs.queue, call.caller.key
+    while not call.server.stopping.is_set():  # then the client asks the next server for the rest
+        if key is not None and await run_sync(call.server.keys.find_by_id, key.id) is None:
+            return  # it was revoked
+        job = await run_sync(queue.get, job_id)  # first: what it told before its end is all there
+        events = await run_sync(queue.list_events, job_id, last)
+        for each in events:
+            last = each.number
+            yield write_event({"at": each.at, **each.data}, each.kind, each.number)
+        if not events:
+            if job is None or job.has_ended:
+                return
+            await anyio.sleep(_LOOK_S)
+
+
+# -- evaluations ----------------------------------------------------------------------------------
+
+
+@EVALUATIONS.endpoint(
+    "POST",
+    "/indexes/{index}/evaluations",
+    scope="write",
+    body=EvaluationBody,
+    reply=JobView,
+    status=202,
+    upload="questions",
+    upload_one=True,
+    form=EvaluateOptions,
+    query=WaitQuery,
+)
+async def add_evaluation(call: Call) -> Response:
+    """Measure methods on questions.
+
+    They come as JSON, or as a file in a format of `clew eval`.
+    """
+    name = call.open_named_index("write").name
+    if call.check_kind(JSON, FORM) != FORM:
+        body = await call.read_body(EvaluationBody, most=call.server.settings.text_bytes)
+        lines = multipart.write_json_lines(
+            [each.model_dump(exclude_none=True) for each in body.questions]
+        )
+        return await submit_job(
+            call, name, "evaluate", body, lambda at: (at / f"{QUESTIONS}.jsonl").write_bytes(lines)
+        )
+    async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
+        if len(form.files) != 1:
+            raise InputError("send the questions as one file, called 'questions'")
+        options = parse_body(EvaluateOptions, form.options, at="options")
+        [(name_of_file, staged)] = form.files.items()
+        suffix = Path(name_of_file).suffix.lower()
+        if suffix not in _SUFFIXES:
+            raise InputError(f"questions are a file {', '.join(_SUFFIXES)}, not {suffix!r:.40}")
+        return await submit_job(
+            call, name, "evaluate", options, lambda at: staged.replace(at / f"{QUESTIONS}{suffix}")
+        )
+
+
+@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations", query=Part)
+async def list_evaluations(call: Call) -> Listed[JobView]:
+    """List the evaluations of an index."""
+    index = call.open_named_index()
+    index.check_whole("evaluations are")
+    query = JobsQuery(**call.read_query(Part).model_dump(), kind="evaluate")
+    return await _list_jobs(call, {index.name}, query)
+
+
+@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations/{id}", query=EvaluationQuery, named=_JOB)
+async def get_evaluation(call: Call) -> EvaluationView:
+    """Look at an evaluation and its report."""
+    index = call.open_named_index()
+    index.check_whole("evaluations are")
+    job = await _find_job(call, call.read_path("id"))
+    if job.kind != "evaluate" or job.name != index.name:
+        raise no_such_resource(f"there is no evaluation {job.id!r:.80} of this index")
+    report = await call.run(_read_report, find_job_folder(call.server.database.home, job.id))
+    if report is not None and not call.read_query(EvaluationQuery).rows:
+        report = {key: value for key, value in report.items() if key != "rows"}
+    return make_view(EvaluationView, job.make_view(), report=report)
+
+
+def _read_report(folder: Path) -> Mapping[str, Any] | None:
+    try:
+        text = (folder / REPORT).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    report: Mapping[str, Any] = json.loads(text)
+    return report

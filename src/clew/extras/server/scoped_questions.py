@@ -1,0 +1,270 @@
+"""What one caller asks of an index, or of one in shards, and what the answers may tell.
+
+A key may be bound to a filter. Then every function works on the documents that fulfil it, as if
+the index held no others. Where documents came from is a path of the server's machine: who is no
+admin gets their ids in its place.
+"""
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew import Budget, Index, Snapshot
+from clew.answers.askable import Askable
+from clew.answers.pipeline import NO_LISTENERS, Listeners
+from clew.answers.proof import build_proof, verify_proof
+from clew.answers.question import Question
+from clew.base.runtime import threads
+from clew.base.types import Answer, Document, Evidence, Scalar
+from clew.base.wire.indexes import DocumentView, IndexView
+from clew.base.wire.proofs import Proof, Verified
+from clew.base.wire.refusals import Refusal, forbidden
+from clew.errors import InputError
+from clew.extras.cluster.shards.index import Shards
+from clew.extras.server import files, request_records, tracing
+from clew.extras.server.callers import Caller
+from clew.filters import Filter, to_filter
+from clew.filters.match import collect_fields
+from clew.views import browse
+
+_SOURCE = "source"
+
+
+@dataclass(slots=True)
+class _MethodUsed:
+    method: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """An index, or one in shards, for one caller and one request."""
+
+    name: str
+    opened: Any  # of which routes take nothing that is not asked for through this class
+    caller: Caller
+    budget: Budget
+    writer: Callable[[], AbstractContextManager[Index]]  # the same, opened for one write
+
+    @property
+    @abstractmethod
+    def askable(self) -> Askable:
+        """What is searched and asked."""
+
+    @abstractmethod
+    def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
+        """Combine the filter of a request with the caller's own."""
+
+    @abstractmethod
+    def check_where(self, where: str | None) -> None:
+        """Raise a refusal or InputError for a filter by which nothing may be asked."""
+
+    @abstractmethod
+    def has_match(self, wanted: Filter) -> bool:
+        """Say whether a document that the caller sees fulfils a filter."""
+
+    @abstractmethod
+    def count_documents(self) -> tuple[int, int]:
+        """Return how many documents the caller sees, and how many chunks."""
+
+    @abstractmethod
+    def find_snapshot(self, document_id: str) -> Snapshot:
+        """Return the snapshot in which a document is, if the caller sees it."""
+
+    @abstractmethod
+    def list_snapshots(self) -> Sequence[Snapshot]:
+        """Return the generations of the documents that the caller sees."""
+
+    @abstractmethod
+    def describe(self) -> IndexView:
+        """Return what the index holds."""
+
+    def _refuse_if_changed(self) -> AbstractContextManager[None]:
+        """Refuse with 409 where an error came of a write during the block: it may leak."""
+        return nullcontext()
+
+    def _compute(self) -> AbstractContextManager[None]:
+        """Compute in the block, as the only question of this process that does."""
+        return threads.computing()
+
+    @property
+    def is_bound(self) -> bool:
+        """Say whether the caller sees some of the documents only."""
+        return bool(self.caller.where)
+
+    def check_whole(self, what: str) -> None:
+        """Raise Refusal 403 where the caller sees only some documents of the index."""
+        if self.is_bound:
+            raise forbidden(f"{what} of the whole index, of which your key sees a part")
+
+    def check_fields(self, names: Collection[str]) -> None:
+        """Raise InputError for `source`, a path, where the caller is no admin."""
+        if _SOURCE in names and not self.caller.may("admin"):
+            raise InputError("a filter by source needs a key of the scope 'admin': take the id")
+
+    def find_document(self, document_id: str) -> Document | None:
+        """Return a document, or None where the caller sees none of that id."""
+        return files.find_document(self.find_snapshot(document_id), document_id)
+
+    def search(self, question: Question) -> Evidence:
+        """Do as `Index.search` does."""
+        with self.record_question("search") as record, self._refuse_if_changed():
+            evidence = self.askable.search(self.narrow(question))
+            record.method = evidence.method
+        return self.hide_server(evidence, question.where)
+
+    def ask(self, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
+        """Do as `Index.ask` does."""
+
+        def tell(evidence: Evidence) -> None:
+            if listeners.on_evidence is not None:
+                listeners.on_evidence(self.hide_server(evidence, question.where))
+
+        with self.record_question("ask") as record, self._refuse_if_changed():
+            answer = self.askable.ask(
+                self.narrow(question),
+                on_evidence=tell,
+                on_text=listeners.on_text,
+                on_citation=listeners.on_citation,
+            )
+            record.method = answer.evidence.method
+        answer = replace(answer, evidence=self.hide_server(answer.evidence, question.where))
+        if self.caller.may("admin"):
+            return answer
+        passages = hide_sources(answer.context.passages)
+        return replace(
+            answer,
+            context=replace(answer.context, passages=passages),
+            citations=hide_sources(answer.citations),
+        )
+
+    def prove(self, question: Question) -> Proof:
+        """Ask a question, and return the proof of its answer."""
+        proof = build_proof(self.ask(question), self.list_snapshots())
+        return replace(proof, generation=0) if self.is_bound else proof  # it counts all writes
+
+    def verify(self, proof: Proof) -> Verified:
+        """Return what is left of a proof in the documents that the caller sees."""
+        verified = verify_proof(proof, self.list_snapshots())
+        if self.caller.may("admin"):
+            return verified
+        return replace(verified, quotes=hide_sources(verified.quotes))
+
+    def narrow(self, question: Question) -> Question:
+        """Return a question of the documents that the caller sees, within the caller's budget."""
+        return replace(question, where=self.narrow_filter(question.where), budget=self.budget)
+
+    @contextmanager
+    def record_question(self, kind: str) -> Iterator[_MethodUsed]:
+        """Record the block as a question, in a span and for the metrics."""
+        record, began = _MethodUsed(), time.perf_counter()
+        with tracing.open_span(kind, {"clew.index.adding": self.name}) as span, self._compute():
+            yield record
+            span.set_attribute("clew.method", record.method)
+        seconds = time.perf_counter() - began
+        request_records.find_record().questions.append((self.name, kind, record.method, seconds))
+
+    def hide_server(self, evidence: Evidence, where: str | Filter | None) -> Evidence:
+        """Return evidence without what is not the caller's to know.
+
+        It names the filter of the request, not the caller's own, and no paths of the server.
+        """
+        if self.is_bound:
+            evidence = replace(evidence, where=str(where or ""))
+        if not self.caller.may("admin"):
+            paths = (replace(each, steps=hide_sources(each.steps)) for each in evidence.paths)
+            hits = hide_sources(evidence.hits)
+            evidence = replace(evidence, hits=hits, paths=tuple(paths))
+        return evidence
+
+    def document(self, document_id: str) -> DocumentView:
+        """Return a document. Raises a refusal, 404, where there is none."""
+        view = browse.view_document(self.find_snapshot(document_id), document_id)
+        return view if self.caller.may("admin") else replace(view, source=view.id)
+
+    def hide_models(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """Return the recipe; addresses of models only to admins."""
+        if self.caller.may("admin"):
+            return dict(recipe)
+        return {
+            name: value.partition("@")[0]
+            if name.endswith("_spec") and isinstance(value, str)
+            else value
+            for name, value in recipe.items()
+        }
+
+
+def hide_sources(items: Iterable[Any]) -> tuple[Any, ...]:
+    """Replace the paths of hits, steps, passages or citations by document ids."""
+    return tuple(replace(each, source=each.document_id) for each in items)
+
+
+def make_shards_refusal(name: str) -> Refusal:
+    """Return the refusal for what an index in shards does not do."""
+    why = f"{name!r} is in shards, which are only searched and asked: serve one of them for this"
+    return Refusal(501, "in_shards", why)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedShards(Scoped):
+    """Shards for one caller and one request; a key with a filter cannot ask them."""
+
+    opened: Shards
+
+    @property
+    def askable(self) -> Shards:
+        return self.opened
+
+    def _compute(self) -> AbstractContextManager[None]:
+        """Wait in the block for the shards, which compute."""
+        return nullcontext()
+
+    def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
+        """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
+        if self.is_bound:
+            raise make_shards_refusal(self.name)
+        wanted = to_filter(where)
+        if wanted is not None:
+            self.check_fields({each.casefold() for each in collect_fields(wanted)})
+        return wanted
+
+    def check_where(self, where: str | None) -> None:
+        self.askable.sizes(self.narrow_filter(where))
+
+    def has_match(self, wanted: Filter) -> bool:
+        try:
+            self.askable.sizes(self.narrow_filter(wanted))
+        except InputError:
+            return False
+        return True
+
+    def count_documents(self) -> tuple[int, int]:
+        self.narrow_filter()
+        return self.askable.sizes()
+
+    def find_snapshot(self, document_id: str) -> Snapshot:
+        """Return the snapshot of the shard in which a document is. Raises a refusal, 404."""
+        self.narrow_filter()
+        snapshot = self.askable.holding(document_id)
+        if snapshot is None:
+            raise browse.make_missing_document(document_id)
+        return snapshot
+
+    def list_snapshots(self) -> list[Snapshot]:
+        self.narrow_filter()
+        return self.askable.list_snapshots()
+
+    def describe(self) -> IndexView:
+        n_documents, n_chunks = self.count_documents()
+        return IndexView(
+            name=self.name,
+            n_documents=n_documents,
+            n_chunks=n_chunks,
+            layers={},
+            links={},
+            recipe=self.hide_models(self.askable.recipe),
+            fields=(),
+            folder=str(self.askable.folder) if self.caller.may("admin") else None,
+        )

@@ -1,0 +1,156 @@
+"""Read every byte of an index in a folder and list the damage, with the documents it concerns."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.base.types import IMPORTED_MARK, Document
+from clew.errors import DamagedIndex
+from clew.index.store import paid, schema, segments
+from clew.index.store.cache import FOLDER as CACHED
+from clew.index.store.catalogue import Catalogue
+from clew.index.store.database import FILE, NEWEST, Database
+from clew.index.store.repair import stand_ins
+
+_OF_EXTRACTIONS = ("extraction.", "statement", "triple", "description", "profile")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """One thing that is not as it was written."""
+
+    file: str  # seen from the folder of the index
+    what: str
+    documents: tuple[str, ...] = ()  # ids whose rows or texts it concerns
+    is_cached: bool = False  # it is made again by itself: nothing is lost
+    is_paid: bool = False  # it was paid for, and is again where it cannot be read
+
+
+def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
+    """Return the damage in the index in a folder and in the paid files beside it.
+
+    What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
+    index, or where its database cannot be opened at all.
+    """
+    damages = [*find_cache_damages(folder)]
+    for each in damages:
+        segments.unlink(folder / each.file)
+    try:
+        opened = Database(folder)
+    except DamagedIndex as error:
+        if error.__cause__ is None:  # it is sound, and not the one that belongs to the rest
+            raise
+        damages.append(Damage(file=FILE, what=str(error)))
+        return [*damages, *_find_paid_damages(folder, set())]
+    with closing(opened) as database:
+        names: set[str] = set()
+        with suppress(DamagedIndex):  # which is told of the database itself
+            names = paid.noted_files(database.meta(paid.NOTE))
+        fault = database.newest_fault()
+        if fault:
+            damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
+            database.tell_generation()
+        database.freeze()
+        damages += [Damage(file=FILE, what=each) for each in database.faults()]
+        damages += find_generation_damages(folder, database, FILE, hash_of)
+        return [*damages, *_find_paid_damages(folder, names)]
+
+
+def _find_paid_damages(folder: Path, names: set[str]) -> Iterator[Damage]:
+    for name, what in paid.find_faults(folder, names):
+        yield Damage(file=name, what=what, is_paid=True)
+
+
+def find_generation_damages(
+    folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
+) -> list[Damage]:
+    """Return the damage in a catalogue, which messages call `file`, and in its segments."""
+    damages: list[Damage] = []
+    try:
+        live = {row: document_id for document_id, row in catalogue.live_documents()}
+        damages += _find_text_damages(catalogue, live, file, hash_of)
+        damages += _find_segment_damages(folder, catalogue, live)
+    except DamagedIndex as error:
+        damages.append(Damage(file=file, what=str(error)))
+    return damages
+
+
+def find_cache_damages(folder: Path) -> Iterator[Damage]:
+    """Yield the damage in cached arrays, which can be computed again."""
+    for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
+        fault = next(_find_faults(path), None)
+        if fault is not None:
+            yield Damage(file=f"{CACHED}/{path.name}", what=fault[1], is_cached=True)
+
+
+def _find_text_damages(
+    catalogue: Catalogue, live: dict[int, str], file: str, hash_of: Callable[[Document], str]
+) -> Iterator[Damage]:
+    """Yield the documents whose text does not match its stored hash."""
+    hashes = catalogue.hashes()
+    for row, document_id in live.items():
+        try:
+            [document] = catalogue.documents([row])
+        except DamagedIndex as error:
+            yield Damage(file=file, what=str(error), documents=(document_id,))
+            continue
+        written = hashes[document_id]
+        if not written.startswith(IMPORTED_MARK) and hash_of(document) != written:
+            what = "the document is not what was written"
+            yield Damage(file=file, what=what, documents=(document_id,))
+
+
+def _find_segment_damages(
+    folder: Path, catalogue: Catalogue, live: dict[int, str]
+) -> Iterator[Damage]:
+    """Yield the damaged arrays, with the documents of the damaged rows."""
+    sound: set[int] = set()
+    broken = []
+    for segment in catalogue.segments():
+        path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
+        rows, faults = _owning_documents(path), list(_find_faults(path, segment.counts))
+        if faults:
+            broken.append((path, rows, faults))
+        elif rows is not None:
+            sound |= rows
+    if not broken:
+        return
+    replacements = stand_ins(folder / "segments", catalogue)
+    lost = {*replacements.documents.tolist()}
+    for path, rows, faults in broken:
+        for array, what in faults:
+            concerned = live.keys() - sound if rows is None else live.keys() & rows & lost
+            if array.startswith(_OF_EXTRACTIONS):
+                concerned = live.keys() & replacements.extracted
+            documents = tuple(live[row] for row in sorted(concerned))
+            yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
+
+
+def _owning_documents(path: Path) -> set[int] | None:
+    """Return the stored documents whose chunks a segment holds, or None if that is unreadable."""
+    try:
+        segment = segments.open_segment(path)
+        return set(segment["chunk.document"].tolist()) if "chunk.document" in segment else set()
+    except DamagedIndex:
+        return None
+
+
+def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield each damaged array of a file, or the file itself, with the fault.
+
+    A segment has to have as many rows as were committed: `counts`.
+    """
+    try:
+        segment = segments.open_segment(path)
+    except DamagedIndex as error:
+        yield "", str(error)
+        return
+    if counts not in (None, schema.count_rows_unread(segment)):
+        yield "", "it is not the file that was committed"
+        return
+    for name in segment:
+        try:
+            segment[name]
+        except DamagedIndex:
+            yield name, f"the array {name!r} is not what was written"

@@ -1,0 +1,144 @@
+"""Some rows of stored columns, without reading all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.algo.links import expand_ranges
+from clew.algo.narrow import widen
+from clew.index.store.schema import Segment, parent_column, size_column
+from clew.index.store.segments import MappedSegment
+
+Rows = NDArray[np.int64]
+
+_FEW = 2**18  # rows: so many numbers are about the block of a segment that is checked at once
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumns:
+    """The columns of all segments end to end; only the parts in use are read."""
+
+    segments: Sequence[Segment]
+    _places_by_name: dict[str, list[tuple[Segment, int, int]]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def size(self, layer: str) -> int:
+        """Return how many rows of a layer are stored, dead ones among them."""
+        return sum(self.sizes(size_column(layer)))
+
+    def sizes(self, name: str) -> list[int]:
+        """Return how many rows of a column each segment that has it holds."""
+        return [end - begin for _, begin, end in self._places(name)]
+
+    def tail(self, name: str, start: int) -> NDArray[Any]:
+        """Return a column from one of its rows on."""
+        parts = [
+            widen(_read_part(segment, name, max(start - begin, 0), end - begin))
+            for segment, begin, end in self._places(name)
+            if end > start
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+
+    def take(self, name: str, rows: Rows) -> NDArray[Any]:
+        """Return some rows of a column."""
+        taken: NDArray[Any] | None = None
+        for segment, begin, end in self._places(name):
+            mine = np.flatnonzero((rows >= begin) & (rows < end))
+            if taken is None or len(mine):
+                local = rows[mine] - begin
+                values = widen(_verify_ranges(segment, name, local, local + 1)[local])
+                if taken is None:
+                    taken = np.zeros((len(rows), *values.shape[1:]), dtype=values.dtype)
+                taken[mine] = values
+        return np.zeros(len(rows), dtype=np.int32) if taken is None else taken
+
+    def rows_below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
+        """Return the rows of a layer whose parents are given, and the place of each one's parent.
+
+        In the order of the parents, which may not be those of another extraction. O(log n) each.
+        """
+        name = parent_column(layer)
+        rows, owners = [], []
+        for segment, begin, end in self._places(name):
+            if begin == end:
+                continue
+            ends = np.array([0, end - begin - 1])
+            least, most = _verify_ranges(segment, name, ends, ends + 1)[ends].tolist()
+            some = np.flatnonzero((parents >= least) & (parents <= most))
+            if not len(some):
+                continue
+            both = np.concatenate([parents[some], parents[some] + 1])
+            first, last = _search_sorted(segment, name, both).reshape(2, -1)
+            owner, local = expand_ranges(first, last)
+            rows.append(begin + local)
+            owners.append(some[owner])
+        children, owner = (
+            np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners)
+        )
+        order = np.argsort(owner, kind="stable")
+        return children[order].astype(np.int64), owner[order].astype(np.int64)
+
+    def _places(self, name: str) -> list[tuple[Segment, int, int]]:
+        """Return the segments that have a column, with the rows where it begins and ends there."""
+        if name not in self._places_by_name:
+            places, begin = [], 0
+            for segment in self.segments:
+                if name in segment:
+                    end = begin + _count_rows(segment, name)
+                    places.append((segment, begin, end))
+                    begin = end
+            self._places_by_name[name] = places
+        return self._places_by_name[name]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """One array of a segment; only the rows in use are read and verified."""
+
+    segment: Segment
+    name: str
+
+    def __len__(self) -> int:
+        return _count_rows(self.segment, self.name)
+
+    def part(self, start: int, stop: int) -> NDArray[Any]:
+        return _read_part(self.segment, self.name, start, stop)
+
+    def take(self, rows: Rows) -> NDArray[Any]:
+        return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
+
+
+def _count_rows(segment: Segment, name: str) -> int:
+    return segment.length(name) if isinstance(segment, MappedSegment) else len(segment[name])
+
+
+def _read_part(segment: Segment, name: str, start: int, stop: int) -> NDArray[Any]:
+    if isinstance(segment, MappedSegment):
+        return segment.part(name, start, stop)
+    return segment[name][start:stop]
+
+
+def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
+    if isinstance(segment, MappedSegment):
+        return segment.verify_ranges(name, starts, stops)
+    return segment[name]
+
+
+def _search_sorted(segment: Segment, name: str, values: Rows) -> Rows:
+    """Return where values stand, or would, in a column that ascends; little of it is read."""
+    length = _count_rows(segment, name)
+    if length <= _FEW:
+        return np.searchsorted(_read_part(segment, name, 0, length), values).astype(np.int64)
+    first = np.zeros(len(values), dtype=np.int64)
+    last = np.full(len(values), length, dtype=np.int64)
+    while np.any(first < last):
+        open_ = np.flatnonzero(first < last)
+        middle = (first[open_] + last[open_]) // 2
+        is_less = _verify_ranges(segment, name, middle, middle + 1)[middle] < values[open_]
+        first[open_[is_less]] = middle[is_less] + 1
+        last[open_[~is_less]] = middle[~is_less]
+    return first

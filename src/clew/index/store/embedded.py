@@ -1,0 +1,188 @@
+"""The embedded store: one folder, no server.
+
+index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
+generation.json the newest generation, by which a loss of commits is seen
+segments/NNN    what one commit added, as arrays; every eight of a size become one
+cached/NAME-N   arrays that were computed from generation N, and can be again
+writer.lock     held while a process writes
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.base.runtime.lazy import compile_re
+from clew.base.runtime.private import make_folder, make_inner_folder
+from clew.base.types import Document, Scalar
+from clew.errors import DamagedIndex, NotAnIndex, StoreError
+from clew.index.store import paid, segments
+from clew.index.store.cache import FOLDER as _CACHED
+from clew.index.store.cache import FileCache
+from clew.index.store.database import (
+    FILE,
+    LOCK,
+    NEWEST,
+    Database,
+    SalvagedRows,
+    WriterLock,
+    is_blank,
+)
+from clew.index.store.repair import StandIns, stand_ins
+from clew.index.store.segmented import SegmentedStore
+from clew.index.store.segments import Arrays, Blocks
+
+NAMED_IN = "store.txt"  # names the store of a folder that is none itself
+_SEGMENTS = "segments"
+_BESIDE = compile_re(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a file of ours
+
+
+class EmbeddedStore(SegmentedStore[Database]):
+    """A store in a folder. The first write takes the writer's lock and keeps it until `close`."""
+
+    def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
+        super().__init__(database, Database(folder, is_damaged=is_damaged))
+        self.folder = folder
+        self._segments = folder / _SEGMENTS
+        self._is_damaged = is_damaged
+        self._lock: WriterLock | None = None
+        self.cache = FileCache(folder)
+
+    @classmethod
+    def create(cls, folder: Path, recipe: Mapping[str, Scalar]) -> Self:
+        """Make an index in `folder`, which must be new, empty or an index already."""
+        if folder.exists() and not folder.is_dir():
+            raise NotAnIndex(f"{folder} is a file: name a folder for the index")
+        try:
+            if folder.exists() and not cls.exists(folder) and has_foreign_files(folder):
+                raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
+            make_folder(folder)
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
+        return cls(folder, Database(folder, recipe=recipe))
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        return not is_blank(folder / FILE)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open the index in `folder`. Raises NotAnIndex where there is none."""
+        return cls(folder, Database(folder))
+
+    @classmethod
+    def open_damaged(cls, folder: Path) -> Self:
+        """Open an index whose database is damaged, so that `salvage` can read the rest.
+
+        Raises DamagedIndex where not even the settings of the index can be.
+        """
+        try:
+            return cls(folder, Database(folder, is_damaged=True), is_damaged=True)
+        except (DamagedIndex, NotAnIndex) as error:
+            raise DamagedIndex(
+                f"{folder / FILE} is damaged, and the settings of the index cannot be read: take a"
+                f" backup or a copy of the folder, or index the documents into a new one"
+            ) from error
+
+    def open_frozen(self) -> Database:
+        database = Database(self.folder)
+        try:
+            database.freeze()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @property
+    def _is_writer(self) -> bool:
+        return self._lock is not None
+
+    def lock(self) -> None:
+        if self._lock is None:
+            self._lock = WriterLock(self.folder)
+            if self._is_damaged:  # what it says of its files may be wrong
+                return
+            self._catalogue.upgrade()
+            self._sweep()
+            self.sweep()
+
+    def _name(self, number: int) -> str:
+        return f"{number:06d}"
+
+    def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
+        segments.write_segment(self._path(name), arrays)
+
+    def _arrays(self, name: str) -> Arrays:
+        return segments.open_segment(self._path(name))
+
+    def _path(self, name: str) -> Path:
+        return self._segments / f"{name}{segments.SUFFIX}"
+
+    def _sweep(self) -> None:
+        names = [segment.name for segment in self._catalogue.segments()]
+        segments.delete_others(self._segments, names)
+
+    def _after_commit(self) -> None:
+        self._catalogue.tell_generation()
+
+    def stand_ins(self) -> StandIns:
+        """Return the segments with zeros for damaged rows, and the documents of these rows."""
+        return stand_ins(self._segments, self._catalogue)
+
+    def sentence_keys(self) -> set[int]:
+        """Return the keys of the sentences of all segments that can be read, registered or not."""
+        keys: set[int] = set()
+        for path in sorted(self._segments.glob(f"*{segments.SUFFIX}")):
+            with suppress(DamagedIndex):
+                keys.update(segments.open_segment(path).get("sentence.key", np.zeros(0)).tolist())
+        return keys
+
+    def salvage(self, hash_of: Callable[[Document], str]) -> SalvagedRows:
+        return self._catalogue.salvage(hash_of)
+
+    def close(self) -> None:
+        super().close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+
+def replace_files(folder: Path, place: Path) -> None:
+    """Put the index in `place`, a folder below, in the place of that in a folder.
+
+    The files that were there go into the folder `damaged`. Raises StoreError where one cannot be
+    moved, as on Windows while it is read; then all stand where they were.
+    """
+    aside = folder / "damaged"
+    make_inner_folder(aside)
+    names = (NEWEST, _SEGMENTS, _CACHED)
+    old = [path.name for path in (*folder.glob(f"{FILE}*"), *(folder / name for name in names))]
+    moves = [(folder / name, aside / name) for name in old]
+    # The database is the last: it makes an index.
+    moves += [(place / name, folder / name) for name in (_SEGMENTS, _CACHED, NEWEST, FILE)]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for path, target in moves:
+            if path.exists():
+                if target.is_dir():
+                    shutil.rmtree(target)
+                path.replace(target)
+                done.append((path, target))
+    except OSError as error:
+        for path, target in reversed(done):
+            target.replace(path)
+        raise StoreError(
+            f"{error.filename} cannot be moved ({error.strerror}): end what reads the index, and "
+            f"repair it again"
+        ) from error
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def has_foreign_files(folder: Path) -> bool:
+    """Say whether a folder has files that do not belong to an index."""
+    ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, _SEGMENTS, _CACHED}
+    return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

@@ -1,0 +1,79 @@
+"""The paid files beside an index in a folder: an LLM's replies and an embedder's vectors.
+
+An index keeps a note of which of these files it has, so that one that is gone is missed, and one
+that never was is not.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from clew.index.store import Store
+from clew.models import cache, ledger
+from clew.models.sqlite import owner
+
+CALLS = "calls.sqlite"
+EMBEDDINGS = "embeddings.sqlite"
+NOTE = "paid"  # what a store keeps under it: which files there are
+_FILES = "files"
+
+
+FILES = (CALLS, EMBEDDINGS)
+_HELD = {CALLS: "replies", EMBEDDINGS: "vectors"}
+
+
+def note_files(store: Store, folder: Path) -> None:
+    """Record in an index which paid files lie beside it, earlier ones included."""
+    earlier = noted_files(store.note(NOTE))
+    there = earlier | {name for name in FILES if (folder / name).exists()}
+    if there != earlier:
+        store.set_note(NOTE, {_FILES: sorted(there)})
+
+
+def noted_files(note: Mapping[str, Any] | None) -> set[str]:
+    """Return the names of the paid files that an index has noted."""
+    return {*(note or {}).get(_FILES, ())}
+
+
+def find_faults(folder: Path, names: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield each damaged or missing paid file among `names`, with its fault."""
+    for name in FILES:
+        faults = _list_faults(folder / name)
+        if faults:
+            yield name, f"{faults[0]}; the {_HELD[name]} that cannot be read are paid for again"
+        elif name in names and not owner(folder / name):
+            yield name, f"it is missing: the {_HELD[name]} that it held are paid for again"
+
+
+def _list_faults(path: Path) -> list[str]:
+    return ledger.Ledger(path).faults() if path.name == CALLS else cache.faults(path)
+
+
+def mend(folder: Path, names: set[str]) -> list[str]:
+    """Keep what can be read of files that are damaged; return their names, and of those gone."""
+    _restore_names(folder)
+    damaged = [name for name, _ in find_faults(folder, names)]
+    for path in (folder / name for name in damaged):
+        if _list_faults(path):
+            if path.name == CALLS:
+                ledger.Ledger(path).mend()
+            else:
+                cache.mend(path)
+    return damaged
+
+
+def forget_missing(store: Store, folder: Path) -> None:
+    """Drop missing files from the note of an index."""
+    there = sorted(name for name in FILES if owner(folder / name))
+    if set(there) != noted_files(store.note(NOTE)):
+        store.set_note(NOTE, {_FILES: there})
+
+
+def _restore_names(folder: Path) -> None:
+    """Swap two files back that bear each other's names."""
+    first, second = folder / CALLS, folder / EMBEDDINGS
+    if (owner(first), owner(second)) == (cache.APPLICATION_ID, ledger.APPLICATION_ID):
+        aside = first.with_name(f"{first.name}.aside")
+        first.replace(aside)
+        second.replace(first)
+        aside.replace(second)

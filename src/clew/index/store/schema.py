@@ -1,0 +1,195 @@
+"""The stored layers: what hangs on what, and which arrays a row has.
+
+Everything that moves rows (putting a generation together, compaction) reads it from here. A row
+is a position in its columns, counted through all registered segments, oldest first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.algo import coding
+from clew.algo.narrow import narrow, widen
+from clew.base.types import Scalar
+from clew.index.snapshot.batch import REFERENCES, Batch
+from clew.index.store.segments import MappedSegment, let_go
+
+Segment = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTable:
+    """One stored layer. Names of columns are without the layer's."""
+
+    above: str  # the layer above, and the column that says which row of it a row belongs to
+    columns: tuple[str, ...] = ()  # numbers about the row
+    ragged: Mapping[str, str] = field(default_factory=dict)  # a count to the array it cuts
+    vectors: bool = False
+
+
+# In this order: a layer stands behind the one above it.
+TABLES: Mapping[str, LayerTable] = {
+    "chunk": LayerTable(
+        "document", ("start", "end", "n_tokens"), {"n_stored": "token.vectors"}, vectors=True
+    ),
+    "subchunk": LayerTable("chunk", ("start", "end", "n_tokens"), vectors=True),
+    "sentence": LayerTable(
+        "chunk", ("start", "end", "key", "first_token", "last_token"), vectors=True
+    ),
+    "mention": LayerTable("sentence", ("entity", "start", "end", "label", "term")),
+    "count": LayerTable("chunk", ("term", "n", "n_lower")),
+    "posting": LayerTable("chunk", ("term", "start")),
+    "extraction": LayerTable("chunk", ("kind", "source")),
+    "statement": LayerTable(
+        "extraction",
+        ("key",),
+        {"n_bytes": "statement_text.bytes", "n_stored": "statement_token.vectors"},
+        vectors=True,
+    ),
+    "statement_mention": LayerTable("statement", ("entity", "start", "end", "label", "term")),
+    "triple": LayerTable(
+        "extraction",
+        ("subject", "object", "relation_key", "strength"),
+        {"n_relation": "triple_relation.bytes", "n_description": "triple_description.bytes"},
+        vectors=True,
+    ),
+    "description": LayerTable(
+        "extraction",
+        ("entity", "type"),
+        {"n_name": "description_name.bytes", "n_text": "description_text.bytes"},
+    ),
+    "profile": LayerTable("description", vectors=True),
+}
+
+
+LENGTH = 127  # of a token's vector in int8
+DEFAULT_BITS: Mapping[str, int] = {"vector_bits": 8, "unit_bits": 4, "token_bits": 1}
+_TOKENS = ("token.vectors", "statement_token.vectors")
+_UNITS = ("sentence.vectors", "statement.vectors", "name.vectors")
+
+
+def parent_column(layer: str) -> str:
+    """Return the full name of a layer's parent column: chunk.document."""
+    return f"{layer}.{TABLES[layer].above}"
+
+
+def size_column(layer: str) -> str:
+    """Return the column that has one value for each row of a layer, or of documents."""
+    return "document.title_entity" if layer == "document" else parent_column(layer)
+
+
+def number_columns(layer: str) -> tuple[str, ...]:
+    """Return the full names of a layer's columns of numbers, its parent's first."""
+    return parent_column(layer), *(f"{layer}.{name}" for name in TABLES[layer].columns)
+
+
+def count_rows(arrays: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of rows of each layer in a segment, without empty layers."""
+    parents = {layer: arrays.get(parent_column(layer)) for layer in TABLES}
+    return {k: int(v.shape[0]) for k, v in parents.items() if v is not None and v.shape[0]}
+
+
+def count_rows_unread(arrays: MappedSegment) -> dict[str, int]:
+    """Return the rows of each layer as `count_rows` does, from a file's header alone."""
+    parents = {layer: name for layer in TABLES if (name := parent_column(layer)) in arrays}
+    return {layer: n for layer, name in parents.items() if (n := arrays.length(name))}
+
+
+def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
+    """Return a column of all segments end to end; empty where none has it."""
+    parts = [widen(segment[name]) for segment in segments if name in segment]
+    if len(parts) == 1:
+        return np.asarray(parts[0])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+
+
+class OpenColumns(Mapping[str, "NDArray[Any]"]):
+    """Every column of numbers over all segments.
+
+    Each is concatenated whenever it is read, since all of them at once would take much memory.
+    """
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = segments
+        columns = (name for layer in TABLES for name in number_columns(layer))
+        self._names = dict.fromkeys(["document.title_entity", *columns])
+        self._last = ""  # column that was asked for: its pages are let go of for the next one
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        for segment in self._segments:
+            if self._last in segment:
+                let_go(segment, self._last)
+        self._last = name
+        return concatenate_column(self._segments, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:
+    """Return how many bits a number of an array of vectors has that is written now."""
+    kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
+    return read_number(recipe, kind)
+
+
+def is_exact(recipe: Mapping[str, Scalar]) -> bool:
+    """Say whether some vectors of an index are kept as they came."""
+    return any(recipe.get(kind) == coding.FLOAT32 for kind in DEFAULT_BITS)
+
+
+def token_type(recipe: Mapping[str, Scalar]) -> type[np.generic]:
+    """Return the type in which tokens' vectors of length one come to be coded."""
+    return np.float32 if recipe["token_bits"] == coding.FLOAT32 else np.int8
+
+
+def read_number(recipe: Mapping[str, Scalar], name: str) -> int:
+    """Return a setting of a recipe that is a whole number."""
+    number = recipe[name]
+    assert isinstance(number, int)  # noqa: S101 -- as settings check, and an embedder has it
+    return number
+
+
+def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
+    """Return an array as a store keeps it: vectors in as many bits as `recipe` says."""
+    if not name.endswith(".vectors") or array.dtype == np.uint8:  # coded already
+        return array
+    if array.dtype == np.int8:  # tokens as a batch has them
+        array = array / np.float32(LENGTH)
+    return coding.encode(array, vector_bits(name, recipe))
+
+
+def place_batch(
+    batch: Batch,
+    keys: Mapping[str, Sequence[int]],
+    first: Mapping[str, int],
+    recipe: Mapping[str, Scalar],
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a batch as a store keeps them, referring to rows by its own numbers.
+
+    `keys` are the rows of the batch's entities and terms; `first` says of each other layer, and of
+    documents, how many rows there were before, none where it says nothing. Vectors are coded as the
+    `recipe` says.
+    """
+    rows = {table: np.asarray(numbers, np.int32) for table, numbers in keys.items()}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, column in batch.columns.items():
+        layer = REFERENCES.get(name)
+        if name == "extraction.chunk" and batch.documents:
+            layer = "chunk"
+        if layer in rows:
+            with_none = np.append(rows[layer], np.int32(-1))  # the last one is for -1
+            stored = with_none[column.astype(np.int64)]
+        elif layer is not None:
+            stored = (column.astype(np.int64) + first.get(layer, 0)).astype(np.int32)
+        else:
+            stored = encode_array(name, column, recipe)
+        arrays[name] = narrow(stored)
+    return arrays

@@ -1,0 +1,65 @@
+"""An index in shards: a folder with a file that names the folders or addresses of these."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from clew.errors import InputError, StoreError
+from clew.extras.cluster.postgres import address
+
+SHARDS = "shards.json"
+_FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'
+
+
+def is_home(folder: Path) -> bool:
+    """Say whether a folder names shards."""
+    return (folder / SHARDS).is_file()
+
+
+def write_places(home: Path, places: Sequence[str]) -> None:
+    """Write the places of the shards into a folder. Raises StoreError if it cannot be written."""
+    own = home / f"{SHARDS}.tmp"
+    try:
+        own.write_text(json.dumps({"shards": list(places)}, indent=1) + "\n", encoding="utf-8")
+        own.replace(home / SHARDS)
+    except OSError as error:
+        raise StoreError(f"{home} cannot be written ({error.strerror}): name another") from error
+
+
+def read_places(home: Path) -> list[str]:
+    """Return the folders or addresses of the shards that a folder names.
+
+    Raises InputError where there are none.
+    """
+    try:
+        listing = json.loads((home / SHARDS).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"there are no shards in {home} ({SHARDS}: {error.strerror}): name the folders of"
+            f" several indexes, or split one"
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{home / SHARDS} is no JSON ({error}): {_FORM}") from error
+    names = listing.get("shards") if isinstance(listing, dict) else None
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise InputError(f"{home / SHARDS} does not name shards: {_FORM}")
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(
+            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: once is enough"
+        )
+    return names
+
+
+def describe_shard(home: Path, name: str) -> str:
+    """Return the name of a shard in messages: its folder, or an address without a password."""
+    if address.is_address(name):
+        return address.parse_address(name).shown
+    return name if "://" in name else str(home / name)
+
+
+def explain_home(home: Path) -> str:
+    """Return why a folder of shards cannot be opened as one index."""
+    first = describe_shard(home, read_places(home)[0])
+    return f"{home} is an index in shards, of which this takes one: name that, such as {first}"

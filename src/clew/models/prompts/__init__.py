@@ -1,0 +1,128 @@
+"""The prompts, one file each: a version line, a system part, a user part.
+
+A change of a prompt's words changes its version, which enters every cache key. Values are put in
+for $names; a value is never read as a template itself, and one that imitates parts of a prompt is
+written so that it cannot pass for them (`quoted`). A user's own words for some of them
+(`read_wording`) go with the LLM that is asked.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from clew.base.runtime.lazy import compile_re
+from clew.errors import InputError
+from clew.models import Prompt, ReadPart
+from clew.models.prompts.quoted import Value, render_values
+
+_SUFFIX = ".md"
+_FILE = compile_re(r"version: (\S+)\n+# system\n(.*?)\n# user\n(.*)\Z", re.DOTALL)
+
+Parts = tuple[str, str, str]  # of a prompt: its version, its system part, its user part
+
+
+def fill_prompt(
+    name: str,
+    *,
+    schema: Mapping[str, Any] | None = None,
+    max_tokens: int = 512,
+    read_part: ReadPart | None = None,
+    **values: Value,
+) -> Prompt:
+    """Return the prompt in `name`.md with its $names filled in."""
+    unfilled = Prompt(
+        user="", schema=schema, max_tokens=max_tokens, name=name, values=values, read_part=read_part
+    )
+    return _fill(_parts(name), unfilled)
+
+
+def _fill(parts: Parts, prompt: Prompt) -> Prompt:
+    """Return a prompt in the words of `parts`."""
+    version, system, user = parts
+    rendered, guard = render_values(prompt.values)
+    return replace(
+        prompt,
+        system=f"{system.strip()}{guard}",
+        user=Template(user).substitute(rendered).strip(),
+        version=f"{prompt.name}-{version}",
+    )
+
+
+def prompt_versions() -> dict[str, str]:
+    """Return the version of every prompt, by name."""
+    return {name: _parts(name)[0] for name in list_prompts()}
+
+
+def list_prompts() -> list[str]:
+    """Return the names of all prompts."""
+    names = (each.name for each in files(__name__).iterdir() if each.name.endswith(_SUFFIX))
+    return sorted(name.removesuffix(_SUFFIX) for name in names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FolderWording:
+    """Prompts that a user wrote in a folder, in place of Clew's own."""
+
+    parts: Mapping[str, Parts]  # by the name of Clew's prompt
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return {name: version for name, (version, _, _) in self.parts.items()}
+
+    def reword(self, prompt: Prompt) -> Prompt:
+        parts = self.parts.get(prompt.name)
+        return prompt if parts is None else _fill(parts, prompt)
+
+
+def read_wording(folder: Path) -> FolderWording:
+    """Return the prompts in a folder, which stand for those of their names.
+
+    A file has the form of Clew's own, and its digest is part of its version, so no reply to another
+    wording is taken for one to it. Raises InputError for a file of no prompt's name, one that lacks
+    a part, and a slot that Clew does not fill.
+    """
+    own = {name: _slots(_parts(name)[2]) for name in list_prompts()}
+    found: dict[str, Parts] = {}
+    for file in sorted(folder.glob(f"*{_SUFFIX}")):
+        if file.stem not in own:
+            raise InputError(f"{file} is no prompt's: name it as one of {', '.join(own)}")
+        version, system, user = _read(file)
+        unknown = sorted(_slots(user) - own[file.stem])
+        if unknown:
+            slots = ", ".join(f"${slot}" for slot in sorted(own[file.stem]))
+            raise InputError(
+                f"{file} has the slot ${unknown[0]}, which nothing fills: take {slots}"
+            )
+        digest = sha256(file.read_text(encoding="utf-8").encode()).hexdigest()[:8]
+        found[file.stem] = f"{version}-{digest}", system, user
+    if not found:
+        raise InputError(f"{folder} has no prompt NAME{_SUFFIX}: it takes {', '.join(own)}")
+    return FolderWording(found)
+
+
+def _slots(user: str) -> set[str]:
+    return {*Template(user).get_identifiers()}
+
+
+@cache
+def _parts(name: str) -> Parts:
+    return _read(files(__name__) / f"{name}{_SUFFIX}")
+
+
+def _read(file: Traversable) -> Parts:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    match = _FILE.match(text)
+    if match is None or not Template(match[3]).is_valid():
+        raise InputError(f"{file} lacks its 'version: ', '# system' or '# user', or has a stray $")
+    version, system, user = match.groups()
+    return version, system, user

@@ -1,0 +1,170 @@
+"""A split that is killed begins anew, one that is done stays, and nothing is paid for twice."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+from contextlib import closing
+
+import pytest
+
+from clew import testing
+from clew.api import open_index
+from clew.base.runtime import sqlite
+from clew.errors import InputError
+from clew.shards import open_shards, split
+from clew.testing import small_documents
+from tests.index.build import scratch
+from tests.index.store.deadly import killed_at_file
+from tests.index.store.test_paid import QUESTION, Counting, opened, reply_to, texts
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@pytest.fixture
+def place():
+    with scratch() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def made():
+    """An index with units and triples of an LLM, and vectors that were paid for."""
+    with scratch() as folder:
+        with opened(folder / "whole", chat=testing.ScriptedChat(reply_to)) as index:
+            index.add(texts(0, 6), triples="llm", units=1.0)
+            index.add([*index_documents()])
+            index.search(QUESTION, method="agrag")
+        yield folder / "whole"
+
+
+@pytest.fixture
+def whole(place, made):
+    """A copy of it, which a test may change."""
+    return shutil.copytree(made, place / "whole")
+
+
+def index_documents():
+    """Return a document that each shard has an equal one of, by another name."""
+    return [each for each in small_documents() if each.id in ("lund", "verle")]
+
+
+def keys(folder, name, table):
+    with closing(sqlite.connect(folder / name, wait=1)) as database:
+        return {key for (key,) in sqlite.rows(database, f"SELECT key FROM {table}")}  # noqa: S608 -- names of ours
+
+
+def contents(home):
+    """Return the documents of each shard, with their hashes, and which texts are paid for."""
+    found = []
+    for shard in sorted(home.glob("shard-*")):
+        with open_index(shard) as index:
+            assert index.check() == []
+            vectors = keys(shard, "embeddings.sqlite", "vectors")
+            found.append((dict(index.hashes()), vectors, keys(shard, "calls.sqlite", "piece")))
+    return found
+
+
+def test_each_shard_has_its_part_of_what_was_paid_for(whole, place):
+    """Neither texts nor chunks are paid for again, and no shard has what is another one's."""
+    places = split(whole, place / "parts", 3)
+    for name, table in (("embeddings.sqlite", "vectors"), ("calls.sqlite", "piece")):
+        all_ = keys(whole, name, table)
+        parts = [keys(each, name, table) for each in places]
+        assert set().union(*parts) == all_
+        assert all(len(part) < len(all_) for part in parts)
+    for each in places:
+        chat, embedder = testing.ScriptedChat(reply_to), Counting()
+        with opened(each, embedder=embedder) as shard:
+            shard.search(QUESTION, method="agrag")
+            documents = shard.snapshot().documents(range(len(shard)))
+            assert shard.check() == []
+        again = place / f"again-{each.name}"  # all is made anew, with what this shard has
+        again.mkdir()
+        for name in ("embeddings.sqlite", "calls.sqlite"):
+            shutil.copy(each / name, again / name)
+        with opened(again, chat=chat, embedder=embedder) as index:
+            index.add(documents, triples="llm", units=1.0)
+        assert (embedder.n_texts, chat.asked) == (0, [])
+
+
+def test_the_shards_are_their_owners(whole, place):
+    for each in (place / "parts", *split(whole, place / "parts", 2)):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_split_that_was_killed_begins_anew(whole, place, step):
+    """Whenever that was; and behind its end it is done, and leaves the shards as they are."""
+    split(whole, place / "expected", 2)
+    expected = contents(place / "expected")
+    home, ends = place / "parts", []
+    for left in range(0, 2_000, step):
+        shutil.rmtree(home, ignore_errors=True)
+        ends.append(killed_at_file(lambda: split(whole, home, 2), home, left))
+        split(whole, home, 2)
+        assert contents(home) == expected
+        assert not (home / "split.json").exists()
+        if ends[-1] == 0:
+            break
+    assert len(ends) > 5
+    assert {*ends[:-1]} == {-signal.SIGKILL}
+
+
+def begun(whole, home):
+    """Leave what a split leaves that was killed with its shards half made."""
+    split(whole, home, 2)
+    (home / "shards.json").unlink()
+    told = {"of": str(whole.absolute()), "shards": ["shard-0000", "shard-0001"]}
+    (home / "split.json").write_text(json.dumps(told))
+
+
+@pytest.mark.parametrize("what", ["a file", "a file in a shard", "a document", "another number"])
+def test_nothing_is_deleted_that_no_split_made(whole, place, what):
+    """What somebody put there meanwhile stays, and the folder is refused."""
+    home, n = place / "parts", 2
+    begun(whole, home)
+    if what == "a file":
+        (home / "notes.txt").write_text("mine")
+    elif what == "a file in a shard":
+        (home / "shard-0001" / "notes.txt").write_text("mine")
+    elif what == "a document":
+        with opened(home / "shard-0000") as index:
+            index.add(texts(20, 30), part="0/2")
+    else:
+        n = 3
+    before = sorted(home.rglob("*"))
+    with pytest.raises(InputError, match="is not empty"):
+        split(whole, home, n)
+    assert sorted(home.rglob("*")) == before
+
+
+def test_what_is_done_is_done_until_the_index_changes(whole, place):
+    places = split(whole, place / "parts", 2)
+    with opened(places[0]) as index:
+        before = index.generation
+    assert split(whole, place / "parts", 2) == places
+    with opened(places[0]) as index:
+        assert index.generation == before
+    with open_shards(place / "parts", models=testing.models(Counting())) as shards:
+        assert len(shards) == 8
+    with opened(whole) as index:
+        index.remove(["lund"])
+    with pytest.raises(InputError, match="is not empty"):
+        split(whole, place / "parts", 2)
+
+
+def test_the_vocabulary_is_in_every_shard(whole, place):
+    """Aliases, names, types, what stays apart and what a list says, as in the index."""
+    (place / "list.csv").write_text(
+        "name,aliases,type,apart\nMira Toll,M. Toll,person,\nVerle,,place,yes\n", encoding="utf-8"
+    )
+    with opened(whole) as index:
+        index.take_vocabulary(place / "list.csv")
+        index.merge("Bo Dahl", "Ola Eriksen")
+        said = dict(index.vocabulary())
+    assert {entry.type for entry in said.values()} >= {"person"}
+    for shard in split(whole, place / "shards", 2):
+        with opened(shard) as index:
+            assert dict(index.vocabulary()) == said

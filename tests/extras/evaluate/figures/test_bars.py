@@ -1,0 +1,126 @@
+"""Bars of settings and of ablations, and the differences that stand beside them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.evaluate import Setting, grid
+from clew.extras.evaluate.figures.bars import bar_figure, families
+from clew.extras.evaluate.figures.tradeoff import Point, front, tradeoff_figure
+from tests.extras.evaluate.reports import estimate, report, rows
+
+GROUPS = {
+    "Clue-RAG": [
+        ("full", {"hotpot": estimate(0.9), "musique": estimate(0.7)}),
+        ("w/o K-A", {"hotpot": estimate(0.85), "musique": estimate(0.75)}),
+    ],
+    "KET-RAG": [("full", {"hotpot": estimate(0.8)}), ("Text-RAG", {"musique": estimate(0.6)})],
+    "nothing": [],
+}
+
+
+def test_a_group_is_a_panel_with_bars_for_each_dataset():
+    """As long as the means, from the top down; a dataset that was not measured has no bar."""
+    first, second = bar_figure(GROUPS, "recall@5", "title").axes
+    assert [first.get_title("left"), second.get_title("left")] == ["Clue-RAG", "KET-RAG"]
+    bars = [[patch.get_width() for patch in container] for container in first.containers]
+    assert bars == [[0.9, 0.85], [0.7, 0.75]]
+    bars = [[patch.get_width() for patch in container] for container in second.containers]
+    assert bars == [[0.8], [0.6]]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["full", "w/o K-A"]
+    bottom, top = first.get_ylim()
+    assert bottom > top
+    hatches = [container[0].get_hatch() for container in first.containers]
+    assert len(set(hatches)) == 2
+    first, second = bar_figure(GROUPS, "recall@5", "title").axes
+    written = [text.get_text() for text in first.texts]
+    assert [text for text in written if text[0] in "+-"] == ["-0.050", "+0.050"]
+    assert {"0.900", "0.850", "0.700", "0.750"} <= set(written)
+    assert [text.get_text() for text in second.texts if text.get_text()[0] in "+-"] == []
+    [panel] = bar_figure({"a": [("x", {"d": estimate(0.15)})]}, "F1", "title").axes
+    assert panel.get_xlim() == pytest.approx((0, 0.24))
+    assert bar_figure(GROUPS, "F1", "title").axes[0].get_xlim() == (0, 1)
+
+
+def test_families_begin_with_the_full_method():
+    labels = [Setting("dense"), *grid("clue", {"depth": [1, 2]}), Setting("clue"), Setting("x")]
+    measured = [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels]
+    made = report(labels, measured)
+    found = families(made, "recall@5")
+    assert {name: [label for label, _ in bars] for name, bars in found.items()} == {
+        "methods": ["dense", "clue", "x"],
+        "clue": ["clue", "clue depth=1", "clue depth=2"],
+    }
+    assert families(made, "F1 plain") == {"methods": []}
+    labels = [Setting("clue", name=f"clue ({folder})") for folder in "ab"]
+    made = report(labels, [rows(each.label, [{"recall@5": 0.5}] * 3) for each in labels])
+    assert list(families(made, "recall@5")) == ["methods"]
+
+
+steps = st.integers(0, 4)
+
+
+def point(label, cost, mean):
+    return Point(label, cost, estimate(mean))
+
+
+def test_the_front_holds_what_no_other_outdoes():
+    points = [
+        point("dear", 9, 0.9),
+        point("dull", 2, 0.4),
+        point("cheap", 1, 0.5),
+        point("twin", 1, 0.5),
+        point("worse", 1, 0.4),
+        point("middle", 3, 0.7),
+        point("late", 9, 0.8),
+    ]
+    assert [each.label for each in front(points)] == ["cheap", "twin", "middle", "dear"]
+
+
+@given(st.lists(st.tuples(steps, steps), min_size=1, max_size=8))
+def test_the_front_is_that_of_its_definition(pairs):
+    """A point is on it unless another is as good and as cheap, and better in one of them."""
+    points = [point(str(n), cost, mean / 4) for n, (cost, mean) in enumerate(pairs)]
+
+    def outdone(one):
+        mine = (one.cost, -one.quality.mean)
+        others = [(other.cost, -other.quality.mean) for other in points]
+        return any(o[0] <= mine[0] and o[1] <= mine[1] and o != mine for o in others)
+
+    expected = {one.label for one in points if not outdone(one)}
+    assert {one.label for one in front(points)} == expected
+
+
+@pytest.mark.parametrize(
+    ("costs", "scale"),
+    [
+        ((10, 20, 30), "linear"),
+        ((0, 20, 30), "linear"),
+        ((0.001, 0.01, 1), "log"),
+        ((0, 5, 20_000), "symlog"),
+        ((7,), "linear"),
+    ],
+)
+def test_an_axis_fits_its_costs(costs, scale):
+    points = [point(f"m{n}", cost, 0.5 + n / 10) for n, cost in enumerate(costs)]
+    [panel] = tradeoff_figure(points, "recall@5", "tokens", "title").axes
+    assert panel.get_xscale() == scale
+    left, right = panel.get_xlim()
+    low, high = panel.get_ylim()
+    for each in points:
+        assert left < each.cost < right
+        assert low < each.quality.low < each.quality.high < high
+
+
+def test_the_front_differs_by_more_than_colour():
+    points = [point("good", 1, 0.9), point("bad", 2, 0.4), point("best", 3, 0.95)]
+    [panel] = tradeoff_figure(points, "recall@5", "tokens", "title").axes
+    step, *markers = panel.lines
+    assert step.get_xdata().tolist() == [1, 3]
+    assert [mark.get_marker() for mark in markers] == ["o", "s", "o"]
+    assert markers[1].get_markerfacecolor() == "white"
+    assert sorted(text.get_text() for text in panel.texts if text.get_text()) == [
+        "bad",
+        "best",
+        "good",
+    ]

@@ -1,0 +1,129 @@
+"""Ranked lists of other systems in our reports."""
+
+import json
+
+import pytest
+
+from clew.errors import InputError
+from clew.evaluate import Scoring, Setting, evaluate, load
+from clew.extras.evaluate.peers import load_peers
+from tests.extras.evaluate.test_formats import HOTPOT, write
+
+SCORING = Scoring(ks=(10, 1, 2))
+FOUND = {
+    "q1": ["paris", "rome", "paris", "france"], "q2": [], "q3": ["rome", "tower"], "q4": ["rome"],
+    "q5": ["tower", "rome"], "q6": ["spain"],
+}  # fmt: skip
+
+
+def line(method, question, ids, **more):
+    return {"method": method, "question_id": question, "retrieved_ids": list(ids), **more}
+
+
+def peer(name="bm25", answers=None):
+    given = {} if answers is None else {q: {"answer": answers.get(q, "")} for q in FOUND}
+    return [line(name, question, ids, **given.get(question, {})) for question, ids in FOUND.items()]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "peers.jsonl"
+
+
+def scored(file, dataset, lines):
+    file.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
+    return load_peers(file, dataset, SCORING)
+
+
+def test_rankings_are_scored_by_hand_and_as_our_own(file, dataset, search):
+    """Repeated ids count once, unknown gold is never found, and no gold gives no score."""
+    (rows,) = scored(file, dataset, peer()).values()
+    assert [row.question_id for row in rows] == list(FOUND)
+    assert rows[0].document_ids == ("paris", "rome", "france")
+    assert rows[0].scores["recall@1"] == rows[0].scores["recall@2"] == 0.5
+    assert rows[0].scores["recall@10"] == rows[0].scores["all@10"] == 1
+    assert rows[0].scores["nDCG@10"] == pytest.approx((1 + 0.5) / (1 + 0.63092975))
+    assert set(rows[1].scores.values()) == {0}
+    assert rows[2].scores["recall@10"] == rows[2].scores["MRR@10"] == 0.5
+    assert rows[3].scores == {}
+    assert rows[4].scores["MRR@10"] == 0.5
+    assert (rows[0].type, rows[0].hops, rows[3].type, rows[3].hops) == ("bridge", 2, "", None)
+    report = evaluate(dataset, search, [Setting("words")], SCORING)
+    lines = [line("copy", row.question_id, row.document_ids) for row in report.rows]
+    (rows,) = scored(file, dataset, lines).values()
+    for mine, theirs in zip(report.rows, rows, strict=True):
+        ranking = {m: s for m, s in mine.scores.items() if not m.startswith("coverage")}
+        assert list(theirs.scores.items()) == list(ranking.items())
+    assert any("MRR@10" in row.scores for row in rows)
+
+
+def test_a_peer_has_a_name_of_its_own_and_may_have_answers(file, dataset):
+    """What it cost is not known, and nothing is said of a context."""
+    found = scored(file, dataset, [*peer("bm25"), *peer("ours v2")])
+    assert list(found) == ["peer: bm25", "peer: ours v2"]
+    for label, rows in found.items():
+        assert {row.label for row in rows} == {label}
+        assert all(row.usage is None and row.context_tokens is None for row in rows)
+        assert not any("coverage" in row.scores for row in rows)
+    (rows,) = scored(file, dataset, peer(answers={"q1": "Paris!", "q2": "no"})).values()
+    assert [row.scores.get("EM") for row in rows] == [1, 0, 0, 0, None, 0]
+    assert rows[0].answer == "Paris!"
+
+
+def test_what_cannot_be_compared_is_refused(file, dataset, folder):
+    """A mean over those that a peer chose to answer, say, or numbers of chunks as ids."""
+    some = peer()
+    some[2]["answer"] = "1889"
+    chunks = [line("bm25", question, ["7"]) for question in FOUND]
+    for lines, message in (
+        (some, "'bm25' has answers to some questions only"),
+        (peer()[2:], "no line for 2 of 6 .* 'q1': it has all of split 'test'"),
+        (peer()[1:-1], "no line for 2 of 6 .*one for each question"),
+        ([*peer("a"), *peer("b")[1:]], "method 'b' has no line for 1 of 6 questions"),
+        (chunks, "'bm25' found no document of the corpus, .* '7'"),
+        ([], r"peers\.jsonl: no lines"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scored(file, dataset, lines)
+    assert scored(file, load(folder, split="test"), peer()[2:])
+    assert scored(file, dataset, [line("bm25", question, []) for question in FOUND])
+
+
+def test_what_a_list_lacks_is_noted(file, dataset, folder):
+    """recall@10 of three documents says less than it seems to; repeated ids count once."""
+    (rows,) = scored(file, dataset, peer()).values()
+    short = "lists end at 3 documents: measures that look further are lower bounds"
+    repeated = "documents that the list repeats count once, where they came first"
+    assert repeated in rows[0].notes
+    assert all(row.notes == (short,) for row in rows[1:])
+    deep = [line("a", question, [*map(str, range(10)), "rome"]) for question in FOUND]
+    (rows,) = scored(file, dataset, deep).values()
+    assert rows[0].notes == ("some documents found are not in the corpus",)
+    (rows,) = scored(file, load(folder, limit=2), peer()).values()
+    assert len(rows) == 2
+    assert rows[0].notes[0] == "4 lines about other questions were ignored"
+
+
+def test_a_pooled_corpus_has_ids_too(file, tmp_path):
+    dataset = load(write(tmp_path / "hotpot.json", HOTPOT))
+    lines = [line("a", q.id, q.supporting_ids) for q in dataset.questions]
+    (rows,) = scored(file, dataset, lines).values()
+    assert [row.scores["recall@2"] for row in rows] == [1, 1]
+    assert "some documents found are not in the corpus" in rows[1].notes
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        (line("bm25", "q1", []), "line 7: a second line of 'bm25' for this question"),
+        ({"question_id": "q1", "retrieved_ids": []}, "line 7: there is no 'method'"),
+        ({"method": "a", "retrieved_ids": []}, "line 7: there is no 'question_id'"),
+        ({"method": "a", "question_id": "q1"}, "line 7: there is no 'retrieved_ids'"),
+        (line("a", "q1", [1]), "line 7: 'retrieved_ids' must hold texts"),
+        (line("a", "q1", [], answer=3), "line 7: 'answer' must hold texts, but has 3"),
+        (3, "line 7: must be a JSON object"),
+    ],
+)
+def test_malformed_lines_are_named(file, dataset, last, message):
+    with pytest.raises(InputError, match=rf"peers\.jsonl, {message}"):
+        scored(file, dataset, [*peer(), last])

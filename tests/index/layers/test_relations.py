@@ -1,0 +1,108 @@
+"""The prompt for relations among statistical entities, and what is taken from its replies."""
+
+import pytest
+
+from clew.base.types import Described, Triple
+from clew.errors import InputError
+from clew.index.layers.relations import (
+    TermSettings,
+    read_relations,
+    relations_prompt,
+    statistical_terms,
+)
+from tests.index.layers.texts import FRAM, NANSEN
+
+TERMS = ["Fram", "Colin Archer", "pack ice"]
+
+
+def relation(subject, predicate, object_):
+    return {"subject": subject, "predicate": predicate, "object": object_}
+
+
+def read(*relations, terms=TERMS):
+    [extraction] = read_relations({"1": {"relations": [relation(*r) for r in relations]}}, [terms])
+    return extraction
+
+
+def ends(*relations, terms=TERMS):
+    return [(t.subject, t.object) for t in read(*relations, terms=terms).triples]
+
+
+def test_terms_of_texts_by_hand():
+    """An n-gram is in a text's list where its rate is above the threshold; words are limited."""
+    texts = ["Mira Toll left the harbour.", "Mira Toll slept.", "The harbour froze. Harbour fog."]
+    assert statistical_terms(texts, TermSettings()) == [["Mira Toll"]] * 2 + [
+        ["harbour", "harbour froze"]
+    ]
+    single = [["left"], ["slept"], ["harbour", "froze", "fog"]]
+    assert statistical_terms(texts, TermSettings(longest=1)) == single
+    few, many = (statistical_terms(texts, TermSettings(threshold=t)) for t in (0.9, 0.1))
+    assert sum(map(len, few)) < sum(map(len, many))
+
+
+@pytest.mark.parametrize(("threshold", "longest"), [(-0.1, 3), (1.0, 3), (0.5, 0)])
+def test_limits_of_terms(threshold, longest):
+    """A rate is below 1, and a term has a word; a recipe holds what was put there."""
+    with pytest.raises(InputError, match="statistical entities"):
+        TermSettings(threshold, longest)
+    assert TermSettings.from_recipe({"chunk_size": 256}) is None
+    assert TermSettings.from_recipe(TermSettings(0.3, 5).to_recipe()) == TermSettings(0.3, 5)
+
+
+def test_the_prompt_lists_the_terms_of_each_text():
+    """Below each passage, on one line, in their order."""
+    made = relations_prompt([NANSEN, FRAM], [["Greenland", "Arctic\nOcean"], TERMS])
+    lines = made.user.splitlines()[-4:]
+    assert [one.split()[0] for one in lines] == ["[1]", "Terms:", "[2]", "Terms:"]
+    assert lines[1] == "Terms: Greenland; Arctic | Ocean"
+    assert lines[3] == "Terms: Fram; Colin Archer; pack ice"
+    with pytest.raises(ValueError, match="shorter"):
+        relations_prompt([NANSEN, FRAM], [TERMS])
+
+
+def test_triples_are_of_listed_terms():
+    """In the spelling of the list, without articles; all listed terms are entities."""
+    found = read(("the FRAM", "was built by", "colin archer"))
+    assert found.triples == (
+        Triple(subject="Fram", relation="was built by", object="Colin Archer"),
+    )
+    assert found.entities == tuple(Described(name=term) for term in TERMS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("Fram", "built by", "Archer"),
+        ("she", "sailed to", "pack ice"),
+        ("Fram", "is", "fram"),
+        ("Fram", "", "Colin Archer"),
+        ("", "built", "Fram"),
+    ],
+    ids=["another name", "a pronoun", "itself", "no predicate", "no subject"],
+)
+def test_what_is_no_relation_among_terms(wrong):
+    """It is left out; where nothing else is there the reply is of no use."""
+    assert ends(wrong, ("Colin Archer", "built", "Fram")) == [("Colin Archer", "Fram")]
+    assert read(wrong) is None
+
+
+def test_equal_relations_are_one():
+    """Whatever their case."""
+    said = ("Colin Archer", "built", "Fram"), ("colin archer", "Built", "fram")
+    more = ("Colin Archer", "designed", "Fram"), ("Fram", "built", "Colin Archer")
+    assert len(ends(*said)) == 1
+    assert len(ends(*said, *more)) == 3
+    [triple] = read(("Fram", "one two three four five six seven", "pack ice")).triples
+    assert triple.relation == "one two three four five six"
+    assert ends(("The Hague", "is in", "Holland"), terms=["The Hague", "Holland"]) == [
+        ("The Hague", "Holland")
+    ]
+
+
+def test_a_text_may_relate_nothing():
+    """An empty list is a reply; no list is none."""
+    found = read()
+    assert (found.triples, len(found.entities)) == ((), 3)
+    for data in ({"1": {"relations": None}}, {"1": []}, {"1": {}}, {}, None, "no"):
+        assert read_relations(data, [TERMS]) == [None]
+    assert read_relations({"1": {"relations": ["Fram", 3]}}, [TERMS]) == [None]

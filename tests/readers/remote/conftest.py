@@ -1,3 +1,0 @@
-"""The S3 server of the tests of the store."""
-
-from tests.store.postgres.conftest import s3  # noqa: F401
