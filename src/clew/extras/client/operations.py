@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.answers.question import OPTIONS, Question, as_question, get_default, list_plain_options
+from clew.answers.question import OPTIONS, Question, as_question
+from clew.base.options import drop_defaults, plain_options
 from clew.base.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme
 from clew.base.wire.about import AboutServer, MethodView, SpentLine
 from clew.base.wire.graphs import DrawnIndex, DrawnThread
@@ -231,13 +232,13 @@ def _make_body(
         values["parameters"] = options
         options = {}
     question = as_question(text, **values, **options)
-    plain = {name: getattr(question, name) for name in list_plain_options("answer")}
+    plain = {name: getattr(question, name) for name in plain_options(Question, "answer")}
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
         called: question.text,
         "history": [each.to_dict() for each in question.history],
-        **{name: value for name, value in plain.items() if value != get_default(name)},
+        **drop_defaults(OPTIONS, plain),
         **_make_options(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),
