@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clew.base.options import check_options, drop_defaults, option, options_of
@@ -27,6 +28,8 @@ MIN_SUPPORT = 0.2  # 2 % of the answerable questions that it was fitted on are b
 MOST_TOKENS, MOST_CHARACTERS = 1_000, 5_000  # of a question: reading more takes seconds
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
 MAX_QUOTES, LONGEST_QUOTES = 5, 100  # by default, and that may be asked for
+_searched = partial(option, heading="How it is searched")
+_answered = partial(option, heading="How it is answered")
 
 
 def _are_exchanges(value: object) -> bool:
@@ -62,46 +65,87 @@ class Question:
         kind=Kind(_are_exchanges, "a list of clew.Exchange"),
     )
     budget: Budget | None = option(None, "What models may take for it.", kind=BUDGET)
-    context_tokens: int | None = option(
+    context_tokens: int | None = _answered(
         None,
-        "Tokens that an answer may be made from.",
+        "Tokens that an answer may be made from. [default: 4000, or the method's tokens]",
+        "--context-tokens N",
         "search answer classify",
         arguments.whole_numbers(1),
         type=int,
         least=1,
         most=LONGEST_CONTEXT,
-        default_doc="4000, or the method's tokens",
-        heading="How it is answered",
     )
-    exact: bool = option(
+    exact: bool = _searched(
         False,
         "Compare with every row of a large index, where a few of the nearest are missed otherwise.",
+        "--exact",
         "search answer",
-        heading="How it is searched",
     )
-    min_support: float = option(
+    min_support: float = _answered(
         MIN_SUPPORT,
         "Refuse where what was found answers the question less probably than this.",
+        "--threshold P",
         "answer",
         most=1,
-        flag="--threshold",
-        metavar="P",
-        heading="How it is answered",
     )
-    quotes: int = option(
+    quotes: int = _answered(
         MAX_QUOTES,
         "Sentences that an answer without an LLM quotes, at most.",
+        "--quotes N",
         "answer",
         arguments.whole_numbers(1),
         type=int,
         least=1,
         most=LONGEST_QUOTES,
-        heading="How it is answered",
     )
 
     def __post_init__(self) -> None:
         check_text(self.text)
         check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifyOptions:
+    """How a text gets a label, beside the options of a question."""
+
+    label: str = option(
+        "label",
+        "Field of the metadata that has the labels.",
+        "--label COLUMN",
+        "classify",
+        heading="What is read",
+    )
+    name_weight: float | None = _searched(
+        None,
+        "Weight of label names; 0 ignores them. [default: measured]",
+        "--name-weight X",
+        "classify",
+        type=float,
+        most=1,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """Which graph is exported, and how, beside the options of a question."""
+
+    query: str | None = _searched(
+        None, "Write the graph that a method finds for this text.", "--query TEXT", "export"
+    )
+    raw: bool = option(
+        False, "Escape nothing, and do not guard cells that look like formulas.", "--raw", "export"
+    )
+    types: Sequence[str] = option(
+        (), "Only entities of these types, such as person,place.", "--types TYPE,...", "export"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.query is not None and self.types:
+            raise InputError("types are of the whole graph: leave the query out")
 
 
 OPTIONS = options_of(Question)

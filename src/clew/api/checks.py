@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from clew.answers.question import OPTIONS, Question
+from clew.answers.question import ClassifyOptions, ExportOptions, Question
+from clew.base.options import options_of
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
 from clew.base.types import Document, Evidence
@@ -12,20 +13,24 @@ from clew.models import Models, loading
 
 _OF_KINDS: Mapping[Kind, str] = {
     arguments.PATH: "folder home path",
-    arguments.TEXT: "name into spec label query patterns start rename type",
-    arguments.TEXTS: "chunk_ids types",
+    arguments.TEXT: "name into spec query patterns start rename type",
+    arguments.TEXTS: "chunk_ids",
     arguments.TEXT_OR_TEXTS: "ids",
-    arguments.TRUTH: "processes dry_run raw dated apart",
+    arguments.TRUTH: "processes dry_run dated apart",
     arguments.whole_numbers(0): "generation level",
     arguments.whole_numbers(1): "n_shards answer_tokens chunks most",
-    arguments.number(0): "every_s name_weight",
+    arguments.number(0): "every_s",
     arguments.MAPPING: "prices",
     arguments.FUNCTION: "on_progress on_chunks on_text on_citation",
 }
 # What `where` may be is said where it is read.
 checked = arguments.check_values(
     {
-        **{name: each.kind for name, each in OPTIONS.items()},
+        **{
+            name: each.kind
+            for value in (Question, ClassifyOptions, ExportOptions)
+            for name, each in options_of(value).items()
+        },
         **{name: kind for kind, names in _OF_KINDS.items() for name in names.split()},
         "source": Kind(
             lambda value: (

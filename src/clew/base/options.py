@@ -41,11 +41,10 @@ class Option:
     is_below: bool = False  # `most` itself is too much
     listed: Literal["", "repeated", "commas"] = ""  # a list of texts, and how a command takes it
     # On the command line:
-    flag: str = ""  # where it is not the name
-    off: str = ""  # what it does to turn off a flag that is on by default: "--no-" and its name
+    flag: str = ""
     metavar: str | None = None
-    default_doc: str = ""  # of what stands for None
     heading: str = ""
+    off: str = ""  # what it does to turn off a flag that is on by default
     # Where there is only text, `parts` stand in place of the option, and `join` makes its value:
     parts: Mapping[str, Option] = field(default_factory=dict)
     join: Callable[..., object] | None = None
@@ -59,40 +58,57 @@ class Option:
     @property
     def text_kind(self) -> Kind:
         """What the value of a plain option may be, for callers who write it."""
-        if self.listed:
-            return arguments.TEXTS
         if self.choices:
             return Kind(self.choices.__contains__, f"one of {', '.join(self.choices)}")
-        if self.type is bool:
-            return arguments.TRUTH
         if self.type is int:
             return arguments.whole_numbers(int(self.least), self.most)
         if self.type is float:
             return arguments.number(self.least, self.most, is_below=self.is_below)
-        return arguments.TEXT
+        if self.type is bool:
+            return arguments.TRUTH
+        return arguments.TEXTS if self.listed else arguments.TEXT
 
     def refuse(self, value: object) -> str:
         """Return what is wrong with a value, as the end of a sentence about it."""
         return f"{self.text_kind.words}, not {value!r:.60}"
 
 
-def option(
+def make_option(
     default: object,
     doc: str,
+    declared: str = "",
     doors: str = "",
     kind: Kind | None = None,
     **about: Any,  # noqa: ANN401 -- of `Option`
-) -> Any:  # noqa: ANN401 -- a field
-    """Return a field that is an option; `about` are further attributes of `Option`.
+) -> Option:
+    """Return an option that a command declares as "--units SHARE".
 
-    Without a kind and a type it is plain: of its default's type, or a text.
+    What stands for a value is "A|B" where it is one of some, "NAME..." where the option is
+    repeated, and "NAME,..." where it is a list. Without a kind it is plain: of its default's type,
+    or a text.
     """
+    flag, _, value = declared.partition(" ")
     if kind is None:
         about.setdefault("type", type(default) if isinstance(default, bool | int | float) else str)
-    made = Option(doc=doc, default=default, doors=frozenset(doors.split()), own_kind=kind, **about)
+    if "|" in value:
+        about["choices"] = tuple(value.split("|"))
+    elif value.endswith(",..."):
+        about |= {"listed": "commas", "metavar": value}
+    elif value.endswith("..."):
+        about |= {"listed": "repeated", "metavar": value.removesuffix("...")}
+    else:
+        about["metavar"] = value or None
+    return Option(
+        doc=doc, default=default, flag=flag, doors=frozenset(doors.split()), own_kind=kind, **about
+    )
+
+
+def option(default: object, *described: Any, **about: Any) -> Any:  # noqa: ANN401 -- as of `make_option`
+    """Return a field that is an option (`make_option`)."""
+    metadata = {"option": make_option(default, *described, **about)}
     if isinstance(default, Mapping):
-        return dataclasses.field(default_factory=dict, metadata={"option": made})
-    return dataclasses.field(default=default, metadata={"option": made})
+        return dataclasses.field(default_factory=dict, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def options_of(value: type) -> dict[str, Option]:

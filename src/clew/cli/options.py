@@ -502,22 +502,22 @@ def _read_question_options(
 
 def derive_option(name: str, option: Option) -> Decorator:
     """Return an option of a frozen value as one of a command."""
-    flag = option.flag or f"--{'no-' if option.default is True else ''}{name.replace('_', '-')}"
-    usual = f" [default: {option.default_doc}]" if option.default_doc else ""
-    about: dict[str, Any] = {"default": option.default, "help": (option.off or option.doc) + usual}
+    about: dict[str, Any] = {"default": option.default, "help": option.off or option.doc}
     if option.type is bool:
         about |= {"flag_value": False} if option.default else {"is_flag": True}
     elif option.listed == "commas":
-        about["callback"] = lambda _context, _option, text: text and split_list(text)
+        about["default"] = None
+        about["callback"] = lambda _context, _option, text: (
+            option.default if text is None else split_list(text)
+        )
     elif option.listed:
         doc = f"{option.doc.removesuffix('.')}; may be repeated."
         about |= {"multiple": True, "type": TEXT, "help": doc}
     elif option.type is str and not option.choices:
-        about["type"] = str
+        about |= {"type": str, "show_default": bool(option.default)}
     else:
         about |= {"type": _make_type(option), "show_default": option.default is not None}
-    metavar = option.metavar or ("N" if option.type is int else None)
-    return click.option(flag, name, metavar=metavar, **about)
+    return click.option(option.flag, name, metavar=option.metavar, **about)
 
 
 class _Sentence(click.ParamType[Any]):

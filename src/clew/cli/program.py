@@ -9,7 +9,7 @@ from typing import IO, Any, Never
 
 import click
 
-from clew.answers.question import Question
+from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.visible import has_hidden
 from clew.base.options import plain_options
 from clew.cli import config, talk
@@ -116,15 +116,14 @@ class Program(click.Group):
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
-    "What is read": "watch file label",
+    "What is read": "watch file",
     "Which rows and columns": "",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
     "What is extracted": "vocabulary",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
-    "How it is searched": "ask query method names chunks given grids reranker filters as_of "
-    "name_weight dated",
+    "How it is searched": "ask method names chunks given grids reranker filters as_of dated",
     "How it is answered": "anyway history proof reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged peers metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
@@ -133,14 +132,20 @@ HEADINGS: Mapping[str, str] = {
     "Who signs people in": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
     "Work at one time": "processes threads workers stop_jobs concurrency",
     "What is said of it": "rename type_ target parted apart together",
-    "Output": "raw types rows runs contexts reports plot as_json log_format quiet verbose log",
+    "Output": "rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"
 HEADING_OF = {
     **{name: heading for heading, names in HEADINGS.items() for name in names.split()},
     **{
         name: option.heading
-        for value, door in ((AddOptions, "index"), (PlanOptions, "plan"), (Question, "answer"))
+        for value, door in (
+            (AddOptions, "index"),
+            (PlanOptions, "plan"),
+            (Question, "answer"),
+            (ClassifyOptions, "classify"),
+            (ExportOptions, "export"),
+        )
         for name, option in plain_options(value, door).items()
     },
 }  # by the name of an option's value

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clew.base.options import Option, check_options, option, options_of
+from clew.base.options import check_options, make_option, option, options_of
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
 from clew.errors import InputError
@@ -19,11 +19,9 @@ from clew.progress import Progress
 from clew.stopping import Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from clew.index.adding import OnProgress
-    from clew.index.extract import OnChunks
     from clew.models.budget import Budget
     from clew.readers.part import ShardPart
     from clew.readers.selection import Selection
@@ -31,10 +29,11 @@ if TYPE_CHECKING:
 
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 # Doors: the commands `index` and `plan`, the jobs `upload` and `extract`, a client that will `send`
-_COMMANDS, _EXTRACTING = "index plan", "index upload extract"
+_COMMANDS, _JOBS, _EXTRACTING = "index plan", "index upload extract", "index plan upload extract"
 _ANYTHING = Kind(lambda _: True, "anything")  # what is checked where it is parsed
 _read = partial(option, heading="What is read")
-_extracted = partial(option, None, heading="What is extracted")  # None: as was wanted last
+_extracted = partial(option, heading="What is extracted")
+_table = partial(make_option, heading="Which rows and columns")
 
 
 def _is_budget(value: object) -> bool:
@@ -56,8 +55,6 @@ def _join_columns(**names: str) -> Columns:
 
 
 BUDGET = Kind(_is_budget, "a clew.Budget")
-_TABLE: dict[str, Any] = {"type": str, "heading": "Which rows and columns"}
-_COLUMN: dict[str, Any] = {**_TABLE, "default": "", "metavar": "NAME"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,24 +65,21 @@ class ReadOptions:
         (),
         "Leave out files and folders by id, path or name, such as drafts or '*.log', unless they "
         "are named themselves.",
+        "--exclude PATTERN...",
         "index plan upload send",
-        listed="repeated",
-        metavar="PATTERN",
     )
     limits: ReadingLimits = option(
         LIMITS,
         "What a document may take, at most.",
+        "",
         _COMMANDS,
         arguments.instance("a ReadingLimits", ReadingLimits),
         join=parse_limits,
         parts={
-            "limits": Option(
-                doc="Change a limit per document, such as seconds=600.",
-                default=(),
-                type=str,
-                listed="repeated",
-                flag="--limit",
-                metavar="NAME=NUMBER",
+            "limits": make_option(
+                (),
+                "Change a limit per document, such as seconds=600.",
+                "--limit NAME=NUMBER...",
                 heading="What is read",
             )
         },
@@ -93,43 +87,53 @@ class ReadOptions:
     gitignore: bool = _read(
         True,
         "Leave out what `.gitignore` files name.",
+        "--no-gitignore",
         "index plan send",
         off="Read what .gitignore files name, too.",
     )
-    follow_links: bool = _read(False, "Follow links that lead out of a folder.", "index plan send")
+    follow_links: bool = _read(
+        False, "Follow links that lead out of a folder.", "--follow-links", "index plan send"
+    )
     columns: Columns | None = option(
         None,
         "Which fields of tables and records have text, title and id.",
+        "",
         "index plan upload",
         Kind(_are_columns, "a clew.readers.Columns"),
         join=_join_columns,
         parts={
-            "text_column": Option(
-                doc="Text column.", default_doc="text, content, body ...", **_COLUMN
+            "text_column": _table(
+                "", "Text column. [default: text, content, body ...]", "--text-column NAME"
             ),
-            "title_column": Option(
-                doc="Title column.", default_doc="title, name, heading", **_COLUMN
+            "title_column": _table(
+                "", "Title column. [default: title, name, heading]", "--title-column NAME"
             ),
-            "id_column": Option(doc="Id column.", default_doc="id, _id", **_COLUMN),
+            "id_column": _table("", "Id column. [default: id, _id]", "--id-column NAME"),
         },
     )
     suffix: str = _read(
         "",
-        "Format of standard input, such as .md.",
+        "Format of standard input, such as .md. [default: detected]",
+        "--suffix .SUFFIX",
         _COMMANDS,
-        metavar=".SUFFIX",
-        default_doc="detected",
     )
     web: bool = _read(
         False,
         "Fetch sources that are addresses, where they changed since the last run; a web address is "
         "one page.",
+        "--web",
         _COMMANDS,
     )
     sql: str = option(
-        "", "Query whose rows are read of a database.", _COMMANDS, metavar="QUERY", **_TABLE
+        "",
+        "Query whose rows are read of a database.",
+        "--sql QUERY",
+        _COMMANDS,
+        heading="Which rows and columns",
     )
-    ocr: bool = _read(False, "Read pictures and scanned pages by OCR.", "index plan upload")
+    ocr: bool = _read(
+        False, "Read pictures and scanned pages by OCR.", "--ocr", "index plan upload"
+    )
     budget: Budget | None = option(None, "What models may take.", kind=BUDGET)
 
     def __post_init__(self) -> None:
@@ -153,32 +157,34 @@ class TripleOptions:
     """Among which entities an LLM extracts triples; None stands for what was wanted last."""
 
     entities: str | None = _extracted(
-        "Entities that the LLM relates: those it names, or statistical ones.",
-        "index plan upload extract",
-        choices=("llm", "statistical"),
-        default_doc="llm",
+        None,
+        "Entities that the LLM relates: those it names, or statistical ones. [default: llm]",
+        "--entities llm|statistical",
+        _EXTRACTING,
     )
     entity_threshold: float | None = _extracted(
-        "Rate above which an n-gram is a statistical entity.",
-        "index plan upload extract",
+        None,
+        "Rate above which an n-gram is a statistical entity. [default: 0.5]",
+        "--entity-threshold RATE",
+        _EXTRACTING,
         type=float,
         most=1,
         is_below=True,
-        metavar="RATE",
-        default_doc="0.5",
     )
     entity_words: int | None = _extracted(
-        "Words of a statistical entity, at most.",
-        "index plan upload extract",
+        None,
+        "Words of a statistical entity, at most. [default: 3]",
+        "--entity-words N",
+        _EXTRACTING,
         type=int,
         least=1,
-        default_doc="3",
     )
     gleanings: int | None = _extracted(
-        "Follow-up calls for what the LLM missed.",
-        "index plan upload extract",
+        None,
+        "Follow-up calls for what the LLM missed. [default: 0]",
+        "--gleanings N",
+        _EXTRACTING,
         type=int,
-        default_doc="0",
     )
 
     @property
@@ -193,37 +199,35 @@ class ExtractionOptions:
     """What is extracted from which chunks; None stands for what was wanted last."""
 
     units: float | None = _extracted(
+        None,
         "Share of the tokens that the LLM splits into units.",
-        _EXTRACTING,
+        "--units SHARE",
+        _JOBS,
         type=float,
         most=1,
-        metavar="SHARE",
     )
     value: str | None = _extracted(
-        "How chunks are ranked for units.",
-        _EXTRACTING,
-        choices=("bleu", "cos", "random"),
-        default_doc="bleu",
+        None, "How chunks are ranked for units. [default: bleu]", "--value bleu|cos|random", _JOBS
     )
     triples: str | None = _extracted(
-        "What extracts entities and triples.",
-        _EXTRACTING,
-        choices=("none", "llm", "parse", "cooccurrence"),
-        default_doc="none",
+        None,
+        "What extracts entities and triples. [default: none]",
+        "--triples none|llm|parse|cooccurrence",
+        _JOBS,
     )
     core: float | None = _extracted(
-        "Share of the chunks that the LLM reads for triples.",
-        _EXTRACTING,
+        None,
+        "Share of the chunks that the LLM reads for triples. [default: 1, all]",
+        "--core SHARE",
+        _JOBS,
         type=float,
         most=1,
-        metavar="SHARE",
-        default_doc="1, all",
     )
     core_by: str | None = _extracted(
-        "How chunks are ranked for the core.",
-        _EXTRACTING,
-        choices=("pagerank", "random"),
-        default_doc="pagerank",
+        None,
+        "How chunks are ranked for the core. [default: pagerank]",
+        "--core-by pagerank|random",
+        _JOBS,
     )
 
 
@@ -237,33 +241,24 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
     name: str = _read(
         "",
         "What ids begin with in place of the folder's name; a known one means that it moved.",
+        "--as NAME",
         "index",
-        flag="--as",
-        metavar="NAME",
     )
     prune: bool = _read(
-        False, "Remove documents whose file is gone or is now left out.", "index upload"
+        False, "Remove documents whose file is gone or is now left out.", "--prune", "index upload"
     )
     changed: Iterable[str | Path] | None = option(
         None,
         "Of folders, read these files and no others.",
         kind=Kind(arguments.are_several, "several paths"),
     )
-    again: bool = option(
-        False,
-        "Ask again where a reply was of no use.",
-        _EXTRACTING,
-        flag="--retry",
-        heading="What is extracted",
-    )
+    again: bool = _extracted(False, "Ask again where a reply was of no use.", "--retry", _JOBS)
     methods: Sequence[str] | None = _extracted(
-        "Methods that every run prepares the index for from now on, such as ket,agrag; an empty "
-        "list takes the names back.",
-        _EXTRACTING,
-        listed="commas",
-        flag="--for",
-        metavar="NAMES",
-        default_doc="those that it was asked by",
+        None,
+        "Methods that every run prepares the index for from now on; an empty list takes the names "
+        "back. [default: those that it was asked by]",
+        "--for METHOD,...",
+        _JOBS,
     )
     part: str | ShardPart | None = option(
         None,
@@ -278,10 +273,10 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
         "asked by this process.",
         kind=_ANYTHING,
     )
-    on_progress: OnProgress | None = option(
+    on_progress: Callable[[int], None] | None = option(
         None, "Called with the documents done and known, after each batch.", kind=arguments.FUNCTION
     )
-    on_chunks: OnChunks | None = option(
+    on_chunks: Callable[[int, int], None] | None = option(
         None, "Called with the chunks extracted from, and to extract from.", kind=arguments.FUNCTION
     )
     stop: Stop | None = option(
@@ -301,17 +296,12 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
 class PlanOptions(TripleOptions, ReadOptions):
     """What is planned for documents. Raises InputError where an option cannot be met."""
 
-    core: float = option(
-        CORE_SHARE,
-        "Also plan for this share of the chunks.",
-        "plan body",
-        metavar="SHARE",
-        most=1,
-        heading="What is extracted",
+    core: float = _extracted(
+        CORE_SHARE, "Also plan for this share of the chunks.", "--core SHARE", "plan body", most=1
     )
-    probe: int = option(
+    probe: int = _extracted(
         0,
         "Base the estimate on so many calls of each kind, whose replies are kept.",
+        "--probe N",
         "plan",
-        heading="What is extracted",
     )

@@ -34,6 +34,7 @@ from clew.base.wire.refusals import Refusal
 from clew.errors import InputError
 from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
 from clew.filters import Filter
+from clew.index.options import AddOptions
 
 T = TypeVar("T")
 
@@ -330,24 +331,26 @@ def add_documents(
     /,
     source: Sent,
     *,
-    exclude: Sequence[str] = (),
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
 ) -> Operation[JobView]:
     """Send files, folders or documents, and return the job that indexes them.
 
     With `wait` it is waited for, as by `Client.wait`; `math.inf` is as long as it takes. A file
-    below a folder is called by its path there, behind the folder's name, and hidden files and what
-    `.gitignore` files name stay here, as by `Index.add`. Raises InputError for what cannot be sent.
+    below a folder is called by its path there, behind the folder's name. Which files of folders are
+    sent is said by `exclude`, `gitignore` and `follow_links` of `Index.add`, and the other options
+    are the job's. Raises InputError for what cannot be sent.
     """
+    sent = plain_options(AddOptions, "send")
+    selecting = {name: options.pop(name) for name in sent if name in options}
     items: list[Any] = [source] if isinstance(source, str | Path | Document) else list(source)
     if items and all(isinstance(each, Document) for each in items):
-        if exclude:
-            raise InputError("exclude names files that stay here, and these are documents")
+        for name in selecting:
+            raise InputError(f"{name} is of files that stay here, and these are documents")
         documents = [{name: each.to_dict()[name] for name in _OF_DOCUMENT} for each in items]
         body, upload = {"documents": documents, "options": options}, None
     elif all(isinstance(each, str | Path) for each in items):
-        body, upload = None, collect_upload(items, exclude, options)
+        body, upload = None, collect_upload(items, AddOptions(**selecting).select_files(), options)
     else:
         raise InputError("what is added is all paths or all documents (clew.Document)")
     return _submit(f"{at}/documents", wait, body=body, upload=upload)

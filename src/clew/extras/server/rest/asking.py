@@ -7,8 +7,9 @@ from pydantic import Field, RootModel
 from starlette.responses import StreamingResponse
 
 from clew.answers.pipeline import Listeners
-from clew.answers.question import MOST_CHARACTERS, Question
+from clew.answers.question import MOST_CHARACTERS, ClassifyOptions, Question
 from clew.base.display.shown import make_view
+from clew.base.options import options_of
 from clew.base.types import Answer, Classified, Document, Evidence, Plan
 from clew.base.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.base.wire.graphs import DrawnThread
@@ -73,13 +74,12 @@ class HopBody(bodies.Body):
     where: str | None = Field(default=None, max_length=bodies.LONGEST_FILTER)
 
 
+@bodies.with_options(ClassifyOptions, "classify")
 @bodies.with_options(Question, "classify")
 class ClassifyBody(bodies.AskedBody):
     """A text that gets one of the labels of the index."""
 
     text: bodies.Text = Field(max_length=bodies.LONGEST)
-    label: str = Field("label", max_length=200, description="the field that labels stand in")
-    name_weight: float | None = Field(default=None, ge=0, le=1)
 
 
 class PlannedDocument(bodies.Body):
@@ -196,7 +196,8 @@ async def classify(call: Call) -> Classified:
     body = await call.read_body(ClassifyBody)
     index = call.open_named_index(bounds=body)
     question = body.as_question(body.text)
-    return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
+    options = body.model_dump(include=options_of(ClassifyOptions).keys())
+    return await call.run(index.classify, question, **options)
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)
