@@ -53,7 +53,7 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 @options.index("Folder of the index; made if it is not there.", into=True)
 @options.dataset_options
 @options.build_options
-@options.add_options
+@options.gather_derived(AddOptions, "index", "adding")
 @options.paid_options
 @options.text(
     "--workers N|RAY",

@@ -35,7 +35,7 @@ _MOST_HITS = 2
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
 @options.path("--file FILE", "Classify the texts of FILE: JSON lines, or a WOS or IFS-Rel folder.")
-@options.gather_options(options.derive_options(ClassifyOptions, "classify"), "classifying", dict)
+@options.gather_derived(ClassifyOptions, "classify", "classifying")
 @options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid")
 @options.param("chunks=20")
 @options.reranker

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial, reduce, wraps
+from functools import reduce, wraps
 from itertools import starmap
 from operator import and_
 from pathlib import Path
@@ -21,7 +21,6 @@ from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
 from clew.errors import InputError
-from clew.index.options import AddOptions, PlanOptions
 from clew.methods import DEFAULT
 
 if TYPE_CHECKING:
@@ -558,6 +557,15 @@ def derive_options(value: type, door: str) -> list[Decorator]:
     return list(starmap(derive_option, plain_options(value, door).items()))
 
 
+def gather_derived(value: type, door: str, argument: str) -> Decorator:
+    """Return a decorator that gives a command the options of a frozen value, as its keywords."""
+
+    def join(**given: object) -> dict[str, Any]:
+        return join_parts(value, given)
+
+    return gather_options(derive_options(value, door), argument, join)
+
+
 def question_options(door: str) -> Decorator:
     """Return the options of a command that asks a question: all that `Question` has."""
     usual = f"{DEFAULT}; auto where the index has an imported graph"
@@ -575,16 +583,6 @@ def question_options(door: str) -> Decorator:
         "flags",
         _read_question_options,
     )
-
-
-# -- what is read, and extracted from it ----------------------------------------------------------
-
-add_options = gather_options(
-    derive_options(AddOptions, "index"), "adding", partial(join_parts, AddOptions)
-)
-plan_options = gather_options(
-    derive_options(PlanOptions, "plan"), "planned", partial(join_parts, PlanOptions)
-)
 
 
 def parse_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:

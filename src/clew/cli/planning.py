@@ -13,6 +13,7 @@ from clew.cli import options
 from clew.cli.plain import bold, dim, one_line, wrap_text
 from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result
+from clew.index.options import PlanOptions
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs",
 @options.index("Folder of the index: what its ledger has costs nothing.", into=True)
 @options.dataset_options
 @options.build_options
-@options.plan_options
+@options.gather_derived(PlanOptions, "plan", "planned")
 @options.paid_options
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.json

@@ -74,7 +74,7 @@ class ReadOptions:
         "",
         _COMMANDS,
         arguments.instance("a ReadingLimits", ReadingLimits),
-        join=parse_limits,
+        join=lambda limits: parse_limits(limits),
         parts={
             "limits": make_option(
                 (),
