@@ -43,7 +43,7 @@ class Option:
     # On the command line:
     flag: str = ""
     metavar: str | None = None
-    heading: str = ""
+    heading: str = "Output"
     off: str = ""  # what it does to turn off a flag that is on by default
     # Where there is only text, `parts` stand in place of the option, and `join` makes its value:
     parts: Mapping[str, Option] = field(default_factory=dict)

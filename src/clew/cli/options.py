@@ -511,7 +511,7 @@ def derive_option(name: str, option: Option) -> Decorator:
         )
     elif option.listed:
         doc = f"{option.doc.removesuffix('.')}; may be repeated."
-        about |= {"multiple": True, "type": TEXT, "help": doc}
+        about = {"multiple": True, "type": TEXT, "help": doc}
     elif option.type is str and not option.choices:
         about |= {"type": str, "show_default": bool(option.default)}
     else:

@@ -74,7 +74,7 @@ class ReadOptions:
         "",
         _COMMANDS,
         arguments.instance("a ReadingLimits", ReadingLimits),
-        join=lambda limits: parse_limits(limits),
+        join=parse_limits,
         parts={
             "limits": make_option(
                 (),
