@@ -74,12 +74,11 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
         def classify(each: str) -> Classified:
             return index.classify(
                 each,
-                **classifying,
                 method=method,
                 context_tokens=context_tokens,
                 where=where,
                 budget=paid.budget,
-                **parameters,
+                **{**classifying, **parameters},
             )
 
         if file is not None:

@@ -103,11 +103,10 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     with opener(folder, **paid.choose_models(reranker)) as index:
         exported = index.export(
             file,
-            **exporting,
             method=method,
             where=options.join_filters(filters),
             budget=paid.budget,
-            **options.parse_parameters(method, given),
+            **{**exporting, **options.parse_parameters(method, given)},
         )
     nodes = format_count(exported.n_nodes, "node")
     edges = format_count(exported.n_edges, "edge")

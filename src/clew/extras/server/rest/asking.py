@@ -196,7 +196,7 @@ async def classify(call: Call) -> Classified:
     body = await call.read_body(ClassifyBody)
     index = call.open_named_index(bounds=body)
     question = body.as_question(body.text)
-    options = body.model_dump(include=options_of(ClassifyOptions).keys())
+    options = body.model_dump(include={*options_of(ClassifyOptions)})
     return await call.run(index.classify, question, **options)
 
 
