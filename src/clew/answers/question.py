@@ -71,7 +71,6 @@ class Question:
         "--context-tokens N",
         "search answer classify",
         arguments.whole_numbers(1),
-        type=int,
         least=1,
         most=LONGEST_CONTEXT,
     )
@@ -84,9 +83,8 @@ class Question:
     min_support: float = _answered(
         MIN_SUPPORT,
         "Refuse where what was found answers the question less probably than this.",
-        "--threshold P",
+        "--threshold SHARE",
         "answer",
-        most=1,
     )
     quotes: int = _answered(
         MAX_QUOTES,
@@ -94,7 +92,6 @@ class Question:
         "--quotes N",
         "answer",
         arguments.whole_numbers(1),
-        type=int,
         least=1,
         most=LONGEST_QUOTES,
     )
@@ -118,10 +115,8 @@ class ClassifyOptions:
     name_weight: float | None = _searched(
         None,
         "Weight of label names; 0 ignores them. [default: measured]",
-        "--name-weight X",
+        "--name-weight SHARE",
         "classify",
-        type=float,
-        most=1,
     )
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class Option:
     metavar: str | None = None
     heading: str = "Output"
     off: str = ""  # what it does to turn off a flag that is on by default
-    # Where there is only text, `parts` stand in place of the option, and `join` makes its value:
+    # Where there is only text, `join` makes the value of it, or of `parts` that stand in its place:
     parts: Mapping[str, Option] = field(default_factory=dict)
     join: Callable[..., object] | None = None
     own_kind: Kind | None = None  # what a caller in Python may give, where it is not as below
@@ -73,6 +73,13 @@ class Option:
         return f"{self.text_kind.words}, not {value!r:.60}"
 
 
+_NUMBERS: Mapping[str, Mapping[str, Any]] = {
+    "N": {"type": int},
+    "SHARE": {"type": float, "most": 1},
+    "RATE": {"type": float, "most": 1, "is_below": True},
+}
+
+
 def make_option(
     default: object,
     doc: str,
@@ -84,11 +91,12 @@ def make_option(
     """Return an option that a command declares as "--units SHARE".
 
     What stands for a value is "A|B" where it is one of some, "NAME..." where the option is
-    repeated, and "NAME,..." where it is a list. Without a kind it is plain: of its default's type,
-    or a text.
+    repeated, "NAME,..." where it is a list, and for numbers one of `_NUMBERS`. An option that a
+    command declares, or that has no kind, is plain; else its type is its default's.
     """
     flag, _, value = declared.partition(" ")
-    if kind is None:
+    about = {**_NUMBERS.get(value, {}), **about}
+    if declared or kind is None:
         about.setdefault("type", type(default) if isinstance(default, bool | int | float) else str)
     if "|" in value:
         about["choices"] = tuple(value.split("|"))
@@ -131,8 +139,8 @@ def join_parts(value: type, given: Mapping[str, Any]) -> dict[str, Any]:
     joined = dict(given)
     for name, each in options_of(value).items():
         parts = {part: joined.pop(part) for part in each.parts if part in joined}
-        if parts and each.join is not None:
-            joined[name] = each.join(**parts)
+        if each.join is not None and (parts or name in joined):
+            joined[name] = each.join(**parts) if parts else each.join(joined[name])
     return joined
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from clew.base.options import check_options, make_option, option, options_of
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
-from clew.errors import InputError
 from clew.limits import LIMITS, ReadingLimits, parse_limits
 from clew.progress import Progress
 from clew.stopping import Stop
@@ -29,11 +28,13 @@ if TYPE_CHECKING:
 
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 # Doors: the commands `index` and `plan`, the jobs `upload` and `extract`, a client that will `send`
-_COMMANDS, _JOBS, _EXTRACTING = "index plan", "index upload extract", "index plan upload extract"
+_COMMANDS = "index plan"
 _ANYTHING = Kind(lambda _: True, "anything")  # what is checked where it is parsed
 _read = partial(option, heading="What is read")
 _extracted = partial(option, heading="What is extracted")
-_table = partial(make_option, heading="Which rows and columns")
+_planned = partial(_extracted, doors="index plan upload extract")
+_job = partial(_extracted, doors="index upload extract")
+_column = partial(make_option, "", heading="Which rows and columns")
 
 
 def _is_budget(value: object) -> bool:
@@ -70,19 +71,12 @@ class ReadOptions:
     )
     limits: ReadingLimits = option(
         LIMITS,
-        "What a document may take, at most.",
-        "",
+        "Change a limit per document, such as seconds=600.",
+        "--limit NAME=NUMBER...",
         _COMMANDS,
         arguments.instance("a ReadingLimits", ReadingLimits),
         join=parse_limits,
-        parts={
-            "limits": make_option(
-                (),
-                "Change a limit per document, such as seconds=600.",
-                "--limit NAME=NUMBER...",
-                heading="What is read",
-            )
-        },
+        heading="What is read",
     )
     gitignore: bool = _read(
         True,
@@ -102,13 +96,13 @@ class ReadOptions:
         Kind(_are_columns, "a clew.readers.Columns"),
         join=_join_columns,
         parts={
-            "text_column": _table(
-                "", "Text column. [default: text, content, body ...]", "--text-column NAME"
+            "text_column": _column(
+                "Text column. [default: text, content, body ...]", "--text-column NAME"
             ),
-            "title_column": _table(
-                "", "Title column. [default: title, name, heading]", "--title-column NAME"
+            "title_column": _column(
+                "Title column. [default: title, name, heading]", "--title-column NAME"
             ),
-            "id_column": _table("", "Id column. [default: id, _id]", "--id-column NAME"),
+            "id_column": _column("Id column. [default: id, _id]", "--id-column NAME"),
         },
     )
     suffix: str = _read(
@@ -137,8 +131,6 @@ class ReadOptions:
     budget: Budget | None = option(None, "What models may take.", kind=BUDGET)
 
     def __post_init__(self) -> None:
-        if isinstance(self.exclude, str):
-            raise InputError(f"patterns are a list, not one. Hint: exclude=[{self.exclude!r}]")
         check_options(self)
         if self.suffix:  # "MD" is ".md"
             object.__setattr__(self, "suffix", f".{self.suffix.lower().removeprefix('.')}")
@@ -156,35 +148,21 @@ class ReadOptions:
 class TripleOptions:
     """Among which entities an LLM extracts triples; None stands for what was wanted last."""
 
-    entities: str | None = _extracted(
+    entities: str | None = _planned(
         None,
         "Entities that the LLM relates: those it names, or statistical ones. [default: llm]",
         "--entities llm|statistical",
-        _EXTRACTING,
     )
-    entity_threshold: float | None = _extracted(
+    entity_threshold: float | None = _planned(
         None,
         "Rate above which an n-gram is a statistical entity. [default: 0.5]",
         "--entity-threshold RATE",
-        _EXTRACTING,
-        type=float,
-        most=1,
-        is_below=True,
     )
-    entity_words: int | None = _extracted(
-        None,
-        "Words of a statistical entity, at most. [default: 3]",
-        "--entity-words N",
-        _EXTRACTING,
-        type=int,
-        least=1,
+    entity_words: int | None = _planned(
+        None, "Words of a statistical entity, at most. [default: 3]", "--entity-words N", least=1
     )
-    gleanings: int | None = _extracted(
-        None,
-        "Follow-up calls for what the LLM missed. [default: 0]",
-        "--gleanings N",
-        _EXTRACTING,
-        type=int,
+    gleanings: int | None = _planned(
+        None, "Follow-up calls for what the LLM missed. [default: 0]", "--gleanings N"
     )
 
     @property
@@ -198,36 +176,24 @@ class TripleOptions:
 class ExtractionOptions:
     """What is extracted from which chunks; None stands for what was wanted last."""
 
-    units: float | None = _extracted(
-        None,
-        "Share of the tokens that the LLM splits into units.",
-        "--units SHARE",
-        _JOBS,
-        type=float,
-        most=1,
+    units: float | None = _job(
+        None, "Share of the tokens that the LLM splits into units.", "--units SHARE"
     )
-    value: str | None = _extracted(
-        None, "How chunks are ranked for units. [default: bleu]", "--value bleu|cos|random", _JOBS
+    value: str | None = _job(
+        None, "How chunks are ranked for units. [default: bleu]", "--value bleu|cos|random"
     )
-    triples: str | None = _extracted(
+    triples: str | None = _job(
         None,
         "What extracts entities and triples. [default: none]",
         "--triples none|llm|parse|cooccurrence",
-        _JOBS,
     )
-    core: float | None = _extracted(
+    core: float | None = _job(
         None,
         "Share of the chunks that the LLM reads for triples. [default: 1, all]",
         "--core SHARE",
-        _JOBS,
-        type=float,
-        most=1,
     )
-    core_by: str | None = _extracted(
-        None,
-        "How chunks are ranked for the core. [default: pagerank]",
-        "--core-by pagerank|random",
-        _JOBS,
+    core_by: str | None = _job(
+        None, "How chunks are ranked for the core. [default: pagerank]", "--core-by pagerank|random"
     )
 
 
@@ -252,13 +218,12 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
         "Of folders, read these files and no others.",
         kind=Kind(arguments.are_several, "several paths"),
     )
-    again: bool = _extracted(False, "Ask again where a reply was of no use.", "--retry", _JOBS)
-    methods: Sequence[str] | None = _extracted(
+    again: bool = _job(False, "Ask again where a reply was of no use.", "--retry")
+    methods: Sequence[str] | None = _job(
         None,
         "Methods that every run prepares the index for from now on; an empty list takes the names "
         "back. [default: those that it was asked by]",
         "--for METHOD,...",
-        _JOBS,
     )
     part: str | ShardPart | None = option(
         None,
@@ -297,7 +262,7 @@ class PlanOptions(TripleOptions, ReadOptions):
     """What is planned for documents. Raises InputError where an option cannot be met."""
 
     core: float = _extracted(
-        CORE_SHARE, "Also plan for this share of the chunks.", "--core SHARE", "plan body", most=1
+        CORE_SHARE, "Also plan for this share of the chunks.", "--core SHARE", "plan body"
     )
     probe: int = _extracted(
         0,
