@@ -54,7 +54,7 @@ class LimitMet(Exception):
     """What is read meets a limit; the message is the end of a sentence about its file."""
 
 
-def parse_limits(given: Iterable[str]) -> ReadingLimits:
+def parse_limits(limits: Iterable[str]) -> ReadingLimits:
     """Return the limits that are written as NAME=NUMBER, with the others as they are by default.
 
     >>> parse_limits(["seconds=10"]).seconds
@@ -63,7 +63,7 @@ def parse_limits(given: Iterable[str]) -> ReadingLimits:
     kinds: dict[str, type[int | float]]
     kinds = {each.name: float if each.name == "seconds" else int for each in fields(ReadingLimits)}
     values: dict[str, Any] = {}
-    for text in given:
+    for text in limits:
         name, _, number = text.partition("=")
         try:
             value = float(number)

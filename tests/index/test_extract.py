@@ -357,7 +357,11 @@ def of_llm(store):
     return np.flatnonzero(made_by(store, GRAPH) == LLM_MADE).tolist()
 
 
-@given(st.fractions(0, 1, max_denominator=40), st.sampled_from(choose.CORE_BY), st.integers(0, 3))
+@given(
+    st.fractions(0, 1, max_denominator=40),
+    st.sampled_from(("pagerank", "random")),
+    st.integers(0, 3),
+)
 def test_a_core_is_its_share_of_the_chunks(fresh, share, by, seed):
     """On a fresh index ⌈β n⌉ chunks wait, and all others are considered and left."""
     store, snapshot = fresh
@@ -435,7 +439,7 @@ def test_new_documents_fill_the_core(store):
 
 BATCHES = (
     st.fractions(0, 1, max_denominator=20),
-    st.sampled_from(choose.CORE_BY),
+    st.sampled_from(("pagerank", "random")),
     st.lists(st.integers(1, 6), min_size=1, max_size=6),
 )
 

@@ -283,7 +283,7 @@ def test_wishes_that_cannot_be(tmp_path):
             index.add(NOTES, triples="cooccurrence", entities="statistical")
         with pytest.raises(InputError, match="ask for entities='statistical'"):
             index.add(NOTES, triples="llm", entity_words=2)
-        with pytest.raises(InputError, match="entities are llm or statistical, not 'mine'"):
+        with pytest.raises(InputError, match="'entities' is one of llm, statistical, not 'mine'"):
             index.add(NOTES, triples="llm", entities="mine")
         with pytest.raises(InputError, match="from 0 to below 1, not 1"):
             index.add(NOTES, **RELATED, entity_threshold=1.0)

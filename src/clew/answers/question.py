@@ -7,14 +7,16 @@ stage of `clew.answers.pipeline` uses it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from clew.base.options import check_options, drop_defaults, option, options_of
 from clew.base.runtime import arguments
 from clew.base.runtime.arguments import Kind
 from clew.errors import InputError
+from clew.index.options import BUDGET
 
 if TYPE_CHECKING:
     from clew.base.types import Exchange, Scalar
@@ -26,35 +28,8 @@ MIN_SUPPORT = 0.2  # 2 % of the answerable questions that it was fitted on are b
 MOST_TOKENS, MOST_CHARACTERS = 1_000, 5_000  # of a question: reading more takes seconds
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
 MAX_QUOTES, LONGEST_QUOTES = 5, 100  # by default, and that may be asked for
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """What is true of an option wherever it is given."""
-
-    doc: str  # a sentence
-    kind: Kind  # what a caller in Python may give
-    # Of a plain option, for which every door makes the same of its type and bounds:
-    type: type[int | float | bool] | None = None
-    least: float | None = None
-    most: float | None = None
-    flag: str = ""  # on the command line, where it is not the name
-    metavar: str | None = None
-    default_doc: str = ""  # of what stands for None
-    stage: Literal["search", "answer"] = "search"  # an answer's options are none of a search
-
-
-def _option(default: object, doc: str, kind: Kind, **about: Any) -> Any:  # noqa: ANN401 -- a field
-    option = Option(doc=doc, kind=kind, **about)
-    if isinstance(default, Mapping):
-        return dataclasses.field(default_factory=dict, metadata={"option": option})
-    return dataclasses.field(default=default, metadata={"option": option})
-
-
-def _is_budget(value: object) -> bool:
-    from clew.models.budget import Budget
-
-    return isinstance(value, Budget)
+_searched = partial(option, heading="How it is searched")
+_answered = partial(option, heading="How it is answered")
 
 
 def _are_exchanges(value: object) -> bool:
@@ -68,106 +43,107 @@ class Question:
     """A question of an index, with its options. Raises InputError where one cannot be met."""
 
     text: str
-    method: str | Method | None = _option(  # noqa: RUF009 -- a field
+    method: str | Method | None = option(
         None,
         "The method of retrieval; by default walk, or auto where the index has an imported graph.",
-        Kind(
+        kind=Kind(
             lambda value: isinstance(value, str) or hasattr(value, "retrieve"),
             "a method's name, or has `layers` and a `retrieve`",
         ),
     )
-    parameters: Mapping[str, Scalar] = _option(
-        {}, "Parameters of the method that is named, such as chunks=5.", arguments.MAPPING
+    parameters: Mapping[str, Scalar] = option(
+        {}, "Parameters of the method that is named, such as chunks=5.", kind=arguments.MAPPING
     )
-    where: str | Filter | None = _option(  # noqa: RUF009 -- a field
+    where: str | Filter | None = option(
         None,
         "A filter on documents, such as: date >= 2024 and tags has 'fram'.",
-        Kind(lambda _: True, "a filter"),  # which is checked where it is parsed
+        kind=Kind(lambda _: True, "a filter"),  # which is checked where it is parsed
     )
-    history: Sequence[Exchange] = _option(
+    history: Sequence[Exchange] = option(
         (),
         "The conversation so far, oldest first.",
-        Kind(_are_exchanges, "a list of clew.Exchange"),
+        kind=Kind(_are_exchanges, "a list of clew.Exchange"),
     )
-    budget: Budget | None = _option(  # noqa: RUF009 -- a field
-        None, "What models may take for it.", Kind(_is_budget, "a clew.Budget")
-    )
-    context_tokens: int | None = _option(
+    budget: Budget | None = option(None, "What models may take for it.", kind=BUDGET)
+    context_tokens: int | None = _answered(
         None,
-        "Tokens that an answer may be made from.",
+        "Tokens that an answer may be made from. [default: 4000, or the method's tokens]",
+        "--context-tokens N",
+        "search answer classify",
         arguments.whole_numbers(1),
-        type=int,
         least=1,
         most=LONGEST_CONTEXT,
-        metavar="N",
-        default_doc="4000, or the method's tokens",
     )
-    exact: bool = _option(
+    exact: bool = _searched(
         False,
         "Compare with every row of a large index, where a few of the nearest are missed otherwise.",
-        arguments.TRUTH,
-        type=bool,
+        "--exact",
+        "search answer",
     )
-    min_support: float = _option(
+    min_support: float = _answered(
         MIN_SUPPORT,
         "Refuse where what was found answers the question less probably than this.",
-        arguments.number(0, 1),
-        type=float,
-        least=0,
-        most=1,
-        flag="--threshold",
-        metavar="P",
-        stage="answer",
+        "--threshold SHARE",
+        "answer",
     )
-    quotes: int = _option(
+    quotes: int = _answered(
         MAX_QUOTES,
         "Sentences that an answer without an LLM quotes, at most.",
+        "--quotes N",
+        "answer",
         arguments.whole_numbers(1),
-        type=int,
         least=1,
         most=LONGEST_QUOTES,
-        metavar="N",
-        stage="answer",
     )
 
     def __post_init__(self) -> None:
         check_text(self.text)
-        options = {name: getattr(self, name) for name in OPTIONS}
-        arguments.check_arguments(_drop_defaults(options), KINDS)
+        check_options(self)
 
 
-_FIELDS = {each.name: each for each in dataclasses.fields(Question) if "option" in each.metadata}
-OPTIONS: Mapping[str, Option] = {
-    name: each.metadata["option"] for name, each in _FIELDS.items()
-}  # by name, in the order of the fields
-KINDS = {name: option.kind for name, option in OPTIONS.items()}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifyOptions:
+    """How a text gets a label, beside the options of a question."""
+
+    label: str = option(
+        "label",
+        "Field of the metadata that has the labels.",
+        "--label COLUMN",
+        "classify",
+        heading="What is read",
+    )
+    name_weight: float | None = _searched(
+        None,
+        "Weight of label names; 0 ignores them. [default: measured]",
+        "--name-weight SHARE",
+        "classify",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
-def get_default(name: str) -> Any:  # noqa: ANN401 -- of the field's type
-    """Return the default of an option."""
-    field = _FIELDS[name]
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions:
+    """Which graph is exported, and how, beside the options of a question."""
+
+    query: str | None = _searched(
+        None, "Write the graph that a method finds for this text.", "--query TEXT", "export"
+    )
+    raw: bool = option(
+        False, "Escape nothing, and do not guard cells that look like formulas.", "--raw", "export"
+    )
+    types: Sequence[str] = option(
+        (), "Only entities of these types, such as person,place.", "--types TYPE,...", "export"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.query is not None and self.types:
+            raise InputError("types are of the whole graph: leave the query out")
 
 
-def _drop_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that differ from their defaults."""
-    defaults = {name: get_default(name) for name in options}
-    return {
-        name: value
-        for name, value in options.items()
-        if not (type(value) is type(defaults[name]) and value == defaults[name])
-    }
-
-
-def list_plain_options(stage: Literal["search", "answer"]) -> dict[str, Option]:
-    """Return the options of a stage that are numbers or flags; an answer has a search's as well."""
-    return {
-        name: option
-        for name, option in OPTIONS.items()
-        if option.type is not None and option.stage in {"search", stage}
-    }
+OPTIONS = options_of(Question)
 
 
 def as_question(text: str | Question, **options: Any) -> Question:  # noqa: ANN401 -- its fields
@@ -177,7 +153,7 @@ def as_question(text: str | Question, **options: Any) -> Question:  # noqa: ANN4
     """
     if not isinstance(text, Question):
         return Question(text=text, **options)
-    if given := _drop_defaults(options):
+    if given := drop_defaults(OPTIONS, options):
         raise InputError(f"{next(iter(given))} is an option of the Question: give it there")
     return text
 

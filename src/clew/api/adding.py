@@ -8,20 +8,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import methods as retrieval
 from clew import readers
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
 from clew.base.display.shown import Shown
-from clew.base.types import Document, Usage
+from clew.base.options import with_options
+from clew.base.types import Document, Skipped, Usage
 from clew.errors import InputError, NotAnIndex, UnreadableSource
 from clew.extras.cluster.workers import open_workers, parse_workers
 from clew.filters import Filter, match, to_filter
 from clew.index import adding, origins
 from clew.index import recipe as recipes
-from clew.index.adding import CORE_SHARE, AddReport, OnProgress
+from clew.index.adding import AddReport, OnProgress
+from clew.index.options import AddOptions, PlanOptions, ReadOptions
 from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
@@ -31,9 +33,7 @@ from clew.models.metered import Meter, add_meter
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
-from clew.readers.selection import Selection
 from clew.readers.sources import Source, describe_source, find_document, items_of, no_file, paths_of
-from clew.stopping import Stop
 from clew.text.patterns import match_ids
 
 if TYPE_CHECKING:
@@ -41,11 +41,10 @@ if TYPE_CHECKING:
 
     from clew.base.types import Plan
     from clew.index.building import Workers
-    from clew.index.choose import ExtractionOptions, GraphOptions, Wanted
+    from clew.index.choose import Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
     from clew.index.store import Store
-    from clew.readers.walk import Columns
 
 
 T = TypeVar("T")
@@ -67,33 +66,8 @@ class Adding(OpenIndex):
 
     @checked
     @one_at_a_time
-    def add(  # noqa: PLR0913 -- one argument for each option
-        self,
-        source: Source,
-        *,
-        name: str = "",
-        prune: bool = False,
-        exclude: Sequence[str] = (),
-        limits: ReadingLimits = LIMITS,
-        gitignore: bool = True,
-        follow_links: bool = False,
-        changed: Iterable[str | Path] | None = None,
-        columns: Columns | None = None,
-        web: bool = False,
-        ocr: bool = False,
-        sql: str = "",
-        suffix: str = "",
-        methods: Sequence[str] | None = None,
-        budget: Budget | None = None,
-        again: bool = False,
-        part: str | ShardPart | None = None,
-        on_progress: OnProgress | None = None,
-        on_chunks: OnChunks | None = None,
-        stop: Stop | None = None,
-        progress: Progress | None = None,
-        workers: int | str = 1,
-        **extraction: Unpack[ExtractionOptions],
-    ) -> Added:
+    @with_options(AddOptions)
+    def add(self, source: Source, options: AddOptions) -> Added:
         """Add files, folders or documents; what is there unchanged already costs nothing.
 
             index.add("docs", exclude=["drafts"]).report.added
@@ -106,41 +80,7 @@ class Adding(OpenIndex):
 
         Args:
             source: A path, a `Document`, or several of one kind; "-" is standard input.
-            name: What ids begin with, in place of the folder's own name; it may have moved.
-            prune: Remove the documents whose file is gone or left out now.
-            exclude: Patterns of files to leave out, by id, by path below the folder or by name. A
-                file that is named itself is always read.
-            limits: What a document may take at the most.
-            gitignore: Leave out what `.gitignore` files name.
-            follow_links: Read also what links in a folder lead to outside of it.
-            changed: Of folders, read these files and no others.
-            columns: Which fields of tables and records have text, title and id.
-            web: Fetch a source that is on another machine: a web page, or an address such as
-                s3://bucket/docs, git+https://host/repository or sitemap+https://host. What did not
-                change since the last run is not fetched again.
-            ocr: Read pictures and scanned pages by OCR. Documents that were read so keep their
-                text without it, and those whose file changed are read so again.
-            sql: The query whose rows are read of a database, such as sqlite:///notes.db.
-            suffix: The format of standard input, such as ".md".
-            methods: What these methods need of the whole index is computed now and by every write
-                from now on, not at their first question; an empty list takes the names back.
-            budget: What models may take.
-            again: Ask once more where the LLM's reply was of no use.
-            part: Such as "3/16": only documents of shard 3 of 16 (`clew.shards.shard_of`). An
-                index remembers which part it is.
-            on_progress: Called with the documents done and known, after each batch.
-            on_chunks: Called with the chunks extracted from, and to extract from.
-            stop: Another thread may ask it to stop: what is whole then is committed, nothing is
-                extracted or removed, and the same call goes on later.
-            progress: Written while it runs, for another thread to read.
-            workers: Processes that make rows and vectors, 0 for one on each core, or the address
-                of a Ray cluster, "ray:HOST:PORT"; the index is the same to the byte. LLMs and paid
-                embedders are asked by this process.
-            **extraction: What is extracted from chunks that lack it, by default as last time:
-                `units` of a share of the tokens, where chunks have the most `value`; `triples` by
-                an LLM or by rules, of the share `core` chosen by `core_by`, among `entities` that
-                the LLM names or "statistical" ones (`entity_threshold`, `entity_words`); up to
-                `gleanings` further calls ask for what it missed.
+            options: Those of `AddOptions`.
 
         Returns:
             The report, what was extracted, and what it cost.
@@ -155,53 +95,45 @@ class Adding(OpenIndex):
         """
         from clew.index import choose, extract
 
-        for each in methods or ():
+        for each in options.methods or ():
             retrieval.load(each)
-        workers = parse_workers(workers)
-        progress = progress or Progress()
-        meter = progress.meter = Meter(progress=progress, budget=budget)
+        workers = parse_workers(options.workers)
+        progress = options.progress or Progress()
+        meter = progress.meter = Meter(progress=progress, budget=options.budget)
         progress.stage = "indexing"
-        selection = Selection(
-            exclude, gitignore=gitignore, follow_links=follow_links, changed=changed
-        )
+        selection = options.select_files(options.changed)
         former = self._find_store()
-        part = None if part is None else ShardPart.parse_part(part)
+        part = None if options.part is None else ShardPart.parse_part(options.part)
         own = origins.choose_part(former, part, self.shown)
-        roots = origins.name_roots(former, self.folder, source, name)
+        roots = origins.name_roots(former, self.folder, source, options.name)
         fetched = origins.get_fetched(former)
-        stdin = StandardInput(name=name or StandardInput().name, suffix=suffix)
         read_files = partial(
-            readers.read,
+            self._read_files,
+            options,
             roots=roots,
             selection=selection,
-            columns=columns,
-            limits=limits,
-            web=web,
-            ocr=ocr,
-            find_known=origins.find_recognized(self.snapshot) if self._exists() else None,
-            stdin=stdin,
+            stdin=StandardInput(name=options.name or StandardInput().name, suffix=options.suffix),
             progress=progress,
             times=True,
             part=own,
-            sql=sql,
             fetched=fetched,
         )
         items, read, paths = items_of(source, read_files), set[str](), paths_of(source)
         strict = part is None and not paths  # the caller chose this very shard for them
         items = iter(items if own is None else own.take_documents(items, read, strict=strict))
         first = list(islice(items, 1))
-        if not self._exists() and changed is None and own is None:
+        if not self._exists() and options.changed is None and own is None:
             first = find_document(chain(first, items), source, selection.counts)
         items = chain(first, items)
-        wanted = choose.merge_wanted(self._read_note(choose.NOTE), extraction)
+        wanted = choose.merge_wanted(self._read_note(choose.NOTE), options.extraction)
         if self._given is not None and self._needs_workers(workers):
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
             )
-        self._check_wanted(wanted, budget)
+        self._check_wanted(wanted, options.budget)
         store = self._open_to_write(meter)
-        if methods is not None:
-            store.set_note(MADE_FOR, {"methods": list(methods)})
+        if options.methods is not None:
+            store.set_note(MADE_FOR, {"methods": list(options.methods)})
         origins.store_roots(store, self.folder, roots.places, own)
         with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
             with meter.stage("read"):
@@ -214,23 +146,21 @@ class Adding(OpenIndex):
                     selection=selection,
                     read=read,
                     fetched=fetched,
-                    prune=prune,
+                    prune=options.prune,
                     meter=meter,
-                    on_progress=on_progress,
-                    stop=stop,
+                    on_progress=options.on_progress,
+                    stop=options.stop,
                     progress=progress,
                     workers=opened,
                 )
-            is_whole = changed is None and own is None and not report.stopped
+            is_whole = options.changed is None and own is None and not report.stopped
             if paths and is_whole and report.is_empty:
                 raise no_file(describe_source(source), report.left_out)  # before an LLM is paid
             try:
                 extracted = extract.ExtractionReport()
                 with meter.stage("extract"):
                     if not report.stopped:
-                        extracted = self._extract(
-                            store, wanted, budget, progress, on_chunks, again=again, workers=opened
-                        )
+                        extracted = self._extract(store, wanted, options, progress, opened)
             finally:
                 progress.stage = "finishing"
                 self._finish_write(store, meter)
@@ -241,6 +171,24 @@ class Adding(OpenIndex):
             usage=meter.usage(),
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
+        )
+
+    def _read_files(
+        self,
+        options: ReadOptions,
+        paths: Iterable[str | Path],
+        **more: Any,  # noqa: ANN401 -- of `readers.read`
+    ) -> Iterator[Document | Skipped]:
+        """Read files as the options say; those that an index has read by OCR are read so again."""
+        return readers.read(
+            paths,
+            columns=options.columns,
+            limits=options.limits,
+            web=options.web,
+            ocr=options.ocr,
+            sql=options.sql,
+            find_known=origins.find_recognized(self.snapshot) if self._exists() else None,
+            **more,
         )
 
     @contextmanager
@@ -274,11 +222,8 @@ class Adding(OpenIndex):
         self,
         store: Store,
         wanted: Wanted,
-        budget: Budget | None,
+        options: AddOptions,
         progress: Progress,
-        on_chunks: OnChunks | None,
-        *,
-        again: bool,
         workers: Workers | None,
     ) -> ExtractionReport:
         from clew.index.extract import extract_wanted
@@ -287,10 +232,10 @@ class Adding(OpenIndex):
 
         def tell(done: int, total: int) -> None:
             progress.chunks = done, total
-            if on_chunks is not None:
-                on_chunks(done, total)
+            if options.on_chunks is not None:
+                options.on_chunks(done, total)
 
-        models = limit_models(self.models, budget)
+        models = limit_models(self.models, options.budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
             from clew.extras.cluster.workers.spread import SpreadExtractor, spread_embedder
@@ -303,7 +248,7 @@ class Adding(OpenIndex):
             wanted,
             ledger=self._ledger,
             rules=rules,
-            again=again,
+            again=options.again,
             on_progress=tell,
         )
 
@@ -414,24 +359,8 @@ class Adding(OpenIndex):
         return replace(imported, usage=meter.usage())
 
     @checked
-    def plan(  # noqa: PLR0913 -- one argument for each option
-        self,
-        source: Source,
-        *,
-        exclude: Sequence[str] = (),
-        limits: ReadingLimits = LIMITS,
-        gitignore: bool = True,
-        follow_links: bool = False,
-        columns: Columns | None = None,
-        web: bool = False,
-        ocr: bool = False,
-        sql: str = "",
-        suffix: str = "",
-        core: float = CORE_SHARE,
-        probe: int = 0,
-        budget: Budget | None = None,
-        **graph: Unpack[GraphOptions],
-    ) -> Plan:
+    @with_options(PlanOptions)
+    def plan(self, source: Source, options: PlanOptions) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
 
             index.plan("docs").lines
@@ -440,43 +369,43 @@ class Adding(OpenIndex):
         this index holds just these documents, else a random sample. Nothing is written, and what
         the ledger of this index has costs nothing.
 
-        What is read is said as to `add`, and so is the `graph`, by default what was wanted last. Of
-        each kind `probe` calls are made first, within `budget`, to estimate from; they are kept,
-        and not made again. Raises InputError where there is nothing to plan for.
+        What is left out of the graph's options is as it was wanted last. Probes are made within
+        `budget`, and not made again. Raises InputError where there is nothing to plan for.
+
+        Args:
+            source: What is read, as by `add`.
+            options: Those of `PlanOptions`.
         """
         from clew.index import plan
         from clew.index.choose import NOTE, ReplyMemory, merge_wanted
 
         read_files = partial(
-            readers.read,
-            selection=Selection(exclude, gitignore=gitignore, follow_links=follow_links),
-            columns=columns,
-            limits=limits,
-            web=web,
-            ocr=ocr,
-            find_known=origins.find_recognized(self.snapshot) if self._exists() else None,
-            stdin=StandardInput(suffix=suffix),
-            sql=sql,
+            self._read_files,
+            options,
+            selection=options.select_files(),
+            stdin=StandardInput(suffix=options.suffix),
         )
         items = items_of(source, read_files)
         documents = [item for item in items if isinstance(item, Document)]
         store = self._find_store()
         chunking = plan.choose_chunking(store, self._settings)
-        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, graph)
+        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there is nothing to plan for in {describe_source(source)}")
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
-        llm = self._load_llm(budget)
-        ledger = self._ledger if probe or self._ledger.exists() else None
+        llm = self._load_llm(options.budget)
+        ledger = self._ledger if options.probe or self._ledger.exists() else None
         memory = ReplyMemory.from_llm(ledger, llm, gleanings=wanted.gleanings)
-        if probe:
+        if options.probe:
             if sharded.is_home(self.folder):  # whose ledgers are those of the shards
                 raise NotAnIndex(sharded.explain_home(self.folder))
             self._make_folder()  # of the ledger
         models = self.models  # one that cannot be loaded is known before a probe is paid for
-        estimate = plan.plan_extraction(corpus, llm, memory, core=core, n_probes=probe)
+        estimate = plan.plan_extraction(
+            corpus, llm, memory, core=options.core, n_probes=options.probe
+        )
         vectors = plan.estimate_embedding(documents, chunking, models, store)
         return replace(estimate, embedding=vectors)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from clew import methods as retrieval
 from clew.answers.askable import Askable
 from clew.answers.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
-from clew.answers.question import Question, as_question
+from clew.answers.question import ExportOptions, Question, as_question
 from clew.api.adding import Adding
 from clew.api.checks import checked
 from clew.api.upkeep import Upkeep
@@ -341,12 +341,13 @@ class Index(Adding, Upkeep, Askable):
         """
         from clew.views import export
 
+        ExportOptions(query=query, raw=raw, types=types)
+        if query is None and parameters:
+            raise InputError("parameters are of a method, and without a query there is none")
         target = export.target(path, whole=query is None, raw=raw)
-        if query is not None and types:
-            raise InputError("types are of the whole graph: leave the query out")
+        snapshot = self.snapshot(where)
+        export.check_triples(snapshot, target, whole=query is None)  # before anything is paid for
         if query is None:
-            snapshot = self.snapshot(where)
-            export.check_triples(snapshot, target, whole=True)
             graph = export.index_graph(snapshot)
             return target.write(export.keep_types(graph, types) if types else graph)
         question = Question(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.base.options import plain_options
 from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand, UserInterrupt
@@ -25,6 +26,7 @@ from clew.cli.progress import (
 from clew.cli.render import render_usage
 from clew.cli.talk import is_verbose, print_result, say
 from clew.errors import BudgetSpent, InputError, write_install
+from clew.index.options import AddOptions
 from clew.text.languages import find_language
 from clew.text.quantities import format_count
 
@@ -45,44 +47,13 @@ _MOST_SUMMED = 3  # skipped documents that a summary names
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
-extraction_options = options.gather_options(
-    [
-        options.share("--units SHARE", "Share of tokens that the LLM splits into units."),
-        options.choice("--value bleu|cos|random", "How --units ranks chunks. [default: bleu]"),
-        options.choice(
-            "--triples none|llm|parse|cooccurrence",
-            "What extracts entities and triples. [default: none]",
-        ),
-        options.share("--core SHARE", "Share of chunks read for triples. [default: 1, all]"),
-        options.choice("--core-by pagerank|random", "How --core ranks chunks. [default: pagerank]"),
-        *options.graph_choice,
-        options.flag("--retry", "Ask again where a reply was of no use.", "again"),
-        options.text(
-            "--as NAME", "Name of PATH in ids; a known one means it moved.", "name", default=""
-        ),
-        options.flag("--prune", "Remove documents whose file is gone or is now left out."),
-        options.text(
-            "--for NAMES",
-            "Methods that every run prepares the index for, such as ket,agrag. [default: "
-            "those that it was asked by]",
-            "methods",
-            callback=lambda _context, _option, text: (
-                None if text is None else options.split_list(text)
-            ),
-        ),
-    ],
-    "extraction",
-    dict,
-)
-
 
 @click.command("index", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @options.index("Folder of the index; made if it is not there.", into=True)
 @options.dataset_options
 @options.build_options
-@options.file_options
-@extraction_options
+@options.gather_derived(AddOptions, "index", "adding")
 @options.paid_options
 @options.text(
     "--workers N|RAY",
@@ -103,8 +74,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     folder: Path,
     dataset: options.DatasetOptions,
     build: options.BuildOptions,
-    files: Mapping[str, Any],
-    extraction: Mapping[str, Any],
+    adding: Mapping[str, Any],
     paid: options.PaidModels,
     workers: str,
     shards: int | None,
@@ -142,7 +112,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             with show_progress() as progress, handle_stop() as stop:
                 return opened.add(
                     paths[0] if len(paths) == 1 else source,
-                    **{**files, **extraction, **more},
+                    **{**adding, **more},
                     budget=paid.budget,
                     progress=progress,
                     stop=stop,
@@ -156,7 +126,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             if not isinstance(opened, api.Index):
                 why = "watch each shard by itself, with --part"
                 raise click.UsageError(f"--watch is for one index: {why}")
-            _watch(opened, add, paths, files)
+            _watch(opened, add, paths, adding)
             return
         with report_interruption(opened):
             added = add()
@@ -172,8 +142,8 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
         echo_json({"index": options.index_name(folder), **added.to_dict()})
     elif part is not None or not added.report.is_empty:
         say("\n".join([*_summarize(added, folder), *(["", line] if line else [])]))
-        if bare and extraction["triples"] is None:
-            say(_suggest_triples([*paths, *dataset.words], folder, files))
+        if bare and adding["triples"] is None:
+            say(_suggest_triples([*paths, *dataset.words], folder, adding))
         if foreign:
             say(foreign)
     _end_run(added, paths if part is None else ())
@@ -226,7 +196,7 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
 
 
 def _watch(
-    opened: Index, add: Callable[..., Added], paths: Sequence[str], files: Mapping[str, Any]
+    opened: Index, add: Callable[..., Added], paths: Sequence[str], adding: Mapping[str, Any]
 ) -> None:
     """Index folders, then bring the index up to date with every change until Ctrl-C."""
     from clew.cli import watching
@@ -249,7 +219,7 @@ def _watch(
 
     folders = [Path(path) for path in paths]
     watcher = watching.Watcher(folders, opened.folder)
-    if opening.exists(opened.folder) or watching.has_files(folders, files):
+    if opening.exists(opened.folder) or watching.has_files(folders, adding):
         say("\n".join(_summarize(update(None), opened.folder)))
     names = one_line(", ".join(paths))
     say(f"Watching {names}: Ctrl-C ends it.")
@@ -260,7 +230,7 @@ def _watch(
 @click.command("import", cls=GroupedCommand)
 @click.argument("path", type=click.Path(path_type=Path))
 @options.index("Folder of the index; made if it is not there.", into=True)
-@options.limit
+@options.derive_option("limits", plain_options(AddOptions, "index")["limits"])
 @options.build_options
 @options.json
 @click.pass_obj
@@ -657,17 +627,17 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
         yield f"  {format_count(n, 'document')} {there}: {done}"
 
 
-def _suggest_triples(paths: Sequence[str], folder: Path, files: Mapping[str, Any]) -> str:
+def _suggest_triples(paths: Sequence[str], folder: Path, adding: Mapping[str, Any]) -> str:
     """Return what needs the triples that an index lacks, and the command that makes them."""
     need = "Methods bubble and agrag need triples:"
     is_unsaid = (
-        "-" in paths or files["web"] or files["sql"] or any(asdict(files["columns"]).values())
+        "-" in paths or adding["web"] or adding["sql"] or any(asdict(adding["columns"]).values())
     )
     if is_unsaid or len(paths) > _MOST_WORDS:
         return f"{need}  the same command with --triples cooccurrence"
-    left_out = [word for pattern in files["exclude"] for word in ("--exclude", pattern)]
-    left_out += [] if files["gitignore"] else ["--no-gitignore"]
-    left_out += ["--follow-links"] if files["follow_links"] else []
+    left_out = [word for pattern in adding["exclude"] for word in ("--exclude", pattern)]
+    left_out += [] if adding["gitignore"] else ["--no-gitignore"]
+    left_out += ["--follow-links"] if adding["follow_links"] else []
     words = [*paths, *left_out, "--triples", "cooccurrence"]
     return f"{need}  {options.command_line('index', *words, folder=folder)}"
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.answers.question import ClassifyOptions
 from clew.cli import options
 from clew.cli.building import warn_skipped
 from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json, wrap_text
@@ -34,8 +35,7 @@ _MOST_HITS = 2
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
 @options.path("--file FILE", "Classify the texts of FILE: JSON lines, or a WOS or IFS-Rel folder.")
-@options.text("--label COLUMN", "Label column of the index and of FILE.", default="label")
-@options.share("--name-weight X", "Weight of label names; 0 ignores them. [default: measured]")
+@options.gather_derived(ClassifyOptions, "classify", "classifying")
 @options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid")
 @options.param("chunks=20")
 @options.reranker
@@ -50,8 +50,7 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
     text: str | None,
     *,
     file: Path | None,
-    label: str,
-    name_weight: float | None,
+    classifying: Mapping[str, Any],
     method: str,
     given: Sequence[str],
     reranker: str | None,
@@ -75,17 +74,15 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
         def classify(each: str) -> Classified:
             return index.classify(
                 each,
-                label=label,
                 method=method,
-                name_weight=name_weight,
                 context_tokens=context_tokens,
                 where=where,
                 budget=paid.budget,
-                **parameters,
+                **{**classifying, **parameters},
             )
 
         if file is not None:
-            _classify_file(file, label, classify, as_json=as_json)
+            _classify_file(file, classifying["label"], classify, as_json=as_json)
         elif as_json:
             echo_json(classify(str(text)))
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew.answers.question import ExportOptions
 from clew.cli import options
 from clew.cli.plain import align, bold, count_more, dim, one_line, wrap_text
 from clew.cli.program import GroupedCommand
@@ -69,10 +70,8 @@ def show_index(
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@options.text("--query TEXT", "Write the graph that a method finds for TEXT.")
+@options.gather_derived(ExportOptions, "export", "exporting")
 @options.text("--method", "Retrieval method that finds a graph.", default="bubble")
-@options.flag("--raw", "Escape nothing, and do not guard cells that look like formulas.")
-@options.text("--types TYPES", "Only entities of these types: person,place.", "types")
 @options.param("depth=2")
 @options.reranker
 @options.where
@@ -86,10 +85,8 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     folder: Path,
     paid: options.PaidModels,
     *,
-    query: str | None,
+    exporting: Mapping[str, Any],
     method: str,
-    raw: bool,
-    types: str | None,
     given: Sequence[str],
     reranker: str | None,
     filters: Sequence[str],
@@ -103,28 +100,13 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     share a sentence; the other formats need triples, which 'clew index PATH --triples
     cooccurrence' makes without an LLM.
     """
-    from clew.views.export import check_triples, target
-
-    if query is None and given:
-        raise InputError("--param sets a method, and there is none without --query")
-    if query is not None and types is not None:
-        raise InputError("--types is of a whole graph: leave --query out")
-    wanted = [each.strip() for each in (types or "").split(",") if each.strip()]
-    parameters = {} if query is None else options.parse_parameters(method, given)
     with opener(folder, **paid.choose_models(reranker)) as index:
-        written = target(file, whole=query is None)
-        where = options.join_filters(filters)
-        # before anything is paid for
-        check_triples(index.snapshot(where), written, whole=query is None)
         exported = index.export(
             file,
-            query=query,
             method=method,
-            where=where,
+            where=options.join_filters(filters),
             budget=paid.budget,
-            raw=raw,
-            types=wanted,
-            **parameters,
+            **{**exporting, **options.parse_parameters(method, given)},
         )
     nodes = format_count(exported.n_nodes, "node")
     edges = format_count(exported.n_edges, "edge")

@@ -7,14 +7,16 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce, wraps
+from itertools import starmap
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import click
 from click.core import ParameterSource
 
-from clew.answers.question import OPTIONS, Question, get_default, list_plain_options
+from clew.answers.question import Question
+from clew.base.options import Option, join_parts, plain_options
 from clew.cli.config import INDEX
 from clew.cli.plain import one_line
 from clew.cli.talk import say
@@ -238,23 +240,6 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
     return apply
 
 
-# -- what an LLM extracts -------------------------------------------------------------------------
-
-graph_choice = [
-    choice(
-        "--entities llm|statistical",
-        "Entities that the LLM relates: those it names, or statistical ones. [default: llm]",
-    ),
-    text(
-        "--entity-threshold RATE",
-        "Rate above which an n-gram is a statistical entity. [default: 0.5]",
-        type=click.FloatRange(0, 1, max_open=True),
-    ),
-    number("--entity-words N", "Words of a statistical entity, at most. [default: 3]"),
-    number("--gleanings N", "Follow-up calls for what the LLM missed. [default: 0]", least=0),
-]
-
-
 # -- the LLM and what it may cost -----------------------------------------------------------------
 
 
@@ -338,60 +323,6 @@ paid_options = gather_options(
     [*PAID_OPTIONS, *DRAWN_OPTIONS, number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)],
     "paid",
     read_paid,
-)
-
-
-# -- which files ----------------------------------------------------------------------------------
-
-
-def _build_files(
-    text_column: str,
-    title_column: str,
-    id_column: str,
-    suffix: str,
-    limits: Sequence[str],
-    **others: object,
-) -> dict[str, Any]:
-    """Return the options of `Index.add` that say which files to read, and how."""
-    from clew.limits import parse_limits
-    from clew.readers.walk import Columns
-
-    if suffix and not suffix.startswith("."):
-        suffix = f".{suffix}"
-    columns = Columns(text=text_column, title=title_column, id=id_column)
-    return {**others, "columns": columns, "limits": parse_limits(limits), "suffix": suffix.lower()}
-
-
-limit = several(
-    "--limit NAME=NUMBER", "Change a limit per document, such as seconds=600", "limits", type=TEXT
-)
-file_options = gather_options(
-    [
-        several(
-            "--exclude PATTERN",
-            "Leave out files and folders by id, path or name, such as drafts or '*.log'",
-            "exclude",
-            type=TEXT,
-        ),
-        limit,
-        click.option(
-            "--no-gitignore",
-            "gitignore",
-            flag_value=False,
-            default=True,
-            help="Read what .gitignore files name, too.",
-        ),
-        flag("--follow-links", "Follow links that lead out of a folder.", "follow_links"),
-        text("--text-column NAME", "Text column. [default: text, content, body ...]", default=""),
-        text("--title-column NAME", "Title column. [default: title, name, heading]", default=""),
-        text("--id-column NAME", "Id column. [default: id, _id]", default=""),
-        text("--suffix .SUFFIX", "Format of standard input. [default: detected]", default=""),
-        flag("--web", "Fetch PATHs that are addresses; a web address is one page."),
-        text("--sql QUERY", "Rows to read of a PATH that is a database.", default=""),
-        flag("--ocr", "Read pictures and scanned pages by OCR."),
-    ],
-    "files",
-    _build_files,
 )
 
 
@@ -568,25 +499,74 @@ def _read_question_options(
     )
 
 
-def question_option(name: str) -> Decorator:
-    """Return an option of a question as one of a command."""
-    option = OPTIONS[name]
-    kinds: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
-    default = get_default(name)
-    usual = f" [default: {option.default_doc}]" if option.default_doc else ""
-    about: dict[str, Any] = {"default": default, "help": option.doc + usual}
+def derive_option(name: str, option: Option) -> Decorator:
+    """Return an option of a frozen value as one of a command."""
+    about: dict[str, Any] = {"default": option.default, "help": option.off or option.doc}
     if option.type is bool:
-        about["is_flag"] = True
-    elif option.type is not None:
-        about |= {
-            "type": kinds[option.type](option.least, option.most),
-            "show_default": default is not None,
-            "metavar": option.metavar,
-        }
-    return click.option(option.flag or f"--{name.replace('_', '-')}", name, **about)
+        about |= {"flag_value": False} if option.default else {"is_flag": True}
+    elif option.listed == "commas":
+        about["default"] = None
+        about["callback"] = lambda _context, _option, text: (
+            option.default if text is None else split_list(text)
+        )
+    elif option.listed:
+        doc = f"{option.doc.removesuffix('.')}; may be repeated."
+        about = {"multiple": True, "type": TEXT, "help": doc}
+    elif option.type is str and not option.choices:
+        about |= {"type": str, "show_default": bool(option.default)}
+    else:
+        about |= {"type": _make_type(option), "show_default": option.default is not None}
+    return click.option(option.flag, name, metavar=option.metavar, **about)
 
 
-def question_options(stage: Literal["search", "answer"]) -> Decorator:
+class _Sentence(click.ParamType[Any]):
+    """A type that refuses a value in the words that every other door has for it."""
+
+    option: Option
+
+    def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
+        try:
+            return super().convert(value, *given)
+        except click.BadParameter:
+            self.fail(self.option.refuse(value), *given)
+
+
+class _OneOf(_Sentence, click.Choice[str]): ...
+
+
+class _Whole(_Sentence, click.IntRange): ...
+
+
+class _Number(_Sentence, click.FloatRange): ...
+
+
+def _make_type(option: Option) -> _Sentence:
+    made: _Sentence
+    if option.choices:
+        made = _OneOf(option.choices)
+    else:
+        kind = _Whole if option.type is int else _Number
+        most = None if option.most == math.inf else option.most
+        made = kind(option.least, most, max_open=option.is_below)  # type: ignore[arg-type]  # whole ones
+    made.option = option
+    return made
+
+
+def derive_options(value: type, door: str) -> list[Decorator]:
+    """Return the options of a frozen value that a command has, by the name of its door."""
+    return list(starmap(derive_option, plain_options(value, door).items()))
+
+
+def gather_derived(value: type, door: str, argument: str) -> Decorator:
+    """Return a decorator that gives a command the options of a frozen value, as its keywords."""
+
+    def join(**given: object) -> dict[str, Any]:
+        return join_parts(value, given)
+
+    return gather_options(derive_options(value, door), argument, join)
+
+
+def question_options(door: str) -> Decorator:
     """Return the options of a command that asks a question: all that `Question` has."""
     usual = f"{DEFAULT}; auto where the index has an imported graph"
     return gather_options(
@@ -598,7 +578,7 @@ def question_options(stage: Literal["search", "answer"]) -> Decorator:
             reranker,
             where,
             text("--as-of DATE", "Only documents valid on a date such as 2024-05-01 or 2024."),
-            *map(question_option, list_plain_options(stage)),
+            *derive_options(Question, door),
         ],
         "flags",
         _read_question_options,

@@ -13,6 +13,7 @@ from clew.cli import options
 from clew.cli.plain import bold, dim, one_line, wrap_text
 from clew.cli.program import GroupedCommand
 from clew.cli.talk import print_result
+from clew.index.options import PlanOptions
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -22,26 +23,14 @@ _HOUR, _MINUTE = 3600, 60
 _HEAD = ("setting", "for", "chunks", "calls", "prompt", "completion", "repairs", "dollars", "time")
 
 
-_planned_for = options.gather_options(
-    [
-        options.share("--core SHARE", "Also plan for this share of chunks.", default=0.8),
-        *options.graph_choice,
-    ],
-    "planned_for",
-    dict,
-)
-
-
 @click.command("plan", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @options.index("Folder of the index: what its ledger has costs nothing.", into=True)
 @options.dataset_options
 @options.build_options
-@options.file_options
+@options.gather_derived(PlanOptions, "plan", "planned")
 @options.paid_options
-@_planned_for
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
-@options.number("--probe N", "Base the estimate on N calls of each kind, whose replies are kept.")
 @options.json
 @click.pass_obj
 def run_plan(  # noqa: PLR0913 -- one argument for each group of options
@@ -51,11 +40,9 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     folder: Path,
     dataset: options.DatasetOptions,
     build: options.BuildOptions,
-    files: Mapping[str, Any],
+    planned: Mapping[str, Any],
     paid: options.PaidModels,
-    planned_for: Mapping[str, Any],
     ask: str | None,
-    probe: int | None,
     as_json: bool,
 ) -> None:
     """Estimate what indexing PATH... with an LLM would cost, for each setting, or asking QUESTION.
@@ -65,13 +52,12 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     """
     if ask is not None:
         with opener(folder, **build.choose_models(paid)) as opened:
-            planned = opened.plan_question(ask)
-        print_result(planned, _describe_question(planned), as_json=as_json)
+            costs = opened.plan_question(ask)
+        print_result(costs, _describe_question(costs), as_json=as_json)
         return
     source, folder = dataset.choose(paths, folder)
-    wanted = {**files, **planned_for, "probe": probe or 0}
     with opener(folder, **build.choose_models(paid)) as opened:
-        plan = opened.plan(source, **wanted, budget=paid.budget)
+        plan = opened.plan(source, **planned, budget=paid.budget)
     print_result(plan, _describe_plan(plan), as_json=as_json)
 
 

@@ -9,11 +9,13 @@ from typing import IO, Any, Never
 
 import click
 
-from clew.answers.question import OPTIONS
+from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.visible import has_hidden
+from clew.base.options import plain_options
 from clew.cli import config, talk
 from clew.cli.plain import let_print, one_line
 from clew.errors import BudgetSpent, ClewError
+from clew.index.options import AddOptions, PlanOptions
 
 SKIPPED = 3  # the exit status where some input gave no document
 REFUSED = 5  # where nothing that was found answers the question
@@ -114,19 +116,15 @@ class Program(click.Group):
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
-    "What is read": "exclude limits gitignore follow_links suffix web ocr name prune watch file "
-    "label",
-    "Which rows and columns": "sql text_column title_column id_column",
+    "What is read": "watch file",
+    "Which rows and columns": "",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
-    "What is extracted": "units value triples core core_by entities entity_threshold entity_words "
-    "gleanings again methods probe vocabulary",
+    "What is extracted": "vocabulary",
     "Which data set": "dataset corpus",
     "Which questions": "split limit sample",
-    "How it is searched": "ask query method names chunks given grids reranker filters as_of "
-    "name_weight dated",
-    "How it is answered": "context_tokens anyway history proof reader answers answer_llm "
-    "answer_tokens",
+    "How it is searched": "ask method names chunks given grids reranker filters as_of dated",
+    "How it is answered": "anyway history proof reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged peers metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
     "How the LLM replies": "temperature top_p seed prompts keep_prompts",
@@ -134,14 +132,23 @@ HEADINGS: Mapping[str, str] = {
     "Who signs people in": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
     "Work at one time": "processes threads workers stop_jobs concurrency",
     "What is said of it": "rename type_ target parted apart together",
-    "Output": "raw types rows runs contexts reports plot as_json log_format quiet verbose log",
+    "Output": "rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"
-_OF_STAGES = {"search": "How it is searched", "answer": "How it is answered"}
 HEADING_OF = {
-    **{name: _OF_STAGES[option.stage] for name, option in OPTIONS.items()},
     **{name: heading for heading, names in HEADINGS.items() for name in names.split()},
-}  # by the name of an option's value; those of a question are in `Question`
+    **{
+        name: option.heading
+        for value, door in (
+            (AddOptions, "index"),
+            (PlanOptions, "plan"),
+            (Question, "answer"),
+            (ClassifyOptions, "classify"),
+            (ExportOptions, "export"),
+        )
+        for name, option in plain_options(value, door).items()
+    },
+}  # by the name of an option's value
 
 
 def _names_index(word: str) -> bool:

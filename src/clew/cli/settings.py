@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.answers.question import OPTIONS
 from clew.cli import options
 from clew.errors import InputError
 
@@ -77,7 +78,7 @@ evaluation_options = options.gather_options(
         options.path("--index FOLDER", "Index of the corpus. [default: <data set>.clew]", "into"),
         options.text("--split S", "Only the questions of this split."),
         options.where,
-        options.question_option("exact"),
+        options.derive_option("exact", OPTIONS["exact"]),
         options.text("--limit N", "Only the first N questions.", type=int),
         options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
         options.path("--corpus PATH", "File or folder of the documents, if not in the data set."),

@@ -93,12 +93,10 @@ class Watcher:
 
 def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
     """Say whether some folders hold a file that would be read."""
-    from clew.readers.selection import Selection
+    from clew.index.options import AddOptions
     from clew.readers.walk import files
 
-    selection = Selection(
-        options["exclude"], gitignore=options["gitignore"], follow_links=options["follow_links"]
-    )
+    selection = AddOptions(**options).select_files()
     return next(files(folders, None, selection), None) is not None
 
 

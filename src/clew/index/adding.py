@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 _FEW = 64  # documents that are looked up one by one
 _log = logging.getLogger(__name__)
 _COMPACT_ABOVE = 0.25  # the share of an index that may be dead or in small segments
-CORE_SHARE = 0.8  # β in KET-RAG's paper
 BATCH_CHARACTERS = 100_000  # about 25,000 tokens: some seconds of model time lost by a kill
 AHEAD = 3  # batches for each worker: rows are made while names wait for the batches before
 

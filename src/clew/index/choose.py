@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypedDict, get_args, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
 from clew.base.derived import Derived
+from clew.base.options import options_of
 from clew.base.runtime import arguments
 from clew.base.types import FALLBACK, GRAPH, KINDS, SOURCES, UNITS, Scalar
 from clew.errors import InputError
@@ -25,6 +26,7 @@ from clew.index.layers.relations import LEAST, TermSettings, read_relations, rel
 from clew.index.layers.salient import LONGEST, THRESHOLD
 from clew.index.layers.selection import Value, chunk_values, select_chunks
 from clew.index.layers.units import read_units, units_prompt
+from clew.index.options import EXTRACTION, AddOptions
 from clew.index.snapshot import Snapshot, refer_to
 from clew.models import find_wording, word
 from clew.models.ledger import Request
@@ -40,46 +42,11 @@ if TYPE_CHECKING:
 
     Known = Callable[[str, Sequence[str]], NDArray[np.bool_]]
 
-TRIPLES = ("none", "llm", "parse", "cooccurrence")
-CORE_BY = ("pagerank", "random")
-ENTITIES = ("llm", "statistical")
 NOTE = "wanted"  # what a store keeps the wish under
-_EXTRACTION = {
-    "units": arguments.number(0, 1),
-    "value": arguments.TEXT,
-    "triples": arguments.TEXT,
-    "core": arguments.number(0, 1),
-    "core_by": arguments.TEXT,
-    "entities": arguments.TEXT,
-    "entity_threshold": arguments.number(0, 1),
-    "entity_words": arguments.whole_numbers(1),
-    "gleanings": arguments.whole_numbers(0),
-}
+_OPTIONS = options_of(AddOptions)
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
 _PAID = [*_READ, SOURCES.index("recorded")]
-
-
-class GraphOptions(TypedDict, total=False):
-    """What may be said of the triples that an LLM extracts from a chunk, as fields of `Wanted`.
-
-    None stands for what was wanted last.
-    """
-
-    entities: str | None
-    entity_threshold: float | None
-    entity_words: int | None
-    gleanings: int | None
-
-
-class ExtractionOptions(GraphOptions, total=False):
-    """What may be said of an extraction, as fields of `Wanted`."""
-
-    units: float | None
-    value: Value | None
-    triples: str | None
-    core: float | None
-    core_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,17 +65,8 @@ class Wanted:
     gleanings: int = 0  # how often an LLM is asked for what it missed, at most [of KET-RAG]
 
     def __post_init__(self) -> None:
-        check_share(self.units, "tokens for units")
-        check_share(self.core, "core chunks")
-        if self.value not in get_args(Value):
-            raise InputError(f"a chunk is valued by bleu, cos or random, not by {self.value!r}")
-        if self.triples not in TRIPLES:
-            raise InputError(f"triples come by {', '.join(TRIPLES)}, not by {self.triples!r}")
-        if self.core_by not in CORE_BY:
-            raise InputError(f"a core is by {' or '.join(CORE_BY)}, not by {self.core_by!r}")
-        if self.entities not in ENTITIES:
-            raise InputError(f"entities are {' or '.join(ENTITIES)}, not {self.entities!r}")
-        TermSettings(self.entity_threshold, self.entity_words)  # which knows its own limits
+        given = {name: getattr(self, name) for name in EXTRACTION}
+        arguments.check_arguments(given, {name: _OPTIONS[name].kind for name in EXTRACTION})
 
     @property
     def terms(self) -> TermSettings | None:
@@ -141,13 +99,11 @@ def read_wanted(store: Store) -> Wanted:
     return Wanted(**store.note(NOTE))
 
 
-def merge_wanted(last: Mapping[str, Scalar], given: GraphOptions) -> Wanted:
-    """Return the last wish, updated by the fields that are `given` and not None.
+def merge_wanted(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wanted:
+    """Return the last wish, updated by the fields that are given now.
 
     Raises InputError for what cannot be wanted together.
     """
-    fields: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
-    arguments.check_arguments(fields, _EXTRACTION)
     wanted = Wanted(**{**last, **fields})
     if wanted.triples != "llm" and not fields.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
@@ -170,12 +126,6 @@ def merge_wanted(last: Mapping[str, Scalar], given: GraphOptions) -> Wanted:
             "a threshold and words are of statistical entities: ask for entities='statistical'"
         )
     return wanted
-
-
-def check_share(share: float, of: str) -> None:
-    """Raise InputError where a share `of` something is none."""
-    if not 0 <= share <= 1:
-        raise InputError(f"the share of {of} is from 0 to 1, not {share}")
 
 
 def choose_chunks(

@@ -18,11 +18,11 @@ from clew.algo.knn import choose_core, core_size
 from clew.base.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
 from clew.errors import InputError, RecipeMismatch
 from clew.index import adding, building
-from clew.index.adding import CORE_SHARE
-from clew.index.choose import NOTHING, check_share, read_titled_texts, select_unread
+from clew.index.choose import NOTHING, read_titled_texts, select_unread
 from clew.index.extract import ReadChunks, complete_prompts, get_task
 from clew.index.layers import chunks, entities, graph_extraction, relations, units, vectors
 from clew.index.layers.selection import chunk_values, select_chunks
+from clew.index.options import CORE_SHARE
 from clew.index.recipe import Settings
 from clew.models import is_priced
 from clew.models.conversation import Conversation
@@ -150,10 +150,8 @@ def plan_extraction(
     a seeded random sample stands for the core.
 
     First `n_probes` calls of each kind are made, spread over the corpus, to estimate from; what
-    they give is kept. Raises InputError for a share of core chunks that is none, and for probes
-    without an LLM, BudgetSpent, EndpointError.
+    they give is kept. Raises InputError for probes without an LLM, BudgetSpent, EndpointError.
     """
-    check_share(core, "core chunks")
     readers: tuple[str, ...] = ("ket",)
     by_llm: dict[str, Scalar] = {"triples": "llm"}
     if corpus.terms is not None:

@@ -286,7 +286,7 @@ def told(home, job_id):
 
 REFUSED = [
     ("extract", {"triples": "llm"}, "this extraction needs an LLM"),
-    ("extract", {"units": 2}, "options.units: Input should be less than or equal to 1"),
+    ("extract", {"units": 2}, "options.units: a number, from 0 to 1, not 2"),
     ("extract", {"triples": "parse", "core": 0.5}, "a core limits what an LLM reads"),
     ("extract", {"methods": ["cleu"]}, "cleu"),
     ("extract", {"llm": "openai:m@http://10.0.0.1/v1"}, "options.llm: Extra inputs"),

@@ -3,7 +3,6 @@
 import pytest
 
 from clew.base.types import Described, Triple
-from clew.errors import InputError
 from clew.index.layers.relations import (
     TermSettings,
     read_relations,
@@ -40,11 +39,7 @@ def test_terms_of_texts_by_hand():
     assert sum(map(len, few)) < sum(map(len, many))
 
 
-@pytest.mark.parametrize(("threshold", "longest"), [(-0.1, 3), (1.0, 3), (0.5, 0)])
-def test_limits_of_terms(threshold, longest):
-    """A rate is below 1, and a term has a word; a recipe holds what was put there."""
-    with pytest.raises(InputError, match="statistical entities"):
-        TermSettings(threshold, longest)
+def test_a_recipe_holds_the_settings_of_terms():
     assert TermSettings.from_recipe({"chunk_size": 256}) is None
     assert TermSettings.from_recipe(TermSettings(0.3, 5).to_recipe()) == TermSettings(0.3, 5)
 

@@ -54,20 +54,24 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def whole_numbers(least: int) -> Kind:
-    """Return the kind of whole numbers that are not below `least`."""
-    words = f"a whole number, at least {least}"
-    return Kind(lambda value: _is_whole(value) and value >= least, words)  # type: ignore[operator]
+def whole_numbers(least: int, most: float = math.inf) -> Kind:
+    """Return the kind of whole numbers between two bounds."""
+    within = number(least, most)
+    return Kind(
+        lambda value: _is_whole(value) and within.holds(value),
+        within.words.replace("a number", "a whole number"),
+    )
 
 
-def number(least: float, most: float = math.inf) -> Kind:
-    """Return the kind of numbers between two bounds."""
+def number(least: float, most: float = math.inf, *, is_below: bool = False) -> Kind:
+    """Return the kind of numbers between two bounds, of which `most` may itself be too much."""
 
     def holds(value: object) -> bool:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        return is_number and least <= value <= most  # type: ignore[operator]
+        return is_number and least <= value <= most and not (is_below and value == most)  # type: ignore[operator]
 
-    bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    to = "to below" if is_below else "to"
+    bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} {to} {most:,.15g}"
     return Kind(holds, f"a number, {bounds}")
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from clew.answers.question import OPTIONS, Question, as_question, get_default, list_plain_options
+from clew.answers.question import OPTIONS, Question, as_question
+from clew.base.options import drop_defaults, plain_options
 from clew.base.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme
 from clew.base.wire.about import AboutServer, MethodView, SpentLine
 from clew.base.wire.graphs import DrawnIndex, DrawnThread
@@ -33,6 +34,7 @@ from clew.base.wire.refusals import Refusal
 from clew.errors import InputError
 from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
 from clew.filters import Filter
+from clew.index.options import AddOptions
 
 T = TypeVar("T")
 
@@ -231,13 +233,13 @@ def _make_body(
         values["parameters"] = options
         options = {}
     question = as_question(text, **values, **options)
-    plain = {name: getattr(question, name) for name in list_plain_options("answer")}
+    plain = {name: getattr(question, name) for name in plain_options(Question, "answer")}
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
     return {
         called: question.text,
         "history": [each.to_dict() for each in question.history],
-        **{name: value for name, value in plain.items() if value != get_default(name)},
+        **drop_defaults(OPTIONS, plain),
         **_make_options(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),
@@ -329,24 +331,26 @@ def add_documents(
     /,
     source: Sent,
     *,
-    exclude: Sequence[str] = (),
     wait: float | None = None,
     **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
 ) -> Operation[JobView]:
     """Send files, folders or documents, and return the job that indexes them.
 
     With `wait` it is waited for, as by `Client.wait`; `math.inf` is as long as it takes. A file
-    below a folder is called by its path there, behind the folder's name, and hidden files and what
-    `.gitignore` files name stay here, as by `Index.add`. Raises InputError for what cannot be sent.
+    below a folder is called by its path there, behind the folder's name. Which files of folders are
+    sent is said by `exclude`, `gitignore` and `follow_links` of `Index.add`, and the other options
+    are the job's. Raises InputError for what cannot be sent.
     """
+    sent = plain_options(AddOptions, "send")
+    selecting = {name: options.pop(name) for name in sent if name in options}
     items: list[Any] = [source] if isinstance(source, str | Path | Document) else list(source)
     if items and all(isinstance(each, Document) for each in items):
-        if exclude:
-            raise InputError("exclude names files that stay here, and these are documents")
+        for name in selecting:
+            raise InputError(f"{name} is of files that stay here, and these are documents")
         documents = [{name: each.to_dict()[name] for name in _OF_DOCUMENT} for each in items]
         body, upload = {"documents": documents, "options": options}, None
     elif all(isinstance(each, str | Path) for each in items):
-        body, upload = None, collect_upload(items, exclude, options)
+        body, upload = None, collect_upload(items, AddOptions(**selecting).select_files(), options)
     else:
         raise InputError("what is added is all paths or all documents (clew.Document)")
     return _submit(f"{at}/documents", wait, body=body, upload=upload)

@@ -1,18 +1,23 @@
 """Requests and uploads of both clients as values: address, replies, events and errors."""
 
+from __future__ import annotations
+
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from clew.base.types import Answer, Evidence
 from clew.base.wire.jobs import JobEvent
 from clew.base.wire.refusals import KINDS, Refusal
 from clew.errors import ClewError, EndpointError, InputError
+
+if TYPE_CHECKING:
+    from clew.readers.selection import Selection
 
 T = TypeVar("T")
 
@@ -55,18 +60,17 @@ class Upload:
 
 
 def collect_upload(
-    paths: Iterable[str | Path], exclude: Sequence[str], options: Mapping[str, Any]
+    paths: Iterable[str | Path], selection: Selection, options: Mapping[str, Any]
 ) -> Upload:
-    """Collect the named files and those below named folders, as `Index.add` does.
+    """Collect the named files and the selected ones below named folders, as `Index.add` does.
 
     A file is called by its path below the folder, behind the folder's own name. Raises InputError
     where there is none, where one cannot be read, and where two have one name.
     """
-    from clew.readers.selection import Selection
     from clew.readers.walk import File, files
 
     parts: dict[str, Path] = {}
-    for file in files(list(map(Path, paths)), selection=Selection(exclude)):
+    for file in files(list(map(Path, paths)), selection=selection):
         if not isinstance(file, File):
             raise InputError(f"{file}: leave it out, or make it readable")
         parts[file.id] = file.path

@@ -6,7 +6,7 @@ these bounds, since both come from the same types.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, LiteralString, TypeVar
+from typing import Annotated, Any, Literal, LiteralString, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,20 +15,17 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from clew import methods
-from clew.answers.question import (
-    MOST_CHARACTERS,
-    OPTIONS,
-    Option,
-    Question,
-    get_default,
-    list_plain_options,
-)
+from clew.answers.question import MOST_CHARACTERS, OPTIONS, Question
+from clew.base.options import Option, plain_options
 from clew.base.types import Exchange
 
 LONGEST = 20_000  # characters of a text
@@ -38,6 +35,7 @@ MOST_USD = 1e9
 MOST_OFFSET = 10**9
 MOST_LISTED, LISTED = 1_000, 100  # of a list in one reply: at the most, and by default
 _MOST_DIGITS = 20
+_MOST_OF_LIST, _LONGEST_NAME, _MOST_COUNTED = 100, 200, 10**9  # of an option
 
 # More than blanks. What is a blank to Python, to JavaScript or to Rust is none here.
 NOT_BLANK = r"[^\s\x1c-\x1f\x85\ufeff]"
@@ -185,11 +183,8 @@ class AskedBody(Body):
         Raises InputError where one cannot be met.
         """
         names = type(self).model_fields
-        plain = {
-            name: getattr(self, name) for name in list_plain_options("answer") if name in names
-        }
-        options = {"method": self.method, "parameters": self.parameters, "where": self.where}
-        return Question(text=text, **{**options, **plain, **others})
+        plain = {name: getattr(self, name) for name in OPTIONS if name in names}
+        return Question(text=text, **{**plain, **others})
 
 
 class ConversationBody(AskedBody):
@@ -204,26 +199,50 @@ class ConversationBody(AskedBody):
         return super().as_question(text, history=history, **others)
 
 
-B = TypeVar("B", bound=AskedBody)
+B = TypeVar("B", bound=Body)
 
 
-def with_options(*names: str) -> Callable[[type[B]], type[B]]:
-    """Return a decorator that gives a body some plain options of a question."""
+def with_options(value: type, door: str) -> Callable[[type[B]], type[B]]:
+    """Return a decorator that gives a body the plain options of a value, but what it declares."""
 
     def decorate(body: type[B]) -> type[B]:
-        options = {name: _field(name, OPTIONS[name]) for name in names}
+        options = {
+            name: _field(option)
+            for name, option in plain_options(value, door).items()
+            if name not in body.model_fields
+        }
         return create_model(body.__name__, __base__=body, __doc__=body.__doc__, **options)  # type: ignore[call-overload, no-any-return]
 
     return decorate
 
 
-def _field(name: str, option: Option) -> tuple[Any, Any]:
-    """Return the annotation and the default of an option of a question."""
-    default = get_default(name)
+def _field(option: Option) -> tuple[Any, Any]:
+    """Return the annotation and the default of an option."""
     kind: Any = option.type
-    if kind is int:
-        kind = Annotated[int, Field(ge=option.least, le=option.most), INTEGRAL]
-    elif kind is float:
-        kind = Annotated[float, Field(ge=option.least, le=option.most)]
-    annotation = kind if default is not None else kind | None
+    if option.listed:
+        kind = Annotated[list[str], Field(max_length=_MOST_OF_LIST)]
+    elif option.choices:
+        kind = Annotated[Literal[option.choices], _refuse_as(option)]
+    elif option.type is str:
+        kind = Annotated[str, Field(max_length=_LONGEST_NAME)]
+    elif option.type is not bool:
+        most = min(option.most, _MOST_COUNTED)
+        bounds: dict[str, Any] = {"ge": option.least, "lt" if option.is_below else "le": most}
+        whole = [INTEGRAL] if kind is int else []
+        kind = Annotated[kind, Field(**bounds), *whole, _refuse_as(option)]
+    annotation = kind if option.default is not None else kind | None
+    default = list(option.default) if isinstance(option.default, tuple) else option.default
     return annotation, Field(default=default, description=option.doc)
+
+
+def _refuse_as(option: Option) -> WrapValidator:
+    """Return what refuses a value in the words that every other door has for it."""
+
+    def check(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return validate(value)
+        except ValidationError:
+            why = option.refuse(value)
+        raise PydanticCustomError("option", "{why}", {"why": why})
+
+    return WrapValidator(check)

@@ -120,9 +120,9 @@ class ScopedIndex(Scoped):
 
     # -- questions ----------------------------------------------------------------------------
 
-    def classify(self, question: Question, *, label: str, name_weight: float | None) -> Classified:
+    def classify(self, question: Question, **options: Any) -> Classified:  # noqa: ANN401 -- of `ClassifyOptions`
         with self.record_question("classify") as record, self._refuse_if_changed():
-            reply = self.index.classify(self.narrow(question), label=label, name_weight=name_weight)
+            reply = self.index.classify(self.narrow(question), **options)
             record.method = reply.evidence.method
         return replace(reply, evidence=self.hide_server(reply.evidence, question.where))
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Self
 
 from clew.base.types import Described, Extraction, Scalar
-from clew.errors import InputError
 from clew.index.layers.entities import is_key
 from clew.index.layers.graph_extraction import RELATIONS, collect_triples, read_rows, strip_article
 from clew.index.layers.salient import LONGEST, THRESHOLD, salient_rates, spell_rates
@@ -42,16 +41,6 @@ class TermSettings:
 
     threshold: float = THRESHOLD  # that its rate exceeds, from 0 to below 1 [τ]
     longest: int = LONGEST  # words [b]
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.threshold < 1:
-            raise InputError(
-                f"the threshold of statistical entities is from 0 to below 1, not {self.threshold}"
-            )
-        if self.longest < 1:
-            raise InputError(
-                f"statistical entities have at least 1 word, so the most is not {self.longest}"
-            )
 
     def to_recipe(self) -> dict[str, Scalar]:
         """Return the settings as stored in an index's recipe."""

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from clew import methods as retrieval
+from clew.base.options import join_parts, plain_options
 from clew.errors import InputError
 from clew.extras.evaluate.measure import Protocol
 from clew.extras.server.bodies import (
@@ -19,20 +20,16 @@ from clew.extras.server.bodies import (
     NOT_BLANK,
     Body,
     Method,
+    with_options,
 )
 from clew.extras.server.files import check_file_name
 from clew.filters import to_filter
 from clew.index.choose import NOTE, Wanted, merge_wanted
+from clew.index.options import AddOptions
 from clew.index.store import opening
 from clew.readers.ocr import check_engine
 
 _MOST = 10**9  # of what is counted
-_Share = Field(None, ge=0, le=1)
-_Name = Field("", max_length=200)
-_EXTRACTION = (
-    "units", "value", "triples", "core", "core_by", "entities", "entity_threshold", "entity_words",
-    "gleanings",
-)  # fmt: skip
 Number = str | int | float | bool
 
 
@@ -56,38 +53,25 @@ class PaidOptions(Body):
     budget_usd: float | None = Field(None, ge=0, le=MOST_USD)
 
 
+@with_options(AddOptions, "extract")
 class ExtractOptions(PaidOptions):
     """What is extracted from chunks, as the options of `clew index` say; left out: as before."""
 
-    units: float | None = _Share
-    value: Literal["bleu", "cos", "random"] | None = None
-    triples: Literal["none", "llm", "parse", "cooccurrence"] | None = None
-    core: float | None = _Share
-    core_by: Literal["pagerank", "random"] | None = None
-    entities: Literal["llm", "statistical"] | None = None
-    entity_threshold: float | None = Field(None, ge=0, lt=1)
-    entity_words: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
-    gleanings: Annotated[int, Field(ge=0, le=_MOST), INTEGRAL] | None = None
-    again: bool = False  # ask once more where a reply was of no use
     methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
 
-    def extraction(self) -> dict[str, Any]:
-        """Return the arguments of `Index.add` for the extraction."""
-        given = {name: getattr(self, name) for name in _EXTRACTION}
-        return {name: value for name, value in given.items() if value is not None}
+    def arguments(self, door: str = "extract") -> dict[str, Any]:
+        """Return the arguments of `Index.add` that a door takes."""
+        given = {name: getattr(self, name) for name in plain_options(AddOptions, door)}
+        return join_parts(AddOptions, given)
 
 
+@with_options(AddOptions, "upload")
 class IndexOptions(ExtractOptions):
     """How uploaded files and given documents are indexed."""
 
     # Names of uploaded files; none: all that are there.
     files: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list, max_length=1_000)
-    exclude: list[str] = Field(default_factory=list, max_length=100)
     prune: bool = True  # of a whole folder: documents whose file is gone go
-    text_column: str = _Name
-    title_column: str = _Name
-    id_column: str = _Name
-    ocr: bool = False  # pictures and scanned pages are read by OCR
 
 
 class RemoveOptions(Body):
@@ -169,14 +153,14 @@ def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     if isinstance(options, IndexOptions):
         for each in options.files:
             check_file_name(each)
-        if options.ocr:
+        if options.arguments("upload")["ocr"]:
             check_engine()
     if isinstance(options, ExtractOptions):
         for name in options.methods or ():
             retrieval.load(name)
         with closing(opening.open_store(folder)) as store:
             earlier = store.note(NOTE)
-        wanted = merge_wanted(earlier, options.extraction())  # type: ignore[arg-type]  # its names are those
+        wanted = merge_wanted(earlier, AddOptions(**options.arguments()).extraction)
         if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
             raise InputError("this extraction needs an LLM: start the server with --llm")
     if isinstance(options, RemoveOptions) and not (

@@ -23,7 +23,6 @@ from clew.extras.server.jobs.options import (
 from clew.extras.server.jobs.queue import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS, Job
 from clew.filters import to_filter
 from clew.progress import Progress
-from clew.readers import Columns
 from clew.stopping import Stop
 
 _MOST = 1_000  # ids, and skipped files, that are named one by one
@@ -65,20 +64,19 @@ def _add_sent(task: JobTask, options: IndexOptions, progress: Progress) -> Added
         with given.open(encoding="utf-8") as lines:
             documents = (Document(**json.loads(line)) for line in lines)
             return _add(documents, task, options, progress)
-    which: dict[str, Any] = {"prune": options.prune}
     path, names = task.folder / FILES, options.files
+    which: dict[str, Any] = {}
     if path.exists():
         names = json.loads(path.read_text(encoding="utf-8"))
     if names:
         missing = next((each for each in names if not (task.uploads / each).is_file()), None)
         if missing is not None:
             raise InputError(f"no file {missing!r:.200} was uploaded into {task.job.name!r}")
-        which = {"changed": [task.uploads / name for name in names]}
+        which = {"changed": [task.uploads / name for name in names], "prune": False}
     elif not task.uploads.is_dir():
         raise InputError(f"no file was uploaded into {task.job.name!r} yet")
-    columns = Columns(text=options.text_column, title=options.title_column, id=options.id_column)
-    which |= {"exclude": options.exclude, "gitignore": False}
-    return _add(task.uploads, task, options, progress, columns=columns, ocr=options.ocr, **which)
+    which = {**options.arguments("upload"), **which, "gitignore": False}
+    return _add(task.uploads, task, options, progress, **which)
 
 
 def _add(
@@ -90,14 +88,11 @@ def _add(
 ) -> Added:
     return task.index.add(
         source,
-        methods=options.methods,
-        again=options.again,
         budget=task.budget,
         progress=progress,
         stop=task.stop,
         workers=task.job.run.get("workers", 1),  # which jobs of earlier releases lack
-        **options.extraction(),
-        **more,
+        **{**options.arguments(), **more},
     )
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clew import methods
-from clew.answers.question import list_plain_options
+from clew.answers.question import Question
 from clew.base.wire.refusals import Refusal
 from clew.errors import InputError
 from clew.extras.server.across import split_method
@@ -50,7 +50,7 @@ class TextFormat(Loose):
     type: str = "text"
 
 
-@with_options(*list_plain_options("answer"))
+@with_options(Question, "answer")
 class ClewOptions(AskedBody):
     """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
 

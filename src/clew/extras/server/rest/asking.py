@@ -7,8 +7,9 @@ from pydantic import Field, RootModel
 from starlette.responses import StreamingResponse
 
 from clew.answers.pipeline import Listeners
-from clew.answers.question import MOST_CHARACTERS, Question, list_plain_options
+from clew.answers.question import MOST_CHARACTERS, ClassifyOptions, Question
 from clew.base.display.shown import make_view
+from clew.base.options import options_of
 from clew.base.types import Answer, Classified, Document, Evidence, Plan
 from clew.base.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.base.wire.graphs import DrawnThread
@@ -20,6 +21,7 @@ from clew.extras.server.addresses import build_document_address, find_base
 from clew.extras.server.endpoints import Call, EndpointGroup
 from clew.extras.server.scoped_questions import Scoped
 from clew.extras.server.sse import follow_thread, stream_events, write_event
+from clew.index.options import PlanOptions
 from clew.views.threads import draw_evidence
 
 ASKING = EndpointGroup("asking")
@@ -32,14 +34,14 @@ ANSWER_EVENTS: Mapping[str, object] = {
 }
 
 
-@bodies.with_options(*list_plain_options("search"))
+@bodies.with_options(Question, "search")
 class SearchBody(bodies.ConversationBody):
     """What to search for, and how."""
 
     query: bodies.Asking
 
 
-@bodies.with_options(*list_plain_options("answer"))
+@bodies.with_options(Question, "answer")
 class AnswerBody(bodies.ConversationBody):
     """A question with its options."""
 
@@ -72,13 +74,12 @@ class HopBody(bodies.Body):
     where: str | None = Field(default=None, max_length=bodies.LONGEST_FILTER)
 
 
-@bodies.with_options("context_tokens")
+@bodies.with_options(ClassifyOptions, "classify")
+@bodies.with_options(Question, "classify")
 class ClassifyBody(bodies.AskedBody):
     """A text that gets one of the labels of the index."""
 
     text: bodies.Text = Field(max_length=bodies.LONGEST)
-    label: str = Field("label", max_length=200, description="the field that labels stand in")
-    name_weight: float | None = Field(default=None, ge=0, le=1)
 
 
 class PlannedDocument(bodies.Body):
@@ -89,13 +90,13 @@ class PlannedDocument(bodies.Body):
     title: str = ""
 
 
+@bodies.with_options(PlanOptions, "body")
 class PlanBody(bodies.Body):
     """What to plan the extraction by an LLM for."""
 
     documents: list[PlannedDocument] | None = Field(
         default=None, min_length=1, description="none: those of the index"
     )
-    core: float | None = Field(default=None, ge=0, le=1, description="share of chunks to extract")
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)
@@ -195,7 +196,8 @@ async def classify(call: Call) -> Classified:
     body = await call.read_body(ClassifyBody)
     index = call.open_named_index(bounds=body)
     question = body.as_question(body.text)
-    return await call.run(index.classify, question, label=body.label, name_weight=body.name_weight)
+    options = body.model_dump(include={*options_of(ClassifyOptions)})
+    return await call.run(index.classify, question, **options)
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)
@@ -205,5 +207,5 @@ async def plan(call: Call) -> Plan:
     documents = None
     if body.documents is not None:
         documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]
-    given = {} if body.core is None else {"core": body.core}
-    return await call.run(call.open_named_index().plan, documents, **given)
+    options = body.model_dump(exclude={"documents"})
+    return await call.run(call.open_named_index().plan, documents, **options)

@@ -1,0 +1,194 @@
+"""Options that are described once, and from which every door derives its own.
+
+A frozen dataclass has a field for each option, made by `option`. From it the command line, the
+bodies of requests, the options of jobs and the keywords of a Python method are derived. What is
+wrong with a value is said in one sentence, whichever door it came by.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+
+from clew.base.runtime import arguments
+from clew.base.runtime.arguments import Kind
+from clew.errors import InputError, suggest
+
+P = ParamSpec("P")
+S = TypeVar("S")
+A = TypeVar("A")
+O = TypeVar("O")  # noqa: E741 -- options
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """What is true of an option wherever it is given."""
+
+    doc: str  # a sentence
+    default: object
+    doors: frozenset[str] = frozenset()  # beside Python, by names that the doors know
+    # Of a plain option, for which every door makes the same of its type and bounds:
+    type: type[int | float | bool | str] | None = None
+    choices: tuple[str, ...] = ()
+    least: float = 0
+    most: float = math.inf
+    is_below: bool = False  # `most` itself is too much
+    listed: Literal["", "repeated", "commas"] = ""  # a list of texts, and how a command takes it
+    # On the command line:
+    flag: str = ""
+    metavar: str | None = None
+    heading: str = "Output"
+    off: str = ""  # what it does to turn off a flag that is on by default
+    # Where there is only text, `join` makes the value of it, or of `parts` that stand in its place:
+    parts: Mapping[str, Option] = field(default_factory=dict)
+    join: Callable[..., object] | None = None
+    own_kind: Kind | None = None  # what a caller in Python may give, where it is not as below
+
+    @property
+    def kind(self) -> Kind:
+        """What the value may be, for callers in Python."""
+        return self.own_kind or self.text_kind
+
+    @property
+    def text_kind(self) -> Kind:
+        """What the value of a plain option may be, for callers who write it."""
+        if self.choices:
+            return Kind(self.choices.__contains__, f"one of {', '.join(self.choices)}")
+        if self.type is int:
+            return arguments.whole_numbers(int(self.least), self.most)
+        if self.type is float:
+            return arguments.number(self.least, self.most, is_below=self.is_below)
+        if self.type is bool:
+            return arguments.TRUTH
+        return arguments.TEXTS if self.listed else arguments.TEXT
+
+    def refuse(self, value: object) -> str:
+        """Return what is wrong with a value, as the end of a sentence about it."""
+        return f"{self.text_kind.words}, not {value!r:.60}"
+
+
+_NUMBERS: Mapping[str, Mapping[str, Any]] = {
+    "N": {"type": int},
+    "SHARE": {"type": float, "most": 1},
+    "RATE": {"type": float, "most": 1, "is_below": True},
+}
+
+
+def make_option(
+    default: object,
+    doc: str,
+    declared: str = "",
+    doors: str = "",
+    kind: Kind | None = None,
+    **about: Any,  # noqa: ANN401 -- of `Option`
+) -> Option:
+    """Return an option that a command declares as "--units SHARE".
+
+    What stands for a value is "A|B" where it is one of some, "NAME..." where the option is
+    repeated, "NAME,..." where it is a list, and for numbers one of `_NUMBERS`. An option that a
+    command declares, or that has no kind, is plain; else its type is its default's.
+    """
+    flag, _, value = declared.partition(" ")
+    about = {**_NUMBERS.get(value, {}), **about}
+    if declared or kind is None:
+        about.setdefault("type", type(default) if isinstance(default, bool | int | float) else str)
+    if "|" in value:
+        about["choices"] = tuple(value.split("|"))
+    elif value.endswith(",..."):
+        about |= {"listed": "commas", "metavar": value}
+    elif value.endswith("..."):
+        about |= {"listed": "repeated", "metavar": value.removesuffix("...")}
+    else:
+        about["metavar"] = value or None
+    return Option(
+        doc=doc, default=default, flag=flag, doors=frozenset(doors.split()), own_kind=kind, **about
+    )
+
+
+def option(default: object, *described: Any, **about: Any) -> Any:  # noqa: ANN401 -- as of `make_option`
+    """Return a field that is an option (`make_option`)."""
+    metadata = {"option": make_option(default, *described, **about)}
+    if isinstance(default, Mapping):
+        return dataclasses.field(default_factory=dict, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def options_of(value: type) -> dict[str, Option]:
+    """Return the options of a frozen value by name, in the order of its fields."""
+    fields = dataclasses.fields(value)
+    return {each.name: each.metadata["option"] for each in fields if "option" in each.metadata}
+
+
+def plain_options(value: type, door: str) -> dict[str, Option]:
+    """Return the options that a door of text takes, with parts in place of what they make up."""
+    plain: dict[str, Option] = {}
+    for name, each in options_of(value).items():
+        if door in each.doors:
+            plain |= each.parts or {name: each}
+    return {name: each for name, each in plain.items() if each.type is not None}
+
+
+def join_parts(value: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the plain options of a door stand for."""
+    joined = dict(given)
+    for name, each in options_of(value).items():
+        parts = {part: joined.pop(part) for part in each.parts if part in joined}
+        if each.join is not None and (parts or name in joined):
+            joined[name] = each.join(**parts) if parts else each.join(joined[name])
+    return joined
+
+
+def check_options(value: object) -> None:
+    """Raise InputError for the first option of a frozen value that is not of its kind."""
+    options = options_of(type(value))
+    given = drop_defaults(options, {name: getattr(value, name) for name in options})
+    arguments.check_arguments(given, {name: each.kind for name, each in options.items()})
+
+
+def drop_defaults(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what differs from the options' defaults."""
+    return {
+        name: value
+        for name, value in given.items()
+        if not (type(value) is type(options[name].default) and value == options[name].default)
+    }
+
+
+def with_options(
+    options: Callable[P, O],
+) -> Callable[[Callable[[S, A, O], T]], Callable[Concatenate[S, A, P], T]]:
+    """Return a decorator by which a method takes options as keywords, and gets them as one value.
+
+    `options` is the class of the value. Its fields stand in the method's signature and docstring in
+    place of the method's last argument.
+    """
+
+    def decorate(method: Callable[[S, A, O], T]) -> Callable[Concatenate[S, A, P], T]:
+        signature, own = inspect.signature(method), inspect.signature(options)
+        *head, whole = signature.parameters.values()
+        taken, known = {each.name for each in head}, options_of(options)  # type: ignore[arg-type]  # a class
+
+        @wraps(method)
+        def take_keywords(*given: Any, **keywords: Any) -> T:  # noqa: ANN401 -- as `signature`
+            values = {name: value for name, value in keywords.items() if name not in taken}
+            for name in values.keys() - known.keys():
+                near = suggest(name, known)
+                raise InputError(f"there is no argument {name!r}{near}: one of {', '.join(known)}")
+            others = {name: value for name, value in keywords.items() if name in taken}
+            return method(*given, **others, **{whole.name: options(**values)})  # type: ignore[call-arg]
+
+        parameters = [*head, *own.parameters.values()]
+        take_keywords.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        before, _, rest = (method.__doc__ or "").partition(f"{whole.name}: ")
+        indent = before[before.rfind("\n") :]
+        listed = indent.join(f"{name}: {each.doc}" for name, each in known.items())
+        take_keywords.__doc__ = f"{before}{listed}\n{rest.partition(chr(10))[2]}"
+        return take_keywords
+
+    return decorate
