@@ -1,4 +1,7 @@
-"""A bound on what a run may buy, kept by setting the worst case aside before each request."""
+"""A bound on what a run may buy, kept by setting the worst case aside before each request.
+
+A reply that cost more than the worst case is kept, since it is paid for, and ends the run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What models cost, and what is reckoned from it. A price nobody knows is None."""
+"""What models cost, and what is reckoned from it. A price nobody knows is None.
+
+They come from the package genai-prices and never from the network: a cost would depend on when it
+was asked.
+"""
 
 from urllib.parse import urlsplit
 

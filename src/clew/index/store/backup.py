@@ -1,7 +1,8 @@
 """An index as one archive: a committed generation, whatever is written meanwhile.
 
 A backup is a tar file, gzipped where its name says so. It holds the SQLite files and the segments
-of one generation, and behind them a list of these with their digests, without which it is none.
+of one generation, and behind them a list of these with their digests, without which it is none. It
+holds a read transaction and not the writer's lock, so a job of hours does not keep backups out.
 """
 
 import filecmp

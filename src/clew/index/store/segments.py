@@ -5,7 +5,9 @@ knows it reads a segment, and nothing in it can run. The header has a checksum f
 each array, which is looked at when the array, or a part of it, is first asked for: opening a
 segment only maps it. It has the name of the file, too: under another one the file is damaged. A
 segment is synced before the database transaction that registers it. A file that no transaction
-registered is an orphan of a killed writer and is swept when the next writer opens.
+registered is an orphan of a killed writer and is swept when the next writer opens. The safetensors
+package is not used: its reader copies, and it cannot write an array piece by piece. An `.npz`
+archive cannot be mapped.
 """
 
 import json
