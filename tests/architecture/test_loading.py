@@ -78,9 +78,9 @@ def test_a_command_loads_what_the_list_has(folder, arguments):
     others = {name for name in others if not name.startswith(("_", "cython", "sitecustomize"))}
     loaded, listed = ours | others, set(json.loads(LISTS.read_text())[arguments[0]])
     assert loaded == listed, (
-        f"`clew {arguments[0]}` loads {sorted(loaded - listed)} and no longer {sorted(listed - loaded)}: "
-        "import what it does not need inside of the function that does, else change the list in "
-        "tests/architecture/loaded.json"
+        f"`clew {arguments[0]}` loads {sorted(loaded - listed)} besides what "
+        f"tests/architecture/loaded.json lists, and not {sorted(listed - loaded)}: import what the "
+        "command does not need in the function that needs it, or change the list"
     )
 
 

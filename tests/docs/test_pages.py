@@ -13,6 +13,7 @@ import pytest
 import clew
 from clew import errors, methods
 from clew.index.store import segments
+from docs.site import navigation
 from tests.docs.pages import PAGES, ROOT, all_text, anchors, blocks, links, name, prose
 
 
@@ -85,7 +86,10 @@ def test_methods_are_documented(method):
     page = ROOT / "docs" / "methods" / f"{method}.md"
     place = f"docs/methods/{method}.md"
     assert page.is_file(), (
-        f"{method} has no page: write {place}, for instance as docs/methods/dense.md is"
+        f"{method} has no page: write {place}; docs/methods/dense.md is a short one"
+    )
+    assert method in navigation.METHODS.split(), (
+        f"docs/site/navigation.py needs {method} in METHODS"
     )
     text = page.read_text(encoding="utf-8")
     kind = methods.load(method)
@@ -95,7 +99,7 @@ def test_methods_are_documented(method):
         row = re.search(rf"^\|[^|]*\| `{field.name}` \| ([^|]*)\|", text, re.MULTILINE)
         given = row and row[1].replace("`", "").replace('"', "").split()[0]
         assert given == written, (
-            f"{place} needs the row `| | `{field.name}` | {written} | ... |` in its table of parameters"
+            f"{place} needs a row | – | `{field.name}` | {written} | ... | in its parameters"
         )
     numbers = f"<!-- numbers: {method} -->"
     assert numbers in text, f"{place} needs the line {numbers}, where `make results` writes figures"
