@@ -90,11 +90,11 @@ class Question:
         Kind(_are_exchanges, "a list of clew.Exchange"),
     )
     budget: Budget | None = _option(  # noqa: RUF009 -- a field
-        None, "What models may take for it.", Kind(_is_budget, "a clew.Budget")
+        None, "The most that models may spend on it.", Kind(_is_budget, "a clew.Budget")
     )
     context_tokens: int | None = _option(
         None,
-        "Tokens that an answer may be made from.",
+        "Tokens of the context that an answer is made from, at most.",
         arguments.whole_numbers(1),
         type=int,
         least=1,
@@ -110,7 +110,7 @@ class Question:
     )
     min_support: float = _option(
         MIN_SUPPORT,
-        "Refuse where what was found answers the question less probably than this.",
+        "Refuse where the evidence answers the question with a lower probability.",
         arguments.number(0, 1),
         type=float,
         least=0,

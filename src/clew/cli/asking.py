@@ -196,7 +196,7 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
             question = answer = None
         if not (isinstance(question, str) and isinstance(answer, str)):
             raise InputError(
-                f"{path}, line {number}, is no turn of a conversation: write each as one JSON"
+                f"{path}, line {number}, is not a turn of a conversation: write each as one JSON"
                 f' object such as {{"question": "Who?", "answer": "He."}}'
             )
         turns.append(Exchange(question, answer))

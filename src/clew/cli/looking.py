@@ -37,8 +37,8 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 
 @click.command("show", cls=GroupedCommand)
 @click.argument("name", required=False, metavar="[ID|NAME]")
-@options.flag("--aliases", "List names that may be of one thing.")
-@options.flag("--vocabulary", "List what was said of entities by hand or by a list.", "said")
+@options.flag("--aliases", "List names that may mean the same thing.")
+@options.flag("--vocabulary", "List what was set by hand or by a vocabulary.", "said")
 @options.usual
 def show_index(
     opener: options.Opener,
@@ -106,9 +106,9 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     from clew.views.export import check_triples, target
 
     if query is None and given:
-        raise InputError("--param sets a method, and there is none without --query")
+        raise InputError("--param sets a method's parameter: give --query too")
     if query is not None and types is not None:
-        raise InputError("--types is of a whole graph: leave --query out")
+        raise InputError("--types filters the whole graph: leave --query out")
     wanted = [each.strip() for each in (types or "").split(",") if each.strip()]
     parameters = {} if query is None else options.parse_parameters(method, given)
     with opener(folder, **paid.choose_models(reranker)) as index:
@@ -136,7 +136,7 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 
 @click.command("check", cls=GroupedCommand)
 @options.index()
-@options.flag("--repair", "Index the documents concerned again, from their kept texts.")
+@options.flag("--repair", "Index the damaged documents again, from their stored texts.")
 @options.paid_options
 @options.json
 @click.pass_obj
@@ -170,7 +170,7 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
     for each in found:
         yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
         if each.is_cached:
-            yield "  dropped: it is made again"
+            yield "  dropped: it will be computed again"
         yield from _list_documents(each.documents)
     if done is not None:
         yield from _describe_repair(done)
@@ -179,7 +179,7 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
         yield "'clew check --repair' keeps what can be read of what was paid for."
     if not all(each.is_cached or each.is_paid for each in found):
         yield (
-            "'clew check --repair' indexes the documents concerned again, from the texts that the "
+            "'clew check --repair' indexes the damaged documents again, from the texts that the "
             "index holds; or restore the folder from a copy."
         )
 
@@ -340,7 +340,7 @@ def _describe_vocabulary(entries: Mapping[str, VocabularyEntry]) -> Iterator[str
         )
         for key, entry in entries.items()
     ]
-    yield align(rows) if rows else "Nothing was said of entities: 'clew edit NAME' does so."
+    yield align(rows) if rows else "Nothing was set: use 'clew edit NAME'."
 
 
 def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
@@ -350,7 +350,7 @@ def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
     if aliases["merged"] and proposed:
         yield ""
     if proposed:
-        yield bold("Names that may be of one thing") + ":  clew merge NAME INTO"
+        yield bold("Names that may mean the same thing") + ":  clew merge NAME INTO"
         yield align(
             [
                 (f"{pair['name']} -> {pair['into']}", f"{pair['score']:.2f}", pair["reason"])
@@ -359,7 +359,7 @@ def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
         )
     yield from count_more(len(proposed) - _MOST_PROPOSALS)
     if not (aliases["merged"] or proposed):
-        yield "No two names look as if they were of one thing."
+        yield "No two names look as if they meant the same thing."
 
 
 def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:

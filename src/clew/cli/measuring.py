@@ -253,7 +253,7 @@ def _read_peers(files: Sequence[Path], dataset: Dataset, setup: Protocol) -> dic
         rows = load_peers(file, dataset, setup.scoring)
         twice = next((label for label in rows if label in peers), None)
         if twice is not None:
-            raise InputError(f"{file} has {twice!r}, as another file has: leave one out")
+            raise InputError(f"{file} has {twice!r}, which another file has too: leave one out")
         peers |= rows
     return peers
 

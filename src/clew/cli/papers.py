@@ -169,8 +169,8 @@ def _plan(
     if costs:
         whole = [max(each, key=lambda cost: cost.prompt_tokens) for each in costs.values()]
         yield (
-            f"  all indexes: {_describe_cost(whole)}, and a prompt that is not full for each, as"
-            " what one has paid for is there for the others"
+            f"  all indexes: {_describe_cost(whole)}, as each uses what was paid for another,"
+            " and a prompt that is not full for each"
         )
     if paid.llm is not None and groups:
         n_answers = len(dataset.questions) * sum(map(len, groups.values()))

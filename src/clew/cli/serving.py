@@ -68,19 +68,19 @@ _oidc_options = options.gather_options(
     [
         options.text(
             "--oidc ISSUER",
-            "Who signs people in by OpenID Connect, such as https://login.example.org; a secret of "
-            f"the client is read from {_SECRET}.",
+            "Issuer whose users may sign in by OpenID Connect, such as https://login.example.org; "
+            f"the client's secret is read from {_SECRET}.",
         ),
-        options.text("--oidc-client ID", "The id that it gave to Clew.", default=""),
+        options.text("--oidc-client ID", "Client id that the issuer gave to Clew.", default=""),
         options.several(
             "--oidc-key VALUE=KEY",
-            "Whoever has this value of the claim, or anyone for '*', uses the page by the key of "
-            "this name; the first that fits counts",
+            "Users with this value of the claim ('*': all users) get the rights of the key of "
+            "this name; the first match counts",
             "oidc_keys",
             type=options.TEXT,
         ),
         options.text("--oidc-claim NAME", "Claim, such as realm_access.roles.", default="groups"),
-        options.number("--oidc-hours N", "How long somebody stays signed in.", default=12),
+        options.number("--oidc-hours N", "Hours until a sign-in expires.", default=12),
     ],
     "oidc",
     _read_provider,
@@ -234,7 +234,7 @@ def manage_keys() -> None:
 @options.text("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
 @options.choice(
     "--citations annotations|open-webui|markdown|none",
-    "How answers cite for programs that speak to OpenAI, each of which shows citations its way.",
+    "Form of citations for OpenAI-compatible clients, which differ in how they show them.",
     default="annotations",
 )
 @options.json
@@ -247,7 +247,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> Non
         echo_json({**key.to_dict(), "text": text})
     else:
         click.echo(text)
-        say(dim("Keep it: it cannot be shown again."), err=True)
+        say(dim("Keep it: it is shown only once."), err=True)
 
 
 @manage_keys.command("list")
@@ -269,7 +269,7 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
     ]
     alive.end()
     head = ("id", "name", "scope", "tokens spent", "what it may do")
-    nobody = "There is no key: on this machine everyone may do everything."
+    nobody = "There are no keys: everyone on this machine has full access."
     table = align([head, *map(_describe_key, keys)]) if keys else nobody
     print_result(keys, [table], as_json=as_json)
 

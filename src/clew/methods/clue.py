@@ -78,7 +78,7 @@ class Clue:
         linked, notes = self._link_query(query, snapshot, models)
         sets = self._search_sets(snapshot, question, relevance, linked)
         if not sets:
-            notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
+            notes += ("no entity or unit to start from: used the chunks nearest to the query",)
             return steps.nearest_chunks(snapshot, question, self.name, self.chunks, notes)
         support = _collect_support(snapshot, sets)
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks

@@ -307,7 +307,7 @@ def open_segment(path: Path, mend: Callable[[], bool] | None = None) -> MappedSe
     try:
         return _map_file(path, mend)
     except PermissionError as error:
-        raise StoreError(f"{path} may not be read: ask its owner to allow it") from error
+        raise StoreError(f"{path} is not readable: ask its owner for permission") from error
     except FileNotFoundError as error:
         raise MissingSegment(f"{path} is missing: rebuild the index from its documents") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

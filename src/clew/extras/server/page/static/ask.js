@@ -184,7 +184,7 @@ function newTurn(index, question, body, address) {
     } else {
       fill(text, answer.kind === "counted" ? null : shortAnswer(answer, open), answerText(answer, open));
       fill(sources, answer.citations.length ? sourceList(answer, open) : null,
-        answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in what was found"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
+        answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in the documents"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
       announce(`Answered, with ${count(answer.citations.length, "source")}`);
     }
     const { usage } = answer;
