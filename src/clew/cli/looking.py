@@ -49,9 +49,9 @@ def show_index(
     said: bool,
     as_json: bool,
 ) -> None:
-    """Show what an index holds, or a row or theme of it by its id, or an entity by its name.
+    """Describe an index, a row or theme by its id, or an entity by its name.
 
-    With --aliases and a NAME, only what may be the same as NAME is listed.
+    With --aliases and a NAME, only names that may mean the same as NAME are listed.
     """
     if said:
         if aliases or name is not None:
@@ -98,10 +98,10 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
     FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl, .tsv,
-    .parquet, .cypher or .zip, which has Neo4j's CSV. 'clew import' reads all but .json and
-    .cypher. An existing FILE is replaced. Without triples, .graphml and .json hold the names that
-    share a sentence; the other formats need triples, which 'clew index PATH --triples
-    cooccurrence' makes without an LLM.
+    .parquet, .cypher or .zip (Neo4j's CSV). 'clew import' reads all but .json and .cypher. An
+    existing FILE is replaced. Without triples, .graphml and .json contain names that share a
+    sentence; the other formats need triples, which 'clew index PATH --triples cooccurrence'
+    extracts without an LLM.
     """
     from clew.views.export import check_triples, target
 
@@ -143,14 +143,12 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 def check_index(
     opener: options.Opener, folder: Path, *, repair: bool, paid: options.PaidModels, as_json: bool
 ) -> None:
-    """Verify every byte of an index, and name what is damaged and which documents it concerns.
+    """Verify every byte of an index, and list damage and the affected documents.
 
-    Every file has checksums, the recorded replies and vectors that were paid for among them. What
-    can be computed again is dropped, and made anew at the next question. With --repair the
-    documents whose rows are damaged are indexed again from the texts that the index holds; the
-    others stay as they are. A document whose text is damaged is read from its file again, where
-    that is still there. What an LLM made of chunks comes back from its recorded replies. The
-    exit status is 1 where damage is left.
+    Every file has checksums, including recorded replies and paid vectors. Damaged cached arrays are
+    dropped, and computed again by the next question. With --repair damaged documents are indexed
+    again from the texts in the index, and those whose text is damaged from their files. LLM
+    extractions are restored from recorded replies. The exit status is 1 if any damage remains.
     """
     with opener(folder, **paid.choose_models()) as index:
         damages = index.check()
@@ -447,8 +445,8 @@ def show_themes(
 ) -> None:
     """Show what the documents are about: their themes, the largest first.
 
-    A theme has its most telling names and words, sentences that represent it, and how much it
-    covers. 'clew show theme:3' has all of one: its parts, documents and relations. No LLM is
+    A theme is shown with its most characteristic names and words, representative sentences, and its
+    share of the documents. 'clew show theme:3' adds its parts, documents and relations. No LLM is
     needed.
     """
     with opener(folder) as index:

@@ -123,8 +123,8 @@ def run_server(
 ) -> None:
     """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
 
-    An index is called by its folder's name, or by NAME. The command line may be used on the same
-    folders meanwhile. Nobody but this machine can reach the server unless --host says so.
+    An index is called by its folder's name, or by NAME. The command line can use the same folders
+    at the same time. Only this machine can reach the server unless --host is given.
     """
     processes = processes or (cores() if sys.platform == "linux" else 1)
     bound_threads(max(1, cores() // processes))
@@ -188,9 +188,9 @@ def run_mcp(
 ) -> None:
     """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
 
-    This is for programs that start their tools themselves, such as Claude Desktop and VS Code:
-    they speak the Model Context Protocol with it. The tools only read. A budget is for all that is
-    asked until the program ends.
+    This is for programs that start their tools themselves, such as Claude Desktop and VS Code: they
+    speak the Model Context Protocol with it. The tools only read. A budget covers all questions
+    until the program ends.
     """
     indexes = name_folders(folders)
     if not indexes:

@@ -65,5 +65,5 @@ function result(index, verified) {
       h("span.title", { dir: "auto" }, shortened(each.document_id || "In no document", 120)),
       h("span.place", { dir: "auto" }, [STATES[each.state] || each.state, each.is_changed ? "the document has changed" : "", placeOf(each)].filter(Boolean).join(", ")),
       h("q", { dir: "auto" }, shortened(each.quote, 400))))))),
-    verified.unsupported.length ? h("div.unsupported", {}, h("b", {}, "No quote is still there"), h("ul", {}, verified.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
+    verified.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Supported by no quote"), h("ul", {}, verified.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
 }
