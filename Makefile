@@ -50,12 +50,13 @@ serve: .venv-serve/ready ## serve an index of the example corpus, on this machin
 	@test -e polar.clew || .venv-serve/bin/clew index examples/polar --into polar.clew
 	@.venv-serve/bin/clew serve polar.clew --home .serve-home $(ARGUMENTS)
 
-test: $(DEV)/ready ## check style, types and architecture, and run the tests
-	@$(MAKE) --no-print-directory --jobs 2 types lint compiled
+test: $(DEV)/ready ## check style, types and architecture, and run the tests; ROOM=answers runs tests/answers alone
+	@$(if $(ROOM),,$(MAKE) --no-print-directory --jobs 2 types lint compiled)
 	@$(MAKE) --no-print-directory suite
 
 suite: compiled ## run the tests alone, as workflows do for each version of Python
-	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
+	$(if $(wildcard tests/$(ROOM)),,$(error tests/$(ROOM) does not exist: ROOM is a folder of tests, such as answers, index/store or extras/server))
+	@$(DEV)/bin/pytest --numprocesses $(TESTERS) --maxprocesses 5 --dist loadfile --no-loadscope-reorder $(ROOM:%=tests/%)
 
 # In a new clone the testers would each compile all tests at the same time.
 compiled: $(DEV)/ready

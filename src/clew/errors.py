@@ -14,7 +14,7 @@
     │   ├── RecipeMismatch     it was built with other models or settings
     │   └── DamagedIndex       a file is missing or does not fit
     ├── BudgetSpent            the next request to a model might exceed the budget
-    └── ModelError             a model did not do its work
+    └── ModelError             a model failed
         ├── EndpointError      no usable answer from an HTTP endpoint
         └── BadReply           an answer came, and it is not what was asked for
 
@@ -91,15 +91,15 @@ def write_install(extra: str) -> str:
 
 
 def suggest(name: str, known: abc.Iterable[str]) -> str:
-    """Return what an error adds about a name that is not known: the nearest one that is.
+    """Return the nearest known name for an unknown one, as an error adds it.
 
     >>> suggest("clu", ["bm25", "clue"])
-    ", perhaps 'clue' is meant"
+    " (did you mean 'clue'?)"
     """
     from difflib import get_close_matches  # which takes some milliseconds to import
 
     near = get_close_matches(name, list(known), 1)
-    return f", perhaps {near[0]!r} is meant" if near else ""
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 class MissingLayer(ClewError):
@@ -135,7 +135,7 @@ class BudgetSpent(ClewError):
 
 
 class ModelError(ClewError):
-    """A model did not do its work.
+    """A model failed.
 
     `brief` says so without the address of the model, and without words of its server.
     """

@@ -71,6 +71,6 @@ def parse_limits(limits: Iterable[str]) -> ReadingLimits:
             value = float("nan")
         if name not in kinds or not isfinite(value):
             near, names = suggest(name, kinds), ", ".join(kinds)
-            raise InputError(f"{text!r} is no limit{near}: write NAME=NUMBER, of {names}")
+            raise InputError(f"{text!r} is not a limit{near}: write NAME=NUMBER, of {names}")
         values[name] = kinds[name](value)
     return ReadingLimits(**values)

@@ -272,7 +272,7 @@ def test_methods_without_retrieval_have_their_own_prompts(method):
 
 
 def test_without_retrieval_there_is_nothing_to_quote():
-    note = ("zero_shot answers by an LLM only: name one",)
+    note = ("zero_shot needs an LLM: name one with --llm",)
     found = answer(QUESTION, evidence(method="zero_shot", notes=note), models())
     assert (found.kind, found.text) == ("none", "")
     assert found.evidence.notes == note

@@ -30,15 +30,13 @@ def test_what_another_passage_holds_is_not_taken():
     assert numbers(found) == [1]
     assert found.unsupported == ()
     [note] = found.evidence.notes
-    assert note == "the LLM named [2] for what is not said there: [1] is cited instead"
+    assert note == "the LLM named [2] for what they do not say: [1] is cited instead"
     assert numbers(asked("ANSWER: Edward Mallory [1][2][3]")) == [1]
     assert numbers(asked("ANSWER: Edward Mallory [2, 3] and [1]")) == [1]
     found = asked("ANSWER: Jane Doe, in 1892 [2]")
     assert numbers(found) == []
     assert found.unsupported == ("Jane Doe, in 1892",)
-    assert "Not in what was found\n  Jane Doe, in 1892" in click.unstyle(
-        render.render_answer(found)
-    )
+    assert "Not in the documents\n  Jane Doe, in 1892" in click.unstyle(render.render_answer(found))
     assert found.to_dict()["unsupported"] == ["Jane Doe, in 1892"]
     found = asked("ANSWER: Colin Archer [2]. He died in Bergen in 1921 [3].")
     assert numbers(found) == [2]

@@ -250,7 +250,7 @@ def test_what_the_llm_is_shown_fits_the_budget(snapshot, budget):
     given = classify_text(
         text, evidence, snapshot, models(llm=llm), name_weight=0, budget_tokens=budget
     )
-    cut = ("the LLM was given the beginning of the text only",)
+    cut = ("the LLM was given only the beginning of the text",)
     assert given.notes[:1] == cut[: budget < 2 * tokens.count(text)]
     if not llm.prompts:
         assert given.notes[-1].endswith("4 labels did not fit into the LLM's prompt")

@@ -78,7 +78,7 @@ def test_a_filter_and_a_number_bound_it(index):
 def test_a_passage_that_shares_nothing_leads_nowhere(index):
     found = index.hop("quest")
     assert not found.hits
-    assert found.notes == ("no other document has an entity of 'quest'",)
+    assert found.notes == ("no other document mentions an entity of 'quest'",)
 
 
 @pytest.mark.parametrize("start", ["nothing", "fram:900-950", "nothing:1-2", ""])

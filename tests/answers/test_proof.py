@@ -111,7 +111,9 @@ def test_a_short_answer_is_held_by_a_quote(index, proof, short, is_held):
 def test_an_answer_that_is_no_longer_true_is_not_proved(index):
     answer = index.ask(QUESTION, min_support=0)
     index.add(written(fram=FRAM[1:]))
-    with pytest.raises(InputError, match="'fram' changed since the answer was given: ask again"):
+    with pytest.raises(
+        InputError, match="'fram' has changed since the answer was given: ask again"
+    ):
         index.prove(answer)
 
 

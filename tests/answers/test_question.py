@@ -1,5 +1,6 @@
 """What a question may be: not too long, and valid Unicode, by every function that takes one."""
 
+import inspect
 import time
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import clew
 from clew import Document, Exchange
 from clew.answers.pipeline import check_length, shorten_question
-from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
+from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS, OPTIONS
 from clew.errors import InputError
 from clew.testing import models, small_documents
 
@@ -35,6 +36,15 @@ ASKED = {
     "follow-up": lambda index, text: index.ask(text, history=[Exchange("Who?", "Ada.")]),
     "hop": lambda index, text: index.hop("Comet", query=text),
 }
+
+
+@pytest.mark.parametrize("call", ["ask", "search"])
+def test_every_option_of_a_question_is_a_keyword(call):
+    """One that is not would be taken for a parameter of the method."""
+    stages = ("search",) if call == "search" else ("search", "answer")
+    wanted = {name for name, each in OPTIONS.items() if each.stage in stages} - {"parameters"}
+    missing = sorted(wanted - set(inspect.signature(getattr(clew.Index, call)).parameters))
+    assert not missing, f"add {missing} to the arguments of `{call}` in src/clew/answers/askable.py"
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)

@@ -136,19 +136,19 @@ def test_what_a_model_lacks_is_named(load_it, spec, message):
     [
         (
             lambda: load_embedder("bert"),
-            """there is no embedder 'bert': take one of minilm, minilm-float32, minilm:FOLDER, \
+            """there is no embedder 'bert': choose one of minilm, minilm-float32, minilm:FOLDER, \
 multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL""",
         ),
         (
             lambda: load_tagger("flair"),
             (
-                "there is no tagger 'flair': take one of rules, spacy, spacy:PIPELINE,"
+                "there is no tagger 'flair': choose one of rules, spacy, spacy:PIPELINE,"
                 " spacy-only:PIPELINE"
             ),
         ),
         (
             lambda: load_reranker("bm25", HashEmbedder()),
-            """there is no reranker 'bm25': take one of maxsim, cosine, cross-encoder:NAME, \
+            """there is no reranker 'bm25': choose one of maxsim, cosine, cross-encoder:NAME, \
 endpoint:MODEL@URL""",
         ),
         (
@@ -255,5 +255,5 @@ def test_ollama(monkeypatch, host, url):
     ],
 )
 def test_a_spec_that_is_misspelt_is_answered_by_the_nearest(load, spec, near):
-    with pytest.raises(InputError, match=f"there is no .*, perhaps '{near}' is meant: take"):
+    with pytest.raises(InputError, match=rf"there is no .* \(did you mean '{near}'\?\): choose"):
         load(spec)

@@ -90,7 +90,7 @@ def test_documents_are_removed_by_a_filter(index):
         with pytest.raises(InputError, match="name the documents to remove"):
             index.remove(nothing)
     assert index.remove(where="kind = 'man'") == ["dorn", "eriksen"]
-    with pytest.raises(InputError, match="no document fulfils the filter \"kind = 'man'\""):
+    with pytest.raises(InputError, match="no document matches the filter \"kind = 'man'\""):
         index.search(QUESTION, where="kind = 'man'")
 
 

@@ -76,8 +76,12 @@ def test_a_command_loads_what_the_list_has(folder, arguments):
     ours = {name for name in loaded if name.partition(".")[0] == "clew"}
     others = {name.partition(".")[0] for name in loaded - ours} - sys.stdlib_module_names
     others = {name for name in others if not name.startswith(("_", "cython", "sitecustomize"))}
-    listed = set(json.loads(LISTS.read_text())[arguments[0]])
-    assert (sorted((ours | others) - listed), sorted(listed - ours - others)) == ([], [])
+    loaded, listed = ours | others, set(json.loads(LISTS.read_text())[arguments[0]])
+    assert loaded == listed, (
+        f"`clew {arguments[0]}` loads {sorted(loaded - listed)} besides what "
+        f"tests/architecture/loaded.json lists, and not {sorted(listed - loaded)}: import what the "
+        "command does not need in the function that needs it, or change the list"
+    )
 
 
 def test_a_question_loads_its_method_and_no_reader(folder):

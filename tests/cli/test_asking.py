@@ -369,7 +369,7 @@ def test_a_question_that_nothing_answers_is_refused(clew, own_index):
     found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense")
     assert found.exit_code == 5
     assert re.match(r"Nothing in this index answers this \(support 0\.\d\d\)\.\n", found.stdout)
-    assert "What is nearest, which is no answer (--anyway takes it for one)" in found.stdout
+    assert "The nearest passages, which are no answer (--anyway answers from them)" in found.stdout
     assert len(re.findall(r"\.md:\d+  relevance 0\.\d\d\n", found.stdout)) == 3
     assert '"' not in found.stdout
     found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense", "--json")

@@ -1,4 +1,4 @@
-"""`clew changes`: what came, went and says something else, in words and as JSON."""
+"""`clew changes`: diff between two states of an index, in words and as JSON."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def test_changes_are_shown_with_both_values(changed):
 def test_what_cannot_be_compared_is_a_sentence(changed):
     result = changed("changes", "yesterday..")
     assert result.exit_code == 1
-    assert "is no generation, date or index" in result.output
+    assert "is not a generation, date or index" in result.output
     assert "the newest is" in changed("changes", "1..99").output
 
 

@@ -56,7 +56,7 @@ def test_one_text(clew, labelled):
 def test_what_the_llm_said_is_shown_where_it_is_no_label(clew, labelled, tmp_path):
     result = clew("classify", ABOUT_DOGS, "--index", labelled, obj=says("\x1b[31mhuskies"))
     assert result.stdout.startswith("sled dogs\nThe LLM said '\\x1b[31mhuskies'.\n")
-    assert "Note: the LLM said no label of the index" in result.stdout
+    assert "Note: the LLM named no label of the index" in result.stdout
     file = write(tmp_path / "texts.jsonl", LABELLED)
     llm = says("sea ice", "dunes", "dunes")
     result = clew("classify", "--file", file, "--index", labelled, obj=llm)

@@ -85,10 +85,10 @@ def test_compare_needs_runs(clew, dataset, tmp_path):
     (tmp_path / "none").mkdir()
     assert clew("eval", "compare").exit_code == 2
     assert "there is no run" in clew("eval", "compare", "none").stderr
-    assert "corpus.jsonl is no run" in clew("eval", "compare", dataset / "corpus.jsonl").stderr
+    assert "corpus.jsonl is not a run" in clew("eval", "compare", dataset / "corpus.jsonl").stderr
     clew("eval", dataset, *THREE, "--runs", "runs")
     result = clew("eval", "compare", "runs", "--baseline", "ket")
-    assert "there is no run 'ket': take one of bm25, clue depth=1, dense" in result.stderr
+    assert "there is no run 'ket': choose one of bm25, clue depth=1, dense" in result.stderr
     text = clew("eval", "compare", "--help").stdout
     assert text.startswith("Usage: main eval compare [OPTIONS] RUN...")
     for option in ("--baseline", "--report", "--json"):
@@ -146,7 +146,7 @@ def test_peers_stand_in_the_same_tables(clew, dataset, tmp_path):
     assert "recall@2" in theirs["against_first"]
     assert clew("eval", dataset, *options, "--peers", "peers.jsonl").exit_code == 0
     twice = ("--peers", "peers.jsonl") * 2
-    assert "as another file has" in clew("eval", dataset, *options, *twice).stderr
+    assert "which another file has" in clew("eval", dataset, *options, *twice).stderr
 
 
 def test_a_sample_is_drawn_by_the_seed(clew, dataset):

@@ -94,9 +94,9 @@ def test_every_option_is_shown_on_demand(place, clew):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[search]\nchunk = 2\n", "there is no option 'chunk', perhaps 'chunks' is meant in"),
-        ("[searchh]\nchunks = 2\n", "there is no table 'searchh', perhaps 'search' is meant"),
-        ("methods_ = 'walk'\n", "there is no option 'methods_', perhaps 'methods' is meant"),
+        ("[search]\nchunk = 2\n", "there is no option 'chunk' (did you mean 'chunks'?) in"),
+        ("[searchh]\nchunks = 2\n", "there is no table 'searchh' (did you mean 'search'?)"),
+        ("methods_ = 'walk'\n", "there is no option 'methods_' (did you mean 'methods'?)"),
         ("[search\n", "is not TOML: "),
         ("[prices]\nx = 1\n", "the price of 'x' is two numbers"),
         ("[search]\nchunks = 'many'\n", "is not a valid integer"),

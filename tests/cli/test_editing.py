@@ -45,4 +45,4 @@ def test_a_list_is_taken_at_indexing_and_types_are_exported(indexed, articles, t
     path.write_text("ship\nFram\n", encoding="utf-8")
     result = indexed("index", articles, "--vocabulary", path)
     assert result.exit_code == 1
-    assert "is no vocabulary" in result.output
+    assert "is not a vocabulary" in result.output

@@ -53,7 +53,7 @@ def test_an_unreadable_file_and_an_unknown_model(clew, tmp_path, articles):
     from clew.cli.options import open_index
 
     result = clew("index", articles, "--embedder", "magic", obj=open_index)
-    check_one_sentence(result, "there is no embedder 'magic': take one of minilm")
+    check_one_sentence(result, "there is no embedder 'magic': choose one of minilm")
 
 
 def test_a_folder_that_is_no_index(clew, articles):
@@ -67,13 +67,16 @@ def test_a_folder_that_is_no_index(clew, articles):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["Who?", "--method", "magic"], "there is no method 'magic': take one of agrag"),
+        (["Who?", "--method", "magic"], "there is no method 'magic': choose one of agrag"),
         (["Who?", "--param", "depth"], "--param takes NAME=VALUE, not 'depth'"),
         (["Who?", "--param", "=1"], "--param takes NAME=VALUE"),
-        (["Who?", "--param", "nothing=1"], "no parameter 'nothing': take one of chunks"),
+        (["Who?", "--param", "nothing=1"], "no parameter 'nothing': choose one of chunks"),
         (["Who?", "--param", "legs=deep"], "not 'deep'"),
         (["Who?", "--param", "names=maybe"], "names of the method 'walk' is true or false, not 'm"),
-        (["Who?", "--param", "k=1", "--param", "k=2"], "--param sets k twice: take one of the val"),
+        (
+            ["Who?", "--param", "k=1", "--param", "k=2"],
+            "--param sets k twice: choose one of the val",
+        ),
         (["Who?", "--param", "chunks=1", "--chunks", "2"], "--chunks and --param both set chunks"),
         (["Who?", "--method=clue", "--param", "ranking=alphabet"], "ranking is 'sets' or 'chunks'"),
         (["Who?", "--method=pagerank", "--param", "damping=nan"], "not 'nan'"),

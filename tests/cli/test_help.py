@@ -85,7 +85,11 @@ def test_the_commands_are_these():
 def test_every_command_has_its_options_and_says_so(clew, command):
     options = [p for p in main.commands[command].params if isinstance(p, click.Option)]
     names = {p.opts[0] for p in options}
-    assert names == {*COMMANDS[command].split(), "-q", "-v", "--log"}
+    listed = {*COMMANDS[command].split(), "-q", "-v", "--log"}
+    assert names == listed, (
+        f"write the new options of `clew {command}` to COMMANDS in tests/cli/test_help.py: "
+        f"{sorted(names - listed)}, and take off those that are gone: {sorted(listed - names)}"
+    )
     result = clew(command, "--help")
     assert result.exit_code == 0
     assert [name for name in names if name not in result.stdout] == []
@@ -103,7 +107,8 @@ def test_many_options_stand_under_headings(clew, command):
     assert max(block.count("\n  -") for block in headed) <= 12
     known = HEADING_OF
     options = [each for each in found.params if isinstance(each, click.Option)]
-    assert not [each.name for each in options if each.expose_value and each.name not in known]
+    missing = [each.name for each in options if each.expose_value and each.name not in known]
+    assert not missing, f"put {missing} below a heading in HEADINGS of src/clew/cli/program.py"
 
 
 @pytest.mark.parametrize("command", ["ask", "search", "show", "remove", "compact"])
@@ -243,10 +248,10 @@ def test_an_index_is_an_option_or_the_last_word(clew, own_index, tmp_path, name,
         (["themes", "Fram"], "unexpected extra argument (Fram)"),
         (["ask", "What is my.clew"], "my.clew is not a Clew index"),
         (["ask", "Who", "built", "it"], "unexpected extra arguments (built it)"),
-        (["search", "x", "--method", "clu"], "no method 'clu', perhaps 'clue' is meant: take"),
-        (["ask", "x", "--param", "chunk=2"], "no parameter 'chunk', perhaps 'chunks' is meant"),
-        (["index", ".", "--limit", "second=3"], "is no limit, perhaps 'seconds' is meant"),
-        (["help", "documentss"], "'documentss', perhaps 'documents' is meant"),
+        (["search", "x", "--method", "clu"], "no method 'clu' (did you mean 'clue'?): choose"),
+        (["ask", "x", "--param", "chunk=2"], "no parameter 'chunk' (did you mean 'chunks'?)"),
+        (["index", ".", "--limit", "second=3"], "is not a limit (did you mean 'seconds'?)"),
+        (["help", "documentss"], "'documentss' (did you mean 'documents'?)"),
     ],
 )
 def test_what_may_be_meant_is_said(clew, tmp_path, words, message):

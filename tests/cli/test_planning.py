@@ -74,7 +74,7 @@ def test_useless_relations_leave_nothing(clew, articles):
     """Where the LLM is not up to it there is no co-occurrence instead, and the summary says so."""
     command = ("index", articles, "--triples", "llm", "--entities", "statistical")
     result = clew(*command, obj=with_llm(UselessChat()))
-    assert re.search(r"triples: .* [1-6] got none, its replies being of no use", result.output)
+    assert re.search(r"triples: .* [1-6] got none, its replies being unusable", result.output)
 
 
 def test_without_an_llm(clew, articles):
@@ -118,7 +118,7 @@ def test_useless_replies_are_named(clew, articles, triples):
     """The summary says what the chunks have instead, how to ask again, and where to read on."""
     command = ("index", articles, "--units", "1", "--triples", triples)
     shown = clew(*command, obj=with_llm(UselessChat())).output
-    of_no_use = "its replies being of no use ('--retry' asks again)"
+    of_no_use = "its replies being unusable ('--retry' asks again)"
     assert f"knowledge units: 0 chunks by the LLM, 6 fell back to sentences, {of_no_use}" in shown
     fell_back = "triples: 0 chunks by the LLM, 6 fell back to co-occ"
     assert (fell_back in shown) == (triples == "llm")

@@ -87,8 +87,10 @@ def test_the_documents_at_hand_are_kept(texts, clew, number, times):
     process.send_signal(number)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "stopping behind the documents at hand" in err
-    [n] = re.findall(r"clew: stopped: (\d+) documents? \w+ kept; the same command goes on", err)
+    assert "stopping after these documents" in err
+    [n] = re.findall(
+        r"clew: stopped: (\d+) documents? \w+ kept; run the same command again to continue", err
+    )
     assert 0 < int(n) < 20
     assert n_kept(texts) == int(n)
     assert "Traceback" not in out + err
@@ -156,9 +158,9 @@ def test_another_thread_may_stop(texts, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("n", "message"),
     [
-        (0, "stopped before a document was whole; the same command begins anew"),
-        (1, "stopped: 1 document is kept; the same command goes on"),
-        (2, "stopped: 2 documents are kept; the same command goes on"),
+        (0, "stopped before the first document was complete; the same command starts again"),
+        (1, "stopped: 1 document is kept; run the same command again to continue"),
+        (2, "stopped: 2 documents are kept; run the same command again to continue"),
     ],
 )
 def test_what_is_told(n, message):

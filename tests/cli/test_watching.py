@@ -103,7 +103,7 @@ def test_an_index_follows_a_folder(notes):
         (notes / ".gitignore").write_text("deep/\n")
         process.says("  removed notes/deep/bob.md")
         assert process.interrupt() == 0
-        process.says("No longer watching notes; what is told above is in the index.")
+        process.says("No longer watching notes; what is reported above is in the index.")
     (notes / "bad.json").unlink()
     with open_with_doubles(Path("my.clew")) as index, open_with_doubles(Path("new")) as fresh:
         fresh.add("notes", exclude=["drafts"])

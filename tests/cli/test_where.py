@@ -52,7 +52,7 @@ def test_questions(index, command):
     [
         ("kind = ship", "write 'ship' for a text"),
         ("colour = 1", "no document has the field 'colour': there are id, source, title, kind"),
-        ("year = 3", "no document fulfils the filter 'year = 3': see 'clew list'"),
+        ("year = 3", "no document matches the filter 'year = 3': see 'clew list'"),
     ],
 )
 def test_what_is_wrong(index, where, reason):

@@ -150,7 +150,7 @@ def test_a_file_that_is_no_conversation(talk, line):
     file.write_text(f'{{"question": "Who?", "answer": "He."}}\n\n{line}\n')
     found = ask("Who?")
     assert found.exit_code == 1
-    assert "line 3, is no turn of a conversation" in found.stderr
+    assert "line 3, is not a turn of a conversation" in found.stderr
     assert file.read_text().endswith(f"{line}\n")
 
 

@@ -79,4 +79,5 @@ def test_every_command_is_shown(main):
     for called, command in {**main.commands, **below}.items():
         assert f"clew {called}" in text
         options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts]
-        assert not [option for option in options if option not in text]
+        missing = [option for option in options if option not in text]
+        assert not missing, f"say in a guide (docs/guides) what `clew {called}` does with {missing}"

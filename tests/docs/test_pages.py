@@ -13,6 +13,7 @@ import pytest
 import clew
 from clew import errors, methods
 from clew.index.store import segments
+from docs.site import navigation
 from tests.docs.pages import PAGES, ROOT, all_text, anchors, blocks, links, name, prose
 
 
@@ -82,17 +83,29 @@ def test_import_rule_is_the_contract():
 
 @pytest.mark.parametrize("method", methods.list_modules())
 def test_methods_are_documented(method):
-    text = (ROOT / "docs" / "methods" / f"{method}.md").read_text(encoding="utf-8")
+    page = ROOT / "docs" / "methods" / f"{method}.md"
+    place = f"docs/methods/{method}.md"
+    assert page.is_file(), (
+        f"{method} has no page: write {place}; docs/methods/dense.md is a short one"
+    )
+    assert method in navigation.METHODS.split(), (
+        f"docs/site/navigation.py needs {method} in METHODS"
+    )
+    text = page.read_text(encoding="utf-8")
     kind = methods.load(method)
     for field in fields(kind):
-        row = re.search(rf"^\|[^|]*\| `{field.name}` \| ([^|]*)\|", text, re.MULTILINE)
-        assert row, f"no row for {field.name}"
         default = field.default
         written = ("off", "on")[default] if isinstance(default, bool) else str(default)
-        assert row[1].replace("`", "").replace('"', "").split()[0] == written
-    assert f"<!-- numbers: {method} -->" in text
+        row = re.search(rf"^\|[^|]*\| `{field.name}` \| ([^|]*)\|", text, re.MULTILINE)
+        given = row and row[1].replace("`", "").replace('"', "").split()[0]
+        assert given == written, (
+            f"{place} needs a row | – | `{field.name}` | {written} | ... | in its parameters"
+        )
+    numbers = f"<!-- numbers: {method} -->"
+    assert numbers in text, f"{place} needs the line {numbers}, where `make results` writes figures"
     variants = [name for name in methods.names() if methods.load(name) in kind.__subclasses__()]
-    assert not [name for name in variants if not re.search(rf"^\| `{name}` \|", text, re.MULTILINE)]
+    missing = [name for name in variants if not re.search(rf"^\| `{name}` \|", text, re.MULTILINE)]
+    assert not missing, f"{place} needs a row for each variant in its table of variants: {missing}"
 
 
 def test_errors_are_documented():
@@ -179,9 +192,10 @@ def test_every_public_name_is_named():
     modules = {module for named, _ in rows for module in re.findall(r"`(clew[\w.]*)`", named)}
     assert {page.stem for page in reference.glob("clew*.rst")} == modules
     shown = (reference / "clew.methods.rst").read_text(encoding="utf-8")
-    assert not [
+    missing = [
         m for m in methods.list_modules() if f".. automodule:: clew.methods.{m}\n" not in shown
     ]
+    assert not missing, f"docs/site/reference/clew.methods.rst needs an automodule for {missing}"
     of_models = re.findall(r"`(\w+)`", dict(rows)["`clew.models`"])
     shown = (reference / "clew.models.rst").read_text(encoding="utf-8")
     assert not [n for n in of_models if f":: clew.models.{n}\n" not in shown]

@@ -184,9 +184,7 @@ def test_nothing_to_import(store, folder):
     """A file of which no line can be used changes nothing, and says why."""
     take(store, write(folder / "a.jsonl", *SHIPS))
     before = contents(store)
-    with pytest.raises(
-        UnreadableSource, match="holds no triple that can be used: .*a.jsonl, line 1: "
-    ):
+    with pytest.raises(UnreadableSource, match="contains no usable triples: .*a.jsonl, line 1: "):
         graph.read_statements(write(folder / "a.jsonl", ["Fram", "is", "Fram"]))
     with pytest.raises(InputError, match="no file"):
         graph.read_statements(folder / "none.jsonl")

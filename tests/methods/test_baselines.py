@@ -161,7 +161,7 @@ def test_an_unknown_method_is_answered_with_the_known():
     """The message lists what there is."""
     with pytest.raises(
         UnknownMethod,
-        match="'clu', perhaps 'clue' is meant: take one of agrag, .*chain_of_thought, clue",
+        match=r"'clu' \(did you mean 'clue'\?\): choose one of agrag, .*chain_of_thought, clue",
     ):
         load("clu")
 

@@ -89,9 +89,7 @@ def test_nothing_to_start_from_falls_back_to_dense():
     assert ids(found) == ["t1", "t0"]
     assert found.hits[0].score == pytest.approx(0.8)
     assert found.paths == ()
-    assert found.notes == (
-        "no entity or unit to start from: the chunks nearest to the query instead",
-    )
+    assert found.notes == ("no entity or unit to start from: used the chunks nearest to the query",)
 
 
 def test_entity_anchoring_starts_at_similar_entities():
@@ -291,9 +289,7 @@ def test_an_llm_that_finds_no_names_is_believed():
     """An empty list is an answer, not a failure."""
     found = ask(replace(BARE, entity_anchoring=True), llm=ScriptedLLM({"named_entities": []}))
     assert found.seeds == ()
-    assert found.notes == (
-        "no entity or unit to start from: the chunks nearest to the query instead",
-    )
+    assert found.notes == ("no entity or unit to start from: used the chunks nearest to the query",)
     llm = ScriptedLLM()
     assert ask(Clue(entity_anchoring=False), llm=llm).hits
     assert llm.prompts == []

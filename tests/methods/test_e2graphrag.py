@@ -68,7 +68,7 @@ def test_names_farther_apart_are_asked_of_the_tree(index):
     found = ask(index, hops=2)
     assert [(hit.document_id, hit.score) for hit in found.hits] == [("d", 3), ("a", 1), ("c", 1)]
     assert found.notes == (
-        "no two names of the question are within 2 hops: the nearest chunks and summaries instead",
+        "no two names of the question are within 2 hops: used the nearest chunks and summaries",
     )
     assert [step.text for step in found.seeds] == ["ada", "dag"]
 
@@ -78,9 +78,7 @@ def test_one_name_or_none_is_asked_of_the_tree(index):
     assert documents(ask(index, "Where does Eve live?")) == ["e"]
     found = ask(index, "who is it?", chunks=3)
     assert documents(found) == ["a", "b", "c"]
-    assert found.notes == (
-        "the question names no entity: the nearest chunks and summaries instead",
-    )
+    assert found.notes == ("the question names no entity: used the nearest chunks and summaries",)
     assert found.seeds == ()
 
 

@@ -198,7 +198,7 @@ def test_an_llm_leaves_facts_out(chain):
     assert len(found.seeds) == 1
     none = HippoRag2().retrieve("Ada met", chain, models(llm=ScriptedLLM({"keep": []})))
     assert none.notes == (
-        "no fact of the graph is about the question: the chunks nearest to the question instead",
+        "no fact of the graph is about the question: used the chunks nearest to the question",
     )
     assert len(none.hits) == len(CHAIN)
     off = HippoRag2(facts=3, filter=False).retrieve("Ada met", chain, models(llm=ScriptedLLM()))

@@ -89,7 +89,7 @@ def test_a_useless_reply_ends_it(index):
     """What was found until then stays, with a note."""
     found, _ = ask(index, thinks("Colin Archer was born somewhere."), "no JSON", passages=1)
     assert documents(found) == ["ship", "man"]
-    assert found.notes == ("the LLM thought no further (the reply is not JSON)",)
+    assert found.notes == ("the LLM stopped thinking (the reply is not JSON)",)
 
 
 @pytest.mark.parametrize("search", ["dense", "hybrid"])

@@ -102,7 +102,7 @@ def test_the_thread_shows_how(index):
 def test_a_question_without_names_gets_the_nearest_chunks(index):
     """A note says so."""
     found = ask(index, names=())
-    assert found.notes == ("the question names no entity: the chunks nearest to it instead",)
+    assert found.notes == ("the question names no entity: used the chunks nearest to it",)
     assert found.hits[0].document_id == "a"
 
 

@@ -152,7 +152,7 @@ def test_where_it_starts(chain):
     assert [step.id for step in found.seeds] == ["cy venn"]
     assert found.hits[0].document_id == "c"
     found = ALONE.retrieve("bees?", *chain)
-    assert found.notes == ("nothing to start from: the chunks nearest to the query instead",)
+    assert found.notes == ("nothing to start from: used the chunks nearest to the query",)
     assert len(found.hits) == len(CHAIN)
 
 

@@ -252,8 +252,8 @@ def test_a_budget_stops_before_the_request_that_may_not_fit(ledger):
         Conversation(chat, ledger=ledger, budget=budget).complete(asked)
     assert str(caught.value) == (
         "the budget of 30 tokens leaves no room: 20 tokens are spent, and the next request may take"
-        " up to 12 tokens. Hint: every reply is kept, so the same command goes on from here with a"
-        " further budget that has room for it"
+        " up to 12 tokens. Hint: every reply is kept; run the same command again, with a"
+        " budget that has room for it, to continue"
     )
     assert (len(chat.asked), budget.spent_tokens, budget.lost_tokens) == (4, 20, 0)
     replies = Conversation(chat, ledger=ledger, budget=Budget(tokens=12)).complete(asked)

@@ -530,7 +530,7 @@ def test_the_proxy_is_named(endpoint, proxied, monkeypatch):
     with serving() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         proxy.script(Answer(b"<html>Access denied</html>", 403))
-        with pytest.raises(Refused, match=r"HTTP 403 .*Access denied.*by way of the proxy"):
+        with pytest.raises(Refused, match=r"HTTP 403 .*Access denied.*through the proxy"):
             send(endpoint(base_url="http://models.invalid/v1"), {})
 
 
@@ -540,7 +540,7 @@ def test_a_proxy_that_cannot_be_used(server, endpoint, proxied, monkeypatch, pro
     monkeypatch.setenv("HTTP_PROXY", proxy)
     if proxy.startswith("socks") and importlib.util.find_spec("socksio"):
         pytest.skip("a package for it is installed")
-    with pytest.raises(InputError, match="cannot be asked by way of the proxy that is set"):
+    with pytest.raises(InputError, match="cannot be reached through the configured proxy"):
         send(endpoint(base_url="http://models.invalid/v1"), {})
     assert send(endpoint(), {}) == [{}]
 

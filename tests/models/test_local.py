@@ -69,7 +69,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
     """Before anything is loaded."""
     notes = tmp_path / "notes.gguf"
     notes.write_text("ice")
-    with pytest.raises(InputError, match="is no GGUF file"):
+    with pytest.raises(InputError, match="is not a GGUF file"):
         LocalChat(file=notes).name  # noqa: B018 -- reading it is the test
     with pytest.raises(InputError, match="gone.gguf cannot be read"):
         LocalChat(file=tmp_path / "gone.gguf").name  # noqa: B018 -- the same

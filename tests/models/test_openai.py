@@ -197,7 +197,7 @@ def test_shapes_of_a_message(server, chat):
     assert reply.error == "the reply is empty I cannot help."
     server.script(said("", finish="content_filter"))
     (reply,) = chat().complete([Prompt(user="?")])
-    assert reply.error == "the reply is empty: a content filter kept it back"
+    assert reply.error == "the reply is empty: a content filter withheld it"
 
 
 def test_schemas_can_be_left_to_the_prompt(server, chat):
@@ -218,7 +218,7 @@ def test_a_schema_that_is_none_costs_nothing(server, chat):
 def test_a_reply_of_another_api_is_named(server, chat, body):
     """A base URL that answers, and is not this API, is recognised."""
     server.script(Answer(body))
-    with pytest.raises(BadReply, match=r"127.0.0.1.*model m: the reply is no chat completion"):
+    with pytest.raises(BadReply, match=r"127.0.0.1.*model m: the reply is not a chat completion"):
         chat().complete([Prompt(user="?")])
 
 

@@ -79,5 +79,5 @@ def test_prices_are_read(text, prices):
 )
 def test_what_is_no_price_is_answered_with_an_example(text):
     """One sentence with the form to write."""
-    with pytest.raises(InputError, match=r"is no price.*MODEL=IN,OUT.*gpt-4o-mini=0.15,0.60"):
+    with pytest.raises(InputError, match=r"is not a price.*MODEL=IN,OUT.*gpt-4o-mini=0.15,0.60"):
         parse_prices(text)

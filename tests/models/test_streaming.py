@@ -253,7 +253,7 @@ def test_thoughts_are_not_told(server):
     told = []
     [reply] = conversation(server).complete(asked(), on_text=told.append)
     assert (told, reply.text) == ([], "")
-    assert reply.error == "the reply is empty: the model only thought"
+    assert reply.error == "the reply is empty: the model wrote only its thoughts"
 
 
 def test_thoughts_that_nothing_opens_are_taken_back_once(server):

@@ -267,7 +267,7 @@ def test_five_thousand_nodes_do_not_stutter(reading, opened):
     assert len(frames) > 20
     assert frames[len(frames) // 2] < 8
     assert max(slices) < 50
-    page.get_by_label("Coloured by").select_option("type")
+    page.get_by_label("Colour by").select_option("type")
     page.locator(".legend").get_by_text("place", exact=True).wait_for()
     labels = drawing(page, "labels")
     print(f"{len(labels)} labels")
@@ -287,7 +287,7 @@ def test_the_graph_is_coloured_and_filtered(reading, opened):
     first = drawing(page, "nodes.filter((each) => each.theme === 'theme:1').length")
     until(lambda: 0 < drawing(page, shown) < count)
     assert first > 0
-    page.get_by_label("Coloured by").select_option("type")
+    page.get_by_label("Colour by").select_option("type")
     until(lambda: drawing(page, shown) == count)
 
 
@@ -300,7 +300,7 @@ def test_names_are_merged_and_parted(writing, opened):
     merged = page.locator(".merged")
     merged.wait_for()
     assert "stands for" in merged.inner_text()
-    merged.get_by_role("button", name="Part again").click()
+    merged.get_by_role("button", name="Split again").click()
     until(lambda: page.locator(".merged").count() == 0)
 
 
@@ -329,8 +329,8 @@ def test_what_it_would_cost_and_a_job_within_a_bound(talking, opened):
     row.wait_for(timeout=60_000)
     assert "$" in row.inner_text()
     row.get_by_role("button", name="Begin").click()
-    assert float(page.get_by_label("Spend at most, in dollars").input_value()) > 0
-    page.get_by_label("Spend at most, in dollars").fill("0.006")
+    assert float(page.get_by_label("Limit in dollars").input_value()) > 0
+    page.get_by_label("Limit in dollars").fill("0.006")
     page.get_by_role("button", name="Begin", exact=True).first.click()
     job_ends(page, "failed")
     assert "budget" in page.locator(".job").inner_text()

@@ -1,6 +1,7 @@
 """Two small corpora in every format: equal words, equal answers, and no file that stops a run."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from clew.readers.formats import READERS
 from clew.readers.ocr import PICTURES
 from tests.readers.writers import LIGHTHOUSES, LOOMS, QUESTIONS, RECORDS, WRITERS, files
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "documents.md"
 SUFFIXES, PLAIN = sorted(READERS.keys() - {*PICTURES}), READERS[".txt"]
 ONE_EACH = sorted(  # a suffix of each reader
     {READERS[suffix]: suffix for suffix in SUFFIXES if READERS[suffix] != PLAIN}.values()
@@ -54,9 +56,15 @@ def test_every_format_has_the_words_of_its_articles(write, suffix, articles):
         assert {*text} - {*body} <= {*words(title)} | MARKUP
 
 
-def test_no_format_is_without_a_writer():
-    """A new reader needs one here; what is read as plain text does not."""
-    assert {suffix for suffix in SUFFIXES if READERS[suffix] != PLAIN} <= {*RECORDS, *WRITERS}
+@pytest.mark.parametrize("suffix", [each for each in READERS if READERS[each] != PLAIN])
+def test_every_format_is_tested_and_documented(suffix):
+    """What is read as plain text needs neither, and `test_ocr` reads pictures."""
+    assert suffix in {*RECORDS, *WRITERS, *PICTURES}, (
+        f"{suffix} has no test: add what writes such a file to WRITERS, or to RECORDS if it holds "
+        "many documents, in tests/readers/writers.py"
+    )
+    table = GUIDE.read_text(encoding="utf-8").partition("## Formats")[2].partition("\n### ")[0]
+    assert f"`{suffix}`" in table, f"{suffix} is in no line of docs/guides/documents.md, Formats"
 
 
 @pytest.mark.parametrize(

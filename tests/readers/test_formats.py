@@ -162,7 +162,7 @@ BASE64 = "QmFzZTY0IGlzIG5vIHRleHQgdGhhdCBhbnlib2R5IHdvdWxkIGxvb2sgZm9yIGhlcmUsIG
         ("a.ipynb", "[", "is not valid JSON: Expecting value at column 2"),
         ("a.ipynb", '{"cells": []}', "holds no text"),
         ("README", b"\0\1", "looks like a binary file"),
-        ("a.txt", "a" * 300, "holds no words: the same character again and again"),
+        ("a.txt", "a" * 300, "holds no words: it repeats one character"),
         ("a.txt", f"key:\n{BASE64}", "holds no words: most of it is encoded data, such as base64"),
     ],
 )

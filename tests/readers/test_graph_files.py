@@ -517,7 +517,7 @@ def test_a_file_of_names_only(write):
 def test_a_broken_gzip_file(write, damage):
     """Nothing of it is read."""
     content = damage(gzip.compress(NT.encode()))
-    with pytest.raises(UnreadableSource, match=r"a.nt.gz: is a broken gzip file, or none"):
+    with pytest.raises(UnreadableSource, match=r"a.nt.gz: is a broken gzip file, or not one"):
         list(read_graph(write("a.nt.gz", content)))
 
 

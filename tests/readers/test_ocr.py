@@ -224,9 +224,9 @@ def test_a_tiff_has_pages(recognized, engine):  # noqa: F811
     ("content", "reason"),
     [
         (picture(dark=0), "is a picture without text that OCR reads"),
-        (picture()[:60], "is a broken picture, or none"),
-        (picture("GIF"), "is a broken picture, or none"),
-        (b"hello", "is a broken picture, or none"),
+        (picture()[:60], "is a broken picture, or not one"),
+        (picture("GIF"), "is a broken picture, or not one"),
+        (b"hello", "is a broken picture, or not one"),
         (picture(size=(400, 251)), "has more than 100,000 pixels: --limit pixels=400000 reads it"),
     ],
 )

@@ -97,7 +97,7 @@ KINDS = {
 @pytest.mark.parametrize("content", [b"words", packed(BOOK)[:-200]], ids=["none", "cut"])
 def test_a_broken_file_is_skipped(skipped, suffix, kind, content):
     """One sentence says of which kind it should be."""
-    reason = f"is a broken or encrypted {kind}, or none"
+    reason = f"is a broken or encrypted {kind}, or not one"
     assert skipped(f"a.{suffix}", content) == [f"a.{suffix}: {reason}"]
 
 

@@ -61,8 +61,8 @@ SKIPPED = [
     ("all.tar.gz", gzip.compress(b"x"), "no reader for .tar.gz files", ".tar.gz"),
     ("paper.ps.gz", gzip.compress(b"%!PS"), "no reader for .ps.gz files", ".ps.gz"),
     ("x.gz.gz", gzip.compress(gzip.compress(b"x")), "no reader for .gz.gz files", ".gz.gz"),
-    ("notes.txt.gz", b"no gzip file", "is a broken gzip file, or none", ""),
-    ("cut.md.gz", gzip.compress(TEXT.encode())[:-9], "is a broken gzip file, or none", ""),
+    ("notes.txt.gz", b"no gzip file", "is a broken gzip file, or not one", ""),
+    ("cut.md.gz", gzip.compress(TEXT.encode())[:-9], "is a broken gzip file, or not one", ""),
     ("README", b"\0\1\2" * 99, "looks like a binary file", ""),
 ]
 

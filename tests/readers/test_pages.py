@@ -128,7 +128,7 @@ def test_the_title_of_a_page(document, page, title, body):
 
 
 def test_pages_as_they_come(document):
-    """The XML declaration is no text, and depth is no limit."""
+    """The XML declaration is no text, and depth is not a limit."""
     page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>a</p></body></html>'
     assert document("a.xhtml", page).text == "a"
     assert document("a.html", "<div>" * 5000 + "deep").text == "deep"
@@ -185,8 +185,8 @@ def test_running_heads_and_page_numbers_are_dropped(pages, texts):
         ("a.pdf", pdf("a", password="p"), "is an encrypted PDF; save it without a password"),
         ("a.pdf", b"%PDF-1.4 and no more", "is a broken PDF file"),
         ("a.pdf", "words", "is a broken PDF file"),
-        ("a.docx", "words", "is a broken or encrypted Word file, or none"),
-        ("a.docx", word(a_report)[:-100], "is a broken or encrypted Word file, or none"),
+        ("a.docx", "words", "is a broken or encrypted Word file, or not one"),
+        ("a.docx", word(a_report)[:-100], "is a broken or encrypted Word file, or not one"),
         ("a.docx", word(lambda _: None), "holds no text"),
     ],
 )

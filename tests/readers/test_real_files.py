@@ -174,7 +174,7 @@ def test_text_without_a_mark_is_decoded(document, encoding, text):
         ("a.eml", "Subject: a\nContent-Type: multipart/encrypted; boundary=b\n\n--b\n\n--b--\n",
          "is encrypted"),
         ("a.js", "function a(b){return b+1};" * 1_000, "is minified code"),
-        ("a.log", "2024 ERROR refused\n" * 500, "holds the same few lines again and again"),
+        ("a.log", "2024 ERROR refused\n" * 500, "repeats the same few lines"),
         ("a.txt", "00000010  31 c2 f5 49 ff 24 3c de 33 70 e1 42 bc e1 00 1a\n" * 50, "a dump of"),
     ],
 )  # fmt: skip

@@ -40,6 +40,13 @@ def test_overlapping_chunks_are_no_neighbours():
         assert graph.sum(axis=1).min() >= 1
 
 
+def test_a_ranking_of_some_rows_gives_the_others_nothing():
+    """Scores belong to rows and not to places, also where no function scores the others."""
+    ranking = steps.Ranking(np.array([4, 9]), np.array([0.5, 0.25]))
+    assert ranking.of(ranking.best(2)).tolist() == [0.5, 0.25]
+    assert ranking.of(np.array([9, 3])).tolist() == [0.25, 0]
+
+
 def test_two_rankings_together():
     """Ranks in what was found and by positive scores, 1 / rank each, added up by hand."""
     scores = steps.beside_hybrid([3, 0], np.array([0.2, 0.0, 0.9, 0.5]))

@@ -1,4 +1,4 @@
-"""What came, went and says something else between two states of an index."""
+"""Diff between two states of an index."""
 
 from dataclasses import replace
 
@@ -76,7 +76,7 @@ def test_there_and_back_mirror_each_other(index):
     mirrored = {each.id: (each.n_went, each.n_came) for each in back.entities}
     assert mirrored == {each.id: (each.n_came, each.n_went) for each in there.entities}
     assert listed(index.changes(1)) == {}
-    with pytest.raises(InputError, match="is later than 1: turn them round"):
+    with pytest.raises(InputError, match="is later than 1: swap them"):
         index.changes(generation, 1)
     for since, until in (("9" * 200, None), (1, "9" * 5000)):
         with pytest.raises(InputError, match="generation"):

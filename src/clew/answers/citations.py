@@ -141,7 +141,7 @@ def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) ->
     right = [f"[{p.number}]" for p in holders if p not in passages]
     if wrong:
         instead = f": {', '.join(right)} is cited instead" if right else ": it is not cited"
-        yield f"the LLM named {', '.join(wrong)} for what is not said there{instead}"
+        yield f"the LLM named {', '.join(wrong)} for what they do not say{instead}"
 
 
 class _Claim:

@@ -131,7 +131,7 @@ def classify_text(
     InputError where no document of the index has a label.
     """
     if name_weight is not None and not 0 <= name_weight <= 1:
-        raise InputError(f"the weight of names is 0 to 1, not {name_weight}")
+        raise InputError(f"the weight of names must be between 0 and 1, not {name_weight}")
     if budget_tokens < 1:
         raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
     labels = read_labels(snapshot, column)
@@ -172,7 +172,7 @@ def _take_reply(
         return replace(classified, notes=(*notes, note))
     row = labels.find(text)
     if row is None:
-        note = f"the LLM said no label of the index{_INSTEAD}"
+        note = f"the LLM named no label of the index{_INSTEAD}"
         return replace(classified, said=text, notes=(*notes, note), out_of_set=True)
     if row not in rows:
         notes = (*notes, "the LLM chose a label that was no candidate")
@@ -337,7 +337,7 @@ def _build_prompt(
     left -= sum(tokens.count(lines[i]) for i in fit)
     notes = []
     if len(cut) < len(text):
-        notes.append("the LLM was given the beginning of the text only")
+        notes.append("the LLM was given only the beginning of the text")
     if len(fit) < len(lines):
         n_lost = len(lines) - len(fit)
         notes.append(f"{n_lost:,} of {len(lines):,} labels did not fit into the LLM's prompt")

@@ -53,7 +53,7 @@ def hop_on(start: str, snapshot: Snapshot, models: Models, query: str, chunks: i
         method="hop",
         hits=steps.hits(snapshot, ordered.tolist(), scores[ordered]),
         paths=_build_paths(start, pairs, scores, snapshot, is_entity=not len(own)),
-        notes=() if pairs else (f"no other document has an entity of {start!r:.200}",),
+        notes=() if pairs else (f"no other document mentions an entity of {start!r:.200}",),
     )
 
 

@@ -40,7 +40,7 @@ def build_method(
         if parameter not in options:
             raise InputError(
                 f"the method {name!r} has no parameter {parameter!r}{suggest(parameter, options)}:"
-                f" take one of {', '.join(options)}"
+                f" choose one of {', '.join(options)}"
             )
         _check_type(name, parameter, value, options[parameter].default)
     method = kind(**parameters)  # which knows its own limits

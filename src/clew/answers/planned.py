@@ -75,7 +75,7 @@ def plan_question(question: Question, source: Askable) -> QuestionPlan:
     """
     models = source.models
     if models.llm is None:
-        raise InputError("without an LLM a question costs nothing: name one, as by --llm")
+        raise InputError("without an LLM a question costs nothing: name one with --llm")
     llm = recorded(models.llm, budget=Budget(tokens=0))
     unpaid = _UnpaidLLM(llm)
     question = replace(question, budget=None)

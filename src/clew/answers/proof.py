@@ -50,7 +50,9 @@ def _prove_quotes(answer: Answer, snapshots: Sequence[Snapshot]) -> Iterator[Pro
     for cited in answer.citations:
         document = documents.get(cited.document_id)
         if document is None or document.text[cited.start : cited.end] != cited.quote:
-            changed = f"the document {cited.document_id!r:.200} changed since the answer was given"
+            changed = (
+                f"the document {cited.document_id!r:.200} has changed since the answer was given"
+            )
             raise InputError(f"{changed}: ask again")
         yield ProvedQuote(
             number=cited.number,

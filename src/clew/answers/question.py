@@ -64,10 +64,10 @@ class Question:
         "The conversation so far, oldest first.",
         kind=Kind(_are_exchanges, "a list of clew.Exchange"),
     )
-    budget: Budget | None = option(None, "What models may take for it.", kind=BUDGET)
+    budget: Budget | None = option(None, "The most that models may spend on it.", kind=BUDGET)
     context_tokens: int | None = _answered(
         None,
-        "Tokens that an answer may be made from. [default: 4000, or the method's tokens]",
+        "Tokens of the context that an answer is made from. [default: 4000, or the method's tokens]",
         "--context-tokens N",
         "search answer classify",
         arguments.whole_numbers(1),
@@ -82,7 +82,7 @@ class Question:
     )
     min_support: float = _answered(
         MIN_SUPPORT,
-        "Refuse where what was found answers the question less probably than this.",
+        "Refuse where the evidence answers the question with a lower probability.",
         "--threshold SHARE",
         "answer",
     )

@@ -471,5 +471,5 @@ def to_remove(
         raise InputError("name the documents to remove, by ids, patterns or a filter")
     matches = find(patterns)
     if not any(matches):
-        raise InputError("no document has one of these names and fulfils the filter")
+        raise InputError("no document has one of these names and matches the filter")
     return matches

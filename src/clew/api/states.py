@@ -42,7 +42,7 @@ def find_changes(
     with closing(store.view()) as view:
         if isinstance(since, Path | str) and _is_place(since):
             if until is not None:
-                raise InputError("another index is compared with what this one holds now alone")
+                raise InputError("another index is compared with the newest state of this one only")
             return _compare_with(opened, Path(since), where, most)
         newest = view.generation
         last = _find_generation(view, until, is_end=True) if until is not None else newest
@@ -52,7 +52,7 @@ def find_changes(
             else _before_last_write(opened, view)
         )
         if last < first <= newest:
-            raise InputError(f"{since} is later than {until}: turn them round")
+            raise InputError(f"{since} is later than {until}: swap them")
         sides = [
             _State(opened.shown, number, open_former(store, number), view.list_times())
             for number in (first, last)
@@ -90,7 +90,7 @@ def _is_place(since: Path | str) -> bool:
     if _is_generation(text) or parse_period(text) is not None:
         return False
     if not opening.exists(Path(since)):
-        why = "is no generation, date or index: see 'clew changes --help'"
+        why = "is not a generation, date or index: see 'clew changes --help'"
         raise InputError(f"{text!r:.200} {why}")
     return True
 
@@ -136,9 +136,9 @@ def _compare_dates(
 ) -> Changes:
     """Compare the documents that held at two dates; the second one is by default any time."""
     if since is None or parse_period(str(since)) is None:
-        raise InputError("dates of documents are compared since a date such as 2024-05-01 or 2024")
+        raise InputError("compare dates of documents since a date such as 2024-05-01 or 2024")
     if until is not None and parse_period(str(until)) is None:
-        raise InputError(f"{until!r:.200} is no date such as 2024-05-01 or 2024")
+        raise InputError(f"{until!r:.200} is not a date such as 2024-05-01 or 2024")
     store = opened._open_store()  # noqa: SLF001 -- the index's own
     snapshot = opened.snapshot()
     with closing(store.view()) as view:
@@ -187,7 +187,7 @@ def _compare(
     )
     if before.snapshot is None and after.snapshot is None and filters[1] is not None:
         _select_rows(sides[1].snapshot, filters[1])  # says what is wrong with the filter
-        raise InputError(f"no document fulfils the filter {str(filters[1])!r:.200}")
+        raise InputError(f"no document matches the filter {str(filters[1])!r:.200}")
     return compare_states(before, after, renamed, most)
 
 

@@ -51,7 +51,7 @@ class Upkeep(OpenIndex):
         entries = self._open_store().vocabulary()
         kept = next((n for n in (name, into) if find_entry(entries, name_key(n)).apart), None)
         if kept is not None:
-            raise InputError(f"{kept!r} is to stay apart: 'clew edit NAME --together' allows it")
+            raise InputError(f"{kept!r} is never merged: 'clew edit NAME --together' allows it")
         if rows[0] == rows[1]:
             raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
         return self._set_alias(name_key(name), name_key(into))
@@ -93,7 +93,7 @@ class Upkeep(OpenIndex):
             new, old = name_key(rename), name_key(entry.name)
             is_name = any(map(str.isalnum, new)) and layer.rows([new])[0] in {-1, row}
             if rename.strip() and not is_name:
-                raise InputError(f"{rename!r:.200} is no name, or is taken: see 'clew merge'")
+                raise InputError(f"{rename!r:.200} is not a name, or is taken: see 'clew merge'")
             if old in entries and entries[old].target == key and layer.rows([old])[0] == row:
                 changed[old] = replace(entries[old], target="")
             if new and layer.rows([new])[0] < 0:
@@ -300,7 +300,7 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(
-                f"{source} holds a damaged index ({each.file}: {each.what}): it was so when the"
-                f" backup was made; take another, or mend that index with 'clew check --repair'"
+                f"{source} holds a damaged index ({each.file}: {each.what}): so it was when the"
+                f" backup was made; use another backup, or repair it with 'clew check --repair'"
             )
     return report

@@ -766,7 +766,7 @@ class Answer(Shown):
         )
         if self.short is not None:
             head += paragraph(f"{self.short.text} {self.short.note}".rstrip(), strong=True)
-        missing = "".join(paragraph(f"Not in what was found: {each}") for each in self.unsupported)
+        missing = "".join(paragraph(f"Not in the documents: {each}") for each in self.unsupported)
         return head + missing + paragraph(f"{self.kind}, by {self.evidence.method}") + cited
 
 

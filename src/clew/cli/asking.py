@@ -47,14 +47,13 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
 ) -> None:
     """Answer QUESTION, with citations and the thread that led there.
 
-    Without an LLM the answer quotes the sentences that support it best, below a short answer where
-    their dates say which of two things is meant. A citation names a file and the line in it,
-    [1] docs/fram.md:12, or the page or section of a file without lines; with --json also the range
-    of characters. A question that was asked before costs nothing again. On a terminal an LLM's
-    answer is shown while it is written.
+    Without an LLM the answer quotes the sentences that support it best, below a short answer if
+    their dates decide between two things. A citation names a file and the line in it, [1]
+    docs/fram.md:12, or the page or section of a file without lines; with --json also the range of
+    characters. A repeated question costs nothing. On a terminal an LLM's answer is streamed.
 
-    Where nothing in the index answers QUESTION, as far as can be told, the nearest passages are
-    shown as such, and the exit status is 5.
+    If nothing in the index seems to answer QUESTION, the nearest passages are shown instead, and
+    the exit status is 5.
     """
     for path in filter(None, (history, proof)):
         _check_writable(path)
@@ -83,11 +82,11 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @options.usual
 def run_verify(opener: options.Opener, file: Path, folder: Path, *, as_json: bool) -> None:
-    """Say whether the quotes of an answer still stand, by FILE, which 'clew ask --proof' wrote.
+    """Check the quotes of an answer by FILE, which 'clew ask --proof' wrote.
 
-    A quote stands where it stood, moved to another place or document, or is gone. What an answer
-    says that none of its quotes holds is shown, too. The exit status is 1 where a quote is gone or
-    something is not held.
+    A quote is unchanged, has moved to another place or document, or is gone. Sentences of the
+    answer that no quote supports are listed too. The exit status is 1 if a quote is gone or a
+    sentence is not supported.
     """
     with options.open_any(opener, folder) as index:
         verified = index.verify(file)
@@ -128,9 +127,9 @@ def run_search(
 ) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
-    The graph that a method followed, and tables of entities and relations, come before them where
-    there are such. Scores order the chunks of one search; they do not compare between methods. The
-    relevance of a chunk does: how probably an answer needs it.
+    The graph that a method followed, and tables of entities and relations, come first, if there are
+    any. Scores rank the chunks of one search and cannot be compared between methods; relevance can:
+    the probability that an answer needs the chunk.
     """
     with flags.open_index(opener, paid) as index:
         evidence = index.search(flags.build_question(text, paid.budget))
@@ -158,8 +157,8 @@ def run_hop(
 ) -> None:
     """Show the next passages from a passage, a document or an entity, and why.
 
-    Each is of another document and shares an entity with the start. No LLM is called: an agent
-    walks with it from passage to passage at no cost.
+    Each is from another document and shares an entity with the start. No LLM is called, so an agent
+    can move from passage to passage at no cost.
     """
     where = options.join_filters(filters)
     with opener(folder) as index:
@@ -196,7 +195,7 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
             question = answer = None
         if not (isinstance(question, str) and isinstance(answer, str)):
             raise InputError(
-                f"{path}, line {number}, is no turn of a conversation: write each as one JSON"
+                f"{path}, line {number}, is not a turn of a conversation: write each as one JSON"
                 f' object such as {{"question": "Who?", "answer": "He."}}'
             )
         turns.append(Exchange(question, answer))

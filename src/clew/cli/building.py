@@ -224,7 +224,7 @@ def _watch(
     names = one_line(", ".join(paths))
     say(f"Watching {names}: Ctrl-C ends it.")
     watcher.follow(lambda changed: watching.print_update(update(changed).report))
-    say(f"\nNo longer watching {names}; what is told above is in the index.")
+    say(f"\nNo longer watching {names}; what is reported above is in the index.")
 
 
 @click.command("import", cls=GroupedCommand)
@@ -590,7 +590,7 @@ def _count_extracted(done: ExtractionReport, kind: str) -> Iterator[str]:
     if n_fallback:
         instead = {"units": "sentences", "graph": "co-occurrence"}[kind]
         has = "got none" if kind == "graph" and done.bare else f"fell back to {instead}"
-        yield f"{n_fallback:,} {has}, its replies being of no use ('--retry' asks again)"
+        yield f"{n_fallback:,} {has}, its replies being unusable ('--retry' asks again)"
     if kind == "graph" and done.rules:
         yield f"{format_count(done.rules, 'chunk')} by rules"
     if n_waiting:

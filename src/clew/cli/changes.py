@@ -38,7 +38,7 @@ def show_changes(
     filters: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Show what came, went and says something else between two states of an index.
+    """Show the differences between two states of an index.
 
     \b
       clew changes                         by the last write
@@ -47,9 +47,9 @@ def show_changes(
       clew changes 2024..2025 --dated      documents that held in 2024 and in 2025
       clew changes old.clew..              since another index, such as a restored backup
 
-    A document is listed with the sentences that came and went, two sentences with their values
-    where they say different ones of the same thing, and entities with how often. What was removed
-    and then erased by 'clew compact' can only be compared with a backup.
+    Documents are listed with the sentences that were added and removed, changed values with both
+    sentences, and entities with their counts. What 'clew compact' erased can only be compared with
+    a backup.
     """  # noqa: D301 -- click reads the backspace: these lines are not to be joined
     two = re.fullmatch(r"(.*?)\.\.(?![/\\])(.*)", states)  # and not the ".." of a path
     since, until = two.groups() if two else (states, "")

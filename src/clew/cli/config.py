@@ -219,7 +219,7 @@ def trust_file(path: Path) -> None:
 def run_config(
     context: click.Context, action: str | None, *, everything: bool, as_json: bool
 ) -> None:
-    """Show which values options have, and where they come from.
+    """Show the values of options, and where they come from.
 
     A value comes from the command line, else from the environment (CLEW_<COMMAND>_<OPTION>), else
     from the nearest clew.toml, else from the user's own, else it is the default. 'clew config

@@ -53,7 +53,7 @@ def show_help(context: click.Context, topic: str | None) -> None:
         topics = list_guides()
         near = suggest(topic, [*topics, *getattr(group, "commands", ())])
         known = ", ".join(topics)
-        raise InputError(f"there is no topic or command {topic!r}{near}: take one of {known}")
+        raise InputError(f"there is no topic or command {topic!r}{near}: choose one of {known}")
 
 
 def _first_sentences(text: str) -> str:

@@ -38,8 +38,8 @@ _UNTOUCHED = {"units": "sentences only", "graph": "without triples"}  # chunks t
 
 @click.command("show", cls=GroupedCommand)
 @click.argument("name", required=False, metavar="[ID|NAME]")
-@options.flag("--aliases", "List names that may be of one thing.")
-@options.flag("--vocabulary", "List what was said of entities by hand or by a list.", "said")
+@options.flag("--aliases", "List names that may mean the same thing.")
+@options.flag("--vocabulary", "List what was set by hand or by a vocabulary.", "said")
 @options.usual
 def show_index(
     opener: options.Opener,
@@ -50,9 +50,9 @@ def show_index(
     said: bool,
     as_json: bool,
 ) -> None:
-    """Show what an index holds, or a row or theme of it by its id, or an entity by its name.
+    """Describe an index, a row or theme by its id, or an entity by its name.
 
-    With --aliases and a NAME, only what may be the same as NAME is listed.
+    With --aliases and a NAME, only names that may mean the same as NAME are listed.
     """
     if said:
         if aliases or name is not None:
@@ -95,10 +95,10 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
     FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl, .tsv,
-    .parquet, .cypher or .zip, which has Neo4j's CSV. 'clew import' reads all but .json and
-    .cypher. An existing FILE is replaced. Without triples, .graphml and .json hold the names that
-    share a sentence; the other formats need triples, which 'clew index PATH --triples
-    cooccurrence' makes without an LLM.
+    .parquet, .cypher or .zip (Neo4j's CSV). 'clew import' reads all but .json and .cypher. An
+    existing FILE is replaced. Without triples, .graphml and .json contain names that share a
+    sentence; the other formats need triples, which 'clew index PATH --triples cooccurrence'
+    extracts without an LLM.
     """
     with opener(folder, **paid.choose_models(reranker)) as index:
         exported = index.export(
@@ -118,21 +118,19 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 
 @click.command("check", cls=GroupedCommand)
 @options.index()
-@options.flag("--repair", "Index the documents concerned again, from their kept texts.")
+@options.flag("--repair", "Index the damaged documents again, from their stored texts.")
 @options.paid_options
 @options.json
 @click.pass_obj
 def check_index(
     opener: options.Opener, folder: Path, *, repair: bool, paid: options.PaidModels, as_json: bool
 ) -> None:
-    """Verify every byte of an index, and name what is damaged and which documents it concerns.
+    """Verify every byte of an index, and list damage and the affected documents.
 
-    Every file has checksums, the recorded replies and vectors that were paid for among them. What
-    can be computed again is dropped, and made anew at the next question. With --repair the
-    documents whose rows are damaged are indexed again from the texts that the index holds; the
-    others stay as they are. A document whose text is damaged is read from its file again, where
-    that is still there. What an LLM made of chunks comes back from its recorded replies. The
-    exit status is 1 where damage is left.
+    Every file has checksums, including recorded replies and paid vectors. Damaged cached arrays are
+    dropped, and computed again by the next question. With --repair damaged documents are indexed
+    again from the texts in the index, and those whose text is damaged from their files. LLM
+    extractions are restored from recorded replies. The exit status is 1 if any damage remains.
     """
     with opener(folder, **paid.choose_models()) as index:
         damages = index.check()
@@ -152,7 +150,7 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
     for each in found:
         yield f"{bold(one_line(each.file))}  {one_line(each.what)}"
         if each.is_cached:
-            yield "  dropped: it is made again"
+            yield "  dropped: it will be computed again"
         yield from _list_documents(each.documents)
     if done is not None:
         yield from _describe_repair(done)
@@ -161,7 +159,7 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
         yield "'clew check --repair' keeps what can be read of what was paid for."
     if not all(each.is_cached or each.is_paid for each in found):
         yield (
-            "'clew check --repair' indexes the documents concerned again, from the texts that the "
+            "'clew check --repair' indexes the damaged documents again, from the texts that the "
             "index holds; or restore the folder from a copy."
         )
 
@@ -322,7 +320,7 @@ def _describe_vocabulary(entries: Mapping[str, VocabularyEntry]) -> Iterator[str
         )
         for key, entry in entries.items()
     ]
-    yield align(rows) if rows else "Nothing was said of entities: 'clew edit NAME' does so."
+    yield align(rows) if rows else "Nothing was set: use 'clew edit NAME'."
 
 
 def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
@@ -332,7 +330,7 @@ def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
     if aliases["merged"] and proposed:
         yield ""
     if proposed:
-        yield bold("Names that may be of one thing") + ":  clew merge NAME INTO"
+        yield bold("Names that may mean the same thing") + ":  clew merge NAME INTO"
         yield align(
             [
                 (f"{pair['name']} -> {pair['into']}", f"{pair['score']:.2f}", pair["reason"])
@@ -341,7 +339,7 @@ def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
         )
     yield from count_more(len(proposed) - _MOST_PROPOSALS)
     if not (aliases["merged"] or proposed):
-        yield "No two names look as if they were of one thing."
+        yield "No two names look as if they meant the same thing."
 
 
 def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:
@@ -429,8 +427,8 @@ def show_themes(
 ) -> None:
     """Show what the documents are about: their themes, the largest first.
 
-    A theme has its most telling names and words, sentences that represent it, and how much it
-    covers. 'clew show theme:3' has all of one: its parts, documents and relations. No LLM is
+    A theme is shown with its most characteristic names and words, representative sentences, and its
+    share of the documents. 'clew show theme:3' adds its parts, documents and relations. No LLM is
     needed.
     """
     with opener(folder) as index:

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 def compare_runs(
     paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
 ) -> None:
-    """Compare runs that 'clew eval --runs' wrote: the same report, and nothing is asked again.
+    """Compare runs that 'clew eval --runs' wrote, without asking again.
 
     RUN is a file, or a folder of such. All runs must be over the same questions and documents, and
-    scored the same way. Settings of one name are told apart by their folders.
+    scored the same way. Settings of the same name are distinguished by their folders.
     """
     from clew.evaluate import read_runs, report_of
 
@@ -80,13 +80,13 @@ def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
     paid: options.PaidModels,
     as_json: bool,
 ) -> None:
-    """Ask QUESTIONS of the graph of an index: how well are their answers ranked?
+    """Measure how well answers to QUESTIONS are ranked in the graph of an index.
 
     QUESTIONS is MetaQA's text, or JSON lines with {"question", "answers"} and perhaps "id",
     "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. The table has
     hits@1, hits@5, the share of the answers that the evidence holds, that of the gold triples, and
-    the medians of milliseconds and of facts; below it stand fallbacks, such as for a reply of the
-    LLM that was of no use. With --llm, methods that can use an LLM do, it writes the answers of
+    the medians of milliseconds and of facts; fallbacks, such as unusable replies of the LLM, are
+    listed below it. With --llm, methods use the LLM if they can, it writes the answers of
     --answers, and calls and tokens are counted too.
     """
     from clew.extras.evaluate.graph_questions import load_graph_questions, measure_graph
@@ -153,8 +153,8 @@ def run_evaluation(
     DATASET is a file or folder in the format of HotpotQA, 2WikiMultiHopQA, MuSiQue, GraphRAG-Bench
     or BEIR, or a folder with corpus.jsonl ({"id", "title", "text"} a line), or one folder of
     documents, and questions.jsonl ({"id", "question", "answers", "supporting_ids", "type",
-    "hop_count", "split", "evidence", "gold_sure"}). The corpus is indexed first; an index that is
-    there is used again, and brought up to date.
+    "hop_count", "split", "evidence", "gold_sure"}). The corpus is indexed first; an existing index
+    is updated.
 
     'clew eval graph QUESTIONS' asks about the knowledge graph of an index, and 'clew eval papers'
     measures the rows of papers' tables.
@@ -253,7 +253,7 @@ def _read_peers(files: Sequence[Path], dataset: Dataset, setup: Protocol) -> dic
         rows = load_peers(file, dataset, setup.scoring)
         twice = next((label for label in rows if label in peers), None)
         if twice is not None:
-            raise InputError(f"{file} has {twice!r}, as another file has: leave one out")
+            raise InputError(f"{file} has {twice!r}, which another file has too: leave one out")
         peers |= rows
     return peers
 

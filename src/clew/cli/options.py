@@ -485,7 +485,7 @@ def _read_question_options(
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
         if "chunks" in parameters:
-            raise InputError("--chunks and --param both set chunks: take one of them")
+            raise InputError("--chunks and --param both set chunks: choose one of them")
         parameters["chunks"] = chunks
     return QuestionOptions(
         folder=folder,
@@ -602,7 +602,7 @@ def parse_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
         if not name or not is_set:
             raise InputError(f"--param takes NAME=VALUE, not {setting!r}")
         if name in parameters:
-            raise InputError(f"--param sets {name} twice: take one of the values")
+            raise InputError(f"--param sets {name} twice: choose one of the values")
         parameters[name] = _parse_value(value, defaults.get(name))
     return parameters
 

@@ -67,8 +67,8 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     """Measure the rows of a paper's TABLE on DATASET, and print them beside the paper's numbers.
 
     Without arguments the tables are listed, without DATASET the rows of one. Rows that need an LLM
-    are measured with --llm; the others say why they are not. What it costs is said first. A second
-    run goes on where the first one ended, and pays for nothing twice.
+    are measured with --llm; rows that cannot be measured say why. The cost is printed first. A
+    second run continues the first, and pays for nothing twice.
     """
     from clew.evaluate import load
     from clew.extras.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
@@ -169,8 +169,8 @@ def _plan(
     if costs:
         whole = [max(each, key=lambda cost: cost.prompt_tokens) for each in costs.values()]
         yield (
-            f"  all indexes: {_describe_cost(whole)}, and a prompt that is not full for each, as"
-            " what one has paid for is there for the others"
+            f"  all indexes: {_describe_cost(whole)}, as each uses what was paid for another,"
+            " and a prompt that is not full for each"
         )
     if paid.llm is not None and groups:
         n_answers = len(dataset.questions) * sum(map(len, groups.values()))

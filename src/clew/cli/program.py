@@ -102,7 +102,7 @@ class Program(click.Group):
         except ClewError as error:
             raise Failure(str(error)) from error
         except KeyboardInterrupt as error:
-            note = "what was committed is kept, and the same command goes on from there"
+            note = "what was committed is kept; run the same command again to continue"
             raise UserInterrupt(f"stopped; {note}") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
@@ -129,9 +129,9 @@ HEADINGS: Mapping[str, str] = {
     "LLM and budget": "llm priced budget_tokens budget_usd",
     "How the LLM replies": "temperature top_p seed prompts keep_prompts",
     "Address": "host port hosts proxies root_path",
-    "Who signs people in": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
-    "Work at one time": "processes threads workers stop_jobs concurrency",
-    "What is said of it": "rename type_ target parted apart together",
+    "Single sign-on": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
+    "Concurrency": "processes threads workers stop_jobs concurrency",
+    "What to set": "rename type_ target parted apart together",
     "Output": "rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"

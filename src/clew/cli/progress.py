@@ -206,7 +206,7 @@ def handle_stop() -> Iterator[Stop]:
         if stop.is_asked or not stop.is_heeded:
             raise KeyboardInterrupt
         stop.ask()
-        say("clew: stopping behind the documents at hand; once more ends at once", err=True)
+        say("clew: stopping after these documents; press Ctrl-C again to stop at once", err=True)
 
     before = {}
     if threading.current_thread() is threading.main_thread():  # no other may set handlers
@@ -234,6 +234,6 @@ def report_interruption(index: Index | Shards) -> Iterator[None]:
 def describe_kept(n_documents: int) -> str:
     """Return the message for an index run that was stopped."""
     if not n_documents:
-        return "stopped before a document was whole; the same command begins anew"
-    have = "is" if n_documents == 1 else "are"
-    return f"stopped: {format_count(n_documents, 'document')} {have} kept; the same command goes on"
+        return "stopped before the first document was complete; the same command starts again"
+    kept = f"{format_count(n_documents, 'document')} {'is' if n_documents == 1 else 'are'} kept"
+    return f"stopped: {kept}; run the same command again to continue"

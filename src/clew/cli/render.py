@@ -31,7 +31,7 @@ _MOST_JOINED = 5  # nodes that joined a tree
 _MOST_OF_ID = 40  # characters of a chunk's id
 _SHOWN_AS = {"query": "question", "statistical": "n-gram"}  # layers, in a thread
 _PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
-_ANEW = "(that reply is of no use: another one, or quotes)"
+_ANEW = "(that reply cannot be used: trying another one, or quotes)"
 _NARROWEST = 20  # columns
 _DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 
@@ -46,7 +46,7 @@ def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
         return "\n\n".join([*_render_text(answer), *_render_nearest(answer.evidence), *end])
     unsupported = [wrap_text(each, first="  ", rest="  ") for each in answer.unsupported]
     if unsupported:  # what nothing that was found holds
-        unsupported = ["\n".join([bold("Not in what was found"), *unsupported])]
+        unsupported = ["\n".join([bold("Not in the documents"), *unsupported])]
     blocks = [
         *(() if is_written else _render_text(answer)),
         *unsupported,
@@ -168,7 +168,7 @@ def render_costs(usage: types.Usage) -> Iterator[str]:
     if not is_quiet():
         shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in shown.items())
-        yield dim(f"{render_usage(usage)}; {stages or 'no time worth naming'}")
+        yield dim(f"{render_usage(usage)}; {stages or 'hardly any time'}")
 
 
 def render_usage(usage: types.Usage) -> str:
@@ -232,7 +232,7 @@ def _render_nearest(evidence: types.Evidence) -> Iterator[str]:
     """Yield the first hits as what they are: near to the question, and no answer."""
     if evidence.hits:
         weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
-        yield bold("What is nearest, which is no answer (--anyway takes it for one)")
+        yield bold("The nearest passages, which are no answer (--anyway answers from them)")
         yield from (render_hit(*each, weights) for each in enumerate(evidence.hits[:_MOST_NEAR], 1))
 
 

@@ -68,19 +68,19 @@ _oidc_options = options.gather_options(
     [
         options.text(
             "--oidc ISSUER",
-            "Who signs people in by OpenID Connect, such as https://login.example.org; a secret of "
-            f"the client is read from {_SECRET}.",
+            "Issuer whose users may sign in by OpenID Connect, such as https://login.example.org; "
+            f"the client's secret is read from {_SECRET}.",
         ),
-        options.text("--oidc-client ID", "The id that it gave to Clew.", default=""),
+        options.text("--oidc-client ID", "Client id that the issuer gave to Clew.", default=""),
         options.several(
             "--oidc-key VALUE=KEY",
-            "Whoever has this value of the claim, or anyone for '*', uses the page by the key of "
-            "this name; the first that fits counts",
+            "Users with this value of the claim ('*': all users) get the rights of the key of "
+            "this name; the first match counts",
             "oidc_keys",
             type=options.TEXT,
         ),
         options.text("--oidc-claim NAME", "Claim, such as realm_access.roles.", default="groups"),
-        options.number("--oidc-hours N", "How long somebody stays signed in.", default=12),
+        options.number("--oidc-hours N", "Hours until a sign-in expires.", default=12),
     ],
     "oidc",
     _read_provider,
@@ -123,8 +123,8 @@ def run_server(
 ) -> None:
     """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
 
-    An index is called by its folder's name, or by NAME. The command line may be used on the same
-    folders meanwhile. Nobody but this machine can reach the server unless --host says so.
+    An index is called by its folder's name, or by NAME. The command line can use the same folders
+    at the same time. Only this machine can reach the server unless --host is given.
     """
     processes = processes or (cores() if sys.platform == "linux" else 1)
     bound_threads(max(1, cores() // processes))
@@ -188,9 +188,9 @@ def run_mcp(
 ) -> None:
     """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
 
-    This is for programs that start their tools themselves, such as Claude Desktop and VS Code:
-    they speak the Model Context Protocol with it. The tools only read. A budget is for all that is
-    asked until the program ends.
+    This is for programs that start their tools themselves, such as Claude Desktop and VS Code: they
+    speak the Model Context Protocol with it. The tools only read. A budget covers all questions
+    until the program ends.
     """
     indexes = name_folders(folders)
     if not indexes:
@@ -234,7 +234,7 @@ def manage_keys() -> None:
 @options.text("--usd-per-day X", "Dollars, each day (UTC).", type=click.FloatRange(min=0))
 @options.choice(
     "--citations annotations|open-webui|markdown|none",
-    "How answers cite for programs that speak to OpenAI, each of which shows citations its way.",
+    "Form of citations for OpenAI-compatible clients, which differ in how they show them.",
     default="annotations",
 )
 @options.json
@@ -247,7 +247,7 @@ def add_key(name: str, home: Path | None, *, as_json: bool, **given: Any) -> Non
         echo_json({**key.to_dict(), "text": text})
     else:
         click.echo(text)
-        say(dim("Keep it: it cannot be shown again."), err=True)
+        say(dim("Keep it: it is shown only once."), err=True)
 
 
 @manage_keys.command("list")
@@ -269,7 +269,7 @@ def list_keys(home: Path | None, *, as_json: bool) -> None:
     ]
     alive.end()
     head = ("id", "name", "scope", "tokens spent", "what it may do")
-    nobody = "There is no key: on this machine everyone may do everything."
+    nobody = "There are no keys: everyone on this machine has full access."
     table = align([head, *map(_describe_key, keys)]) if keys else nobody
     print_result(keys, [table], as_json=as_json)
 

@@ -133,10 +133,10 @@ def check_combination(
         (flags.contexts, flags.runs is not None, "--contexts goes with --runs."),
         (flags.rows, as_json, "--rows goes with --json."),
         (flags.metrics is not None, flags.plot is not None, "--metrics goes with --plot."),
-        (flags.judge is not None, answers, "--judge goes with --answers or --answer-llm."),
+        (flags.judge is not None, answers, "--judge needs --answers or --answer-llm."),
         (flags.judged is not None, flags.judge is not None, "--judge-metrics goes with --judge."),
-        (capped, answers, "--answer-tokens goes with --answers or --answer-llm."),
-        (bounded, llms, "A budget goes with an LLM: --llm, --answer-llm or --judge."),
+        (capped, answers, "--answer-tokens needs --answers or --answer-llm."),
+        (bounded, llms, "A budget needs an LLM: --llm, --answer-llm or --judge."),
     ):
         if given and not needed:
             raise click.UsageError(sentence)
@@ -198,7 +198,7 @@ def check_given(
             known = ", ".join(methods)
             raise InputError(f"--param takes METHOD.NAME=VALUE, METHOD of {known}, not {text!r}")
         if parameter in varied.get(method, ()):
-            raise InputError(f"--param and --grid both set {name}: take one of them")
+            raise InputError(f"--param and --grid both set {name}: choose one of them")
 
 
 def method_settings(method: str, given: Sequence[str]) -> dict[str, Scalar]:

@@ -1,4 +1,8 @@
-"""`clew index FOLDER --watch`: an index that follows what is written in folders."""
+"""`clew index FOLDER --watch`: an index that follows what is written in folders.
+
+A deleted folder is an error and removes nothing, since it may have been unmounted. Between updates
+the lock is free, so that others can write.
+"""
 
 from __future__ import annotations
 

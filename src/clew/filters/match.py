@@ -34,7 +34,7 @@ def select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
     """Return the snapshot of the documents that fulfil a filter."""
     rows = find_rows(snapshot, where)
     if not len(rows):
-        raise InputError(f"no document fulfils the filter {str(where)!r:.200}: see 'clew list'")
+        raise InputError(f"no document matches the filter {str(where)!r:.200}: see 'clew list'")
     if len(rows) == len(snapshot.document_layer) or snapshot.among is None:
         return snapshot
     return snapshot.among(rows)

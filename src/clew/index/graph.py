@@ -76,7 +76,7 @@ def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
     read = gather_statements(file, lines)
     if not len(read.stated):
         why = f": {read.skipped[0]}" if read.skipped else ""
-        raise UnreadableSource(file.source, f"holds no triple that can be used{why}")
+        raise UnreadableSource(file.source, f"contains no usable triples{why}")
     return read
 
 
@@ -91,9 +91,7 @@ def gather_statements(file: File, lines: Iterable[Stated | Skipped]) -> StatedGr
         elif each.triple is not None:
             document_id = _find_text(each, each.triple.subject, each.triple.object)
             if not stated.add(each.triple, document_id):
-                reason = (
-                    f"says of {each.triple.subject!r} something about itself, which is left out"
-                )
+                reason = f"relates {each.triple.subject!r} to itself, which is left out"
                 skipped.append(Skipped(source=file.source, reason=reason, line=each.line))
     if file.path.is_dir():
         file = replace(file, source=f"{file.source}/")  # so that no subject looks like a file of it

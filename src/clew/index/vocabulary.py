@@ -38,14 +38,14 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         columns = set()
     if "name" not in columns or columns - set(_COLUMNS):
         wanted = ", ".join(_COLUMNS)
-        raise InputError(f"{path} is no vocabulary: its first line names the columns {wanted}")
+        raise InputError(f"{path} is not a vocabulary: its first line names the columns {wanted}")
     entries: dict[str, VocabularyEntry] = {}
     for row in _read_rows(path, rows):
         line = f"{path}, line {rows.line_num}"
         name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
         key = name_key(name)
         if not any(map(str.isalnum, key)) or None in row or apart not in _TRUE | _FALSE:
-            raise InputError(f"{line}: this is no name with {', '.join(_COLUMNS[1:])}: mend it")
+            raise InputError(f"{line}: this is not a name with {', '.join(_COLUMNS[1:])}: mend it")
         type_ = row.get("type") or ""
         try:
             type_ = check_type(type_) if type_.strip() else ""
@@ -74,5 +74,7 @@ def check_type(name: str) -> str:
     text = " ".join(name.casefold().split())
     if len(text) > _LONGEST_TYPE or not text.replace(" ", "").replace("-", "").isalnum():
         usual = ", ".join(KNOWN_TYPES[1:])
-        raise InputError(f"{name!r:.80} is no type: take one of {usual}, or a word of your own")
+        raise InputError(
+            f"{name!r:.80} is not a type: choose one of {usual}, or a word of your own"
+        )
     return "organization" if text == "organisation" else text

@@ -82,7 +82,7 @@ def load(name: str) -> type[Method]:
         return brought
     known = names()
     near = suggest(name, known)
-    raise UnknownMethod(f"there is no method {name!r}{near}: take one of {', '.join(known)}")
+    raise UnknownMethod(f"there is no method {name!r}{near}: choose one of {', '.join(known)}")
 
 
 def is_preset(name: str) -> bool:

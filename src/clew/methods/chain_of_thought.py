@@ -18,7 +18,7 @@ class ChainOfThought:
     chunks: int = 0  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        note = () if models.llm else ("chain_of_thought answers by an LLM only: name one",)
+        note = () if models.llm else ("chain_of_thought needs an LLM: name one with --llm",)
         name = "chain_of_thought"
         return Evidence(query=query, method=name, prompt=name, notes=note)
 

@@ -1,7 +1,8 @@
 """Clue-RAG: beam search from the query's entities over units, and chunks of the best unit sets.
 
 Su et al. (2025), arXiv:2507.08445, Algorithms 3 and 4. Choices where the paper is silent, and the
-options beside it: docs/methods/clue.md.
+options beside it: docs/methods/clue.md. In large indexes an entity in very many units offers those
+of the chunks nearest to the question alone: comparing all of them took most of the time.
 """
 
 from collections import Counter
@@ -77,7 +78,7 @@ class Clue:
         linked, notes = self._link_query(query, snapshot, models)
         sets = self._search_sets(snapshot, question, relevance, linked)
         if not sets:
-            notes += ("no entity or unit to start from: the chunks nearest to the query instead",)
+            notes += ("no entity or unit to start from: used the chunks nearest to the query",)
             return steps.nearest_chunks(snapshot, question, self.name, self.chunks, notes)
         support = _collect_support(snapshot, sets)
         wanted = max(self.chunks, CANDIDATES) if self.as_set else self.chunks

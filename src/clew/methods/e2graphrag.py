@@ -20,7 +20,7 @@ from clew.models import Models
 from clew.steps.passage_graph import mention_counts
 from clew.steps.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, summaries
 
-_TREE = "the nearest chunks and summaries instead"
+_TREE = "used the nearest chunks and summaries"
 _NO_NAMES = f"the question names no entity: {_TREE}"
 
 Chosen = dict[int, set[int]]  # chunks, each with the entities of the question that led to it

@@ -24,7 +24,7 @@ from clew.steps.facts import MappedFacts, map_facts
 from clew.steps.passage_graph import PassageGraph, passage_weights
 from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 
-_FALLBACK = "the chunks nearest to the question instead"
+_FALLBACK = "used the chunks nearest to the question"
 _NO_GRAPH = f"{NO_TRIPLES}: {_FALLBACK}"
 _NO_FACTS = f"no fact of the graph is about the question: {_FALLBACK}"
 _DOUBLE = 2.0  # edges between phrases are counted from both ends, those of passages once

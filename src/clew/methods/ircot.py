@@ -53,7 +53,7 @@ class Ircot:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         if models.llm is None:
             raise InputError(
-                "ircot thinks by an LLM: name one (--llm), or take another method, such as walk"
+                "ircot needs an LLM: name one with --llm, or choose another method, such as walk"
             )
         reasons: dict[int, str] = {}  # why, by the chunk's row
         thoughts: list[str] = []
@@ -66,7 +66,7 @@ class Ircot:
                 break
             thought = _think(models.llm, query, snapshot.titled_texts(list(reasons)), thoughts)
             if thought.fault:
-                notes = (f"the LLM thought no further ({thought.fault})",)
+                notes = (f"the LLM stopped thinking ({thought.fault})",)
             if not thought.text or thought.text in thoughts:
                 break
             thoughts.append(thought.text)

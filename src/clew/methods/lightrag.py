@@ -76,7 +76,7 @@ class LightRag:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         question = steps.read_query(models, query)
         if not len(snapshot.layer("triple")):
-            note = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+            note = f"{NO_TRIPLES}: used the chunks nearest to the question"
             return steps.nearest_chunks(snapshot, question, "lightrag", self.chunks, (note,))
         words = read_keywords(models, query)
         vectors = models.embedder.embed([words.specific, words.general], kind="query")

@@ -57,7 +57,7 @@ class LinearRag:
         names, notes = steps.query_names(models, query)
         linked = steps.similar_entities(snapshot, models, names, 1)
         if not linked:
-            notes += ("the question names no entity: the chunks nearest to it instead",)
+            notes += ("the question names no entity: used the chunks nearest to it",)
             return steps.nearest_chunks(snapshot, question, "linearrag", self.chunks, notes)
         dense = steps.dense_ranking(snapshot, question)
         active = activate_entities(
@@ -73,7 +73,7 @@ class LinearRag:
         of_entities = {graph.n_chunks + entity: each.score for entity, each in active.items()}
         restart = self._weigh_chunks(snapshot, active, dense) | of_entities
         if not any(restart.values()):
-            notes += ("nothing to start from: the chunks nearest to the question instead",)
+            notes += ("nothing to start from: used the chunks nearest to the question",)
             return steps.nearest_chunks(snapshot, question, "linearrag", self.chunks, notes)
         influence = graph.spread(restart, self.damping)
         rows = graph.best_chunks(influence, self.chunks, dense)

@@ -56,7 +56,7 @@ class PageRank:
         hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)
         restart = build_restart(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
-            notes += ("nothing to start from: the chunks nearest to the query instead",)
+            notes += ("nothing to start from: used the chunks nearest to the query",)
             return steps.nearest_chunks(snapshot, question, "pagerank", self.chunks, notes)
         influence = graph.spread_near(restart, self.damping)
         rows = graph.best_chunks(influence, self.chunks, hybrid)

@@ -24,11 +24,11 @@ from clew.steps.graph_paths import (
     to_graph_answers,
 )
 
-_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_NO_TRIPLES_NOTE = f"{NO_TRIPLES}: used the chunks nearest to the question"
 _NO_NAME_NOTE = (
-    "the question names nothing that has a triple: the chunks nearest to the question instead"
+    "the question names nothing that has a triple: used the chunks nearest to the question"
 )
-_NO_PATH_NOTE = "no path begins at what the question names: the chunks nearest to it instead"
+_NO_PATH_NOTE = "no path begins at what the question names: used the chunks nearest to it"
 _LIMIT_NOTE = "some paths exceed the limit of triples (edges) and were left out"
 
 
@@ -193,7 +193,7 @@ def _build_thread(  # noqa: PLR0917 -- what a path is made of
 ) -> Path:
     """Return the path over a start's triples to a chunk with one of them."""
     passed = answer.triples[: answer.triples.index(row) + 1]
-    names = ("goes on from what is named", *["goes on"] * (len(passed) - 1))
+    names = ("continues from what is named", *["goes on"] * (len(passed) - 1))
     between = [
         steps.triple_step(snapshot, each, reason)
         for each, reason in zip(passed, names, strict=True)

@@ -1,7 +1,8 @@
 """RAPTOR: search a tree of summaries over the chunks at all levels at once.
 
 Sarthi et al. (2024), arXiv:2401.18059, the collapsed tree. Summaries are sentences of the texts,
-so that no LLM is needed. Where this departs from the paper: docs/methods/raptor.md.
+so that no LLM is needed. Where this departs from the paper: docs/methods/raptor.md. UMAP is left
+out: it is neither exact nor reproducible.
 """
 
 from dataclasses import dataclass

@@ -84,7 +84,7 @@ class Walk:
         hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)
         restart = build_restart(graph, seeds, hybrid, self.seed_chunks, self.chunk_weight)
         if not any(restart.values()):
-            notes += ("nothing to start from: the chunks nearest to the query instead",)
+            notes += ("nothing to start from: used the chunks nearest to the query",)
             return steps.nearest_chunks(snapshot, question, "walk", self.chunks, notes)
         words = self.hybrid * snapshot.get(_TITLE_SAMENESS)
         coverage = steps.Coverage(snapshot, question)

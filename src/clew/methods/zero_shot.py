@@ -18,7 +18,7 @@ class ZeroShot:
     chunks: int = 0  # chunks returned
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-        note = () if models.llm else ("zero_shot answers by an LLM only: name one",)
+        note = () if models.llm else ("zero_shot needs an LLM: name one with --llm",)
         return Evidence(query=query, method="zero_shot", prompt="zero_shot", notes=note)
 
 

@@ -1,4 +1,7 @@
-"""A bound on what a run may buy, kept by setting the worst case aside before each request."""
+"""A bound on what a run may buy, kept by setting the worst case aside before each request.
+
+A reply that cost more than the worst case is kept, since it is paid for, and ends the run.
+"""
 
 from __future__ import annotations
 
@@ -120,9 +123,9 @@ class Budget:
             if billed.tokens > held.worst.tokens or billed.usd > held.worst.usd * _ROUNDED:
                 if self.tokens is not None or self.usd is not None:
                     self._broken = self.refused = (
-                        f"a reply took {billed} where {held.worst} were the most that was asked"
-                        f" for, so no budget can hold: nothing more is asked. Hint: what came is"
-                        f" kept; use an endpoint that keeps to what it is asked for, or no budget"
+                        f"a reply took {billed}, more than the {held.worst} that it was limited"
+                        f" to, so the budget cannot be kept and the run stops. Hint: all replies"
+                        f" are kept; use an endpoint that respects limits, or no budget"
                     )
             else:
                 self._is_kept = True
@@ -168,8 +171,8 @@ class Budget:
         return (
             f"the budget of {' and '.join(bounds)} leaves no room: {self._spent} are spent"
             f"{''.join(text)}, and the next request may take up to {worst}."
-            f" Hint: every reply is kept, so the same command goes on from here with a further"
-            f" budget that has room for it"
+            f" Hint: every reply is kept; run the same command again, with a budget that has room"
+            f" for it, to continue"
         )
 
 

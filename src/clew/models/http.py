@@ -300,7 +300,7 @@ class Endpoint:
     def _useless(self, attempts: int, fault: _Fault) -> EndpointError:
         times = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         error = (ServerFault if fault.is_own else EndpointError)(
-            f"{self.shown_address} gave no usable answer in {times}, at last {fault.reason}."
+            f"{self.shown_address} gave no usable answer in {times}; the last was {fault.reason}."
             f" Hint: {fault.hint}"
         )
         error.brief = self._without_addresses(f"no usable answer: {fault.reason}")
@@ -332,7 +332,7 @@ class Endpoint:
             return ""
         shown = proxy.rpartition("@")[2].removeprefix(f"{parts.scheme}://")
         variable = f"{parts.scheme.upper() if parts.scheme in proxies else 'ALL'}_PROXY"
-        return f"it is asked by way of the proxy {shown} ({variable}): check that, or set NO_PROXY"
+        return f"it is reached through the proxy {shown} ({variable}): check that, or set NO_PROXY"
 
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the JSON that a GET of the address gives, None where it gives none."""
@@ -531,7 +531,9 @@ class Endpoint:
                 )
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
-            raise InputError(f"the API key for {self.shown_address} has characters that no key has")
+            raise InputError(
+                f"the API key for {self.shown_address} has characters that no key can have"
+            )
         return key
 
     @property
@@ -557,7 +559,7 @@ class Endpoint:
             )
         except (ImportError, ValueError) as error:  # such as one that speaks SOCKS
             raise InputError(
-                f"{self.shown_address} cannot be asked by way of the proxy that is set: {error}."
+                f"{self.shown_address} cannot be reached through the configured proxy: {error}."
                 f" Hint: set NO_PROXY, or another HTTPS_PROXY"
             ) from error
         weakref.finalize(self, client.close)
@@ -652,7 +654,7 @@ def _events(response: httpx2.Response, watch: Watch, tell: Hear) -> list[Any]:
     """Return the JSON of the events of a stream, up to the one that says that it is done.
 
     That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
-    and _BrokenOff where the stream is not whole, or an event is no JSON.
+    and _BrokenOff where the stream is not whole, or an event is not JSON.
     """
     events: list[Any] = []
     try:

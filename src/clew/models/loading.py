@@ -168,7 +168,7 @@ def load_embedder(
     if (brought := plugins.find("embedders", kind)) is not None:
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(
-        f"there is no embedder {spec!r}{suggest(kind, _EMBEDDERS)}: take one of minilm,"
+        f"there is no embedder {spec!r}{suggest(kind, _EMBEDDERS)}: choose one of minilm,"
         f" minilm-float32, minilm:FOLDER, multilingual, sentence-transformers:NAME, static:FOLDER,"
         f" openai:MODEL@URL, ollama:MODEL"
     )
@@ -189,7 +189,7 @@ def load_tagger(spec: str) -> Tagger:
     if (brought := plugins.find("taggers", kind)) is not None:
         return cast("Tagger", brought(spec.partition(":")[2]))
     raise InputError(
-        f"there is no tagger {spec!r}{suggest(kind, _TAGGERS)}: take one of rules, spacy,"
+        f"there is no tagger {spec!r}{suggest(kind, _TAGGERS)}: choose one of rules, spacy,"
         f" spacy:PIPELINE, spacy-only:PIPELINE"
     )
 
@@ -234,7 +234,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     if spec is not None and (brought := plugins.find("rerankers", kind)) is not None:
         return cast("Reranker", brought(spec.partition(":")[2], embedder))
     raise InputError(
-        f"there is no reranker {spec!r}{suggest(kind, _RERANKERS)}: take one of maxsim, cosine,"
+        f"there is no reranker {spec!r}{suggest(kind, _RERANKERS)}: choose one of maxsim, cosine,"
         f" cross-encoder:NAME, endpoint:MODEL@URL"
     )
 

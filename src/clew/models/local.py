@@ -71,7 +71,7 @@ class LocalChat:
             reason = f"cannot be read: {error.strerror}"
             raise InputError(f"the model file {self.file} {reason}") from error
         if not start.startswith(b"GGUF"):
-            raise InputError(f"{self.file} is no GGUF file")
+            raise InputError(f"{self.file} is not a GGUF file")
         digest = hashlib.sha256(start + size.to_bytes(8, "little")).hexdigest()
         return f"{self.file.stem}-{digest[:8]}"
 

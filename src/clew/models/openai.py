@@ -332,11 +332,11 @@ class OpenAIEmbeddings(Served):
             order = _find_order([item.get("index") for item in reply["data"]])
             vectors = np.array([rows[i] for i in order], dtype=np.float64)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            raise BadReply(f"{place}: the reply is no list of vectors of one length") from None
+            raise BadReply(f"{place}: the reply is not a list of vectors of one length") from None
         if len(order) != len(batch):
             raise BadReply(f"{place}: {len(rows)} vectors or wrong indexes for {len(batch)} texts")
         if vectors.ndim != 2 or not vectors.size:
-            raise BadReply(f"{place}: the reply is no list of vectors of one length")
+            raise BadReply(f"{place}: the reply is not a list of vectors of one length")
         d = vectors.shape[1]
         expected = self.expected_dimension or self._seen.setdefault("dimension", d)
         if d != expected:
@@ -448,9 +448,9 @@ def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
     fault = ""
     if not text:
         fault = f"the reply is empty {refusal}" if refusal else "the reply is empty"
-        fault = f"{fault}: the model only thought" if thought and not refusal else fault
+        fault = f"{fault}: the model wrote only its thoughts" if thought and not refusal else fault
         if choice.get("finish_reason") == "content_filter":
-            fault = f"{fault}: a content filter kept it back"
+            fault = f"{fault}: a content filter withheld it"
     if choice.get("finish_reason") == "length":
         fault = _CUT_IN_THOUGHTS if is_thinking or (thought and not text) else _CUT
     if choice.get("finish_reason") == "error":

@@ -135,7 +135,9 @@ class StaticEmbedder:
     def _weights(self) -> Path:
         path = Path(self.folder) / "model.safetensors"
         if not path.is_file():  # model2vec would look on the hub
-            raise InputError(f"{self.folder} is no model2vec folder: it has no model.safetensors")
+            raise InputError(
+                f"{self.folder} is not a model2vec folder: it has no model.safetensors"
+            )
         return path
 
     @cached_property

@@ -1,4 +1,8 @@
-"""What models cost, and what is reckoned from it. A price nobody knows is None."""
+"""What models cost, and what is reckoned from it. A price nobody knows is None.
+
+They come from the package genai-prices and never from the network: a cost would depend on when it
+was asked.
+"""
 
 from urllib.parse import urlsplit
 
@@ -51,7 +55,7 @@ def parse_prices(text: str) -> dict[str, Price]:
         given = taken = -1.0
     if not model.strip() or not 0 <= given < float("inf") or not 0 <= taken < float("inf"):
         raise InputError(
-            f"{text!r} is no price. Hint: write MODEL=IN,OUT in dollars per million tokens of"
+            f"{text!r} is not a price. Hint: write MODEL=IN,OUT in dollars per million tokens of"
             f" prompts and of completions, such as gpt-4o-mini=0.15,0.60"
         )
     return {model.strip(): (given, taken)}

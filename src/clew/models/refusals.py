@@ -1,7 +1,8 @@
 """What servers say where they refuse a request: why, and what they may take in its place.
 
 Each says it in words of its own, so signs are looked for in all that it says: the names of fields,
-and how the fields are spoken of.
+and how the fields are spoken of. There is no table of providers, since gateways and versions differ
+behind one address.
 """
 
 import re

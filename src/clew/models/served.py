@@ -93,7 +93,7 @@ class RerankEndpoint(Served):
             scores = np.array([float(result["relevance_score"]) for result in results])
         except (KeyError, OverflowError, TypeError, ValueError):
             raise BadReply(
-                f"{place}: the reply is no list of results with index and relevance_score"
+                f"{place}: the reply is not a list of results with index and relevance_score"
             ) from None
         if indexes != list(range(n)):
             raise BadReply(f"{place}: {n} texts were sent, and not every one came back once")

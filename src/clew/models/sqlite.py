@@ -212,7 +212,7 @@ class DatabaseFile:
                     self._mended_path.unlink()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
-                f"the damaged {self.kind} {self.path} cannot be mended: {error}."
+                f"the damaged {self.kind} {self.path} cannot be repaired: {error}."
                 f" Hint: check its folder, the free space, and whether another process holds it"
             ) from error
 
@@ -276,7 +276,7 @@ class DatabaseFile:
         """Make the tables of a new file; refuse one that another program made."""
         sqlite.check_checksums(database, self.path)
         if self._mended_path.exists():  # the mending was killed, and left half of the file
-            raise apsw.CorruptError("its mending did not end")
+            raise apsw.CorruptError("its repair did not finish")
         if not sqlite.may_be_written(self.path):  # the tables are there, or nothing is
             return
         if _owner(database) != self.application_id:

@@ -2,7 +2,8 @@
 
 A word is the sum of its runs of characters, each of them a fixed random direction, so that forms
 of a word are alike and other words are not: the subwords of Bojanowski et al. (2017), "Enriching
-Word Vectors with Subword Information", arXiv:1607.04606, hashed and untrained.
+Word Vectors with Subword Information", arXiv:1607.04606, hashed and untrained. Vectors that a model
+gives for such scripts are noise, which led `walk` astray.
 """
 
 from collections.abc import Iterator

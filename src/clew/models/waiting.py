@@ -91,4 +91,4 @@ def tell(error: ModelError) -> None:
     current = _asking.get() or _Asking()
     if str(error) not in current.logged:
         current.logged.add(str(error))
-        _log.warning("the LLM is done without: %s", error)
+        _log.warning("continuing without the LLM: %s", error)

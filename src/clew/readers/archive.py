@@ -59,7 +59,9 @@ def parts_of(file: File, kind: str) -> Iterator[ArchiveParts]:
             yield ArchiveParts(archive)
     except (BadZipFile, EOFError, zlib.error, RuntimeError, ValueError):
         # zipfile does not decrypt nor unpack by all methods: these are RuntimeErrors
-        raise UnreadableSource(file.source, f"is a broken or encrypted {kind}, or none") from None
+        raise UnreadableSource(
+            file.source, f"is a broken or encrypted {kind}, or not one"
+        ) from None
 
 
 def refuse_bomb(file: File, kind: str) -> None:

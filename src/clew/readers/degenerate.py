@@ -22,7 +22,7 @@ def why_degenerate(text: str) -> str:
     if len(sample) < _MIN_LENGTH:
         return ""
     if len(set(sample) - set(whitespace)) <= 1:
-        return "holds no words: the same character again and again"
+        return "holds no words: it repeats one character"
     runs = (match[0] for match in _ENCODED.finditer(sample))
     encoded = sum(len(run) for run in runs if len(set(run)) >= _MIN_DIGITS)
     if encoded * 2 > len(sample):
@@ -33,7 +33,7 @@ def why_degenerate(text: str) -> str:
     lines = sample.splitlines()
     distinct = set(lines) if len(lines) >= _LEAST_LINES else set()
     if 0 < len(distinct) * 50 <= len(lines) and re.search(r"\w", sample):
-        return "holds the same few lines again and again"
+        return "repeats the same few lines"
     return ""
 
 

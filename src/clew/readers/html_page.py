@@ -9,7 +9,8 @@ class or an id calls a footer, a side bar or a banner for cookies, and a line of
 previous and the next page. What an attribute hides (`hidden`, `display: none`) and what is struck
 out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are
 what a role, a type of EPUB or a class calls so, and runs of links.
-The title is `<title>`, else the first `<h1>`, else the file name.
+The title is `<title>`, else the first `<h1>`, else the file name. selectolax repairs broken pages
+as browsers do, which `html.parser` does not, and needs no other package.
 """
 
 import re

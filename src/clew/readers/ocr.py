@@ -2,7 +2,8 @@
 
 A document that was read so has the hash of its file as `ocr` in its metadata. As long as the file
 has that hash the document of the index stands for it, so that nothing is recognised twice, and one
-that was changed is read by OCR again.
+that was changed is read by OCR again. Tesseract is twice as fast and smaller, but needs a system
+package for each language.
 """
 
 from __future__ import annotations

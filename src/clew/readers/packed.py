@@ -60,7 +60,7 @@ def unpack(file: File) -> Iterator[File]:
             with gzip.open(file.path) as packed, path.open("wb") as plain:
                 _unpack(packed, plain, file)
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise UnreadableSource(file.source, "is a broken gzip file, or none") from None
+            raise UnreadableSource(file.source, "is a broken gzip file, or not one") from None
         yield replace(file, path=path)
 
 

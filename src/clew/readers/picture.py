@@ -66,7 +66,7 @@ def _frames(file: File, data: bytes) -> Iterator[NDArray[np.uint8]]:
             if n > n_read:
                 file.partly.append(f"1 of {n:,} frames was read")
     except (OSError, SyntaxError, ValueError, EOFError, struct.error):
-        raise UnreadableSource(file.source, "is a broken picture, or none") from None
+        raise UnreadableSource(file.source, "is a broken picture, or not one") from None
 
 
 def _to_pixels(picture: Picture) -> NDArray[np.uint8]:

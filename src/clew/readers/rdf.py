@@ -11,6 +11,8 @@ counted.
 The parser is given one line at a time, so what it yields is of the line that it was given last. One
 line cannot spoil the others: after an error it begins anew behind the line that it stopped at,
 always in N-Triples, and in Turtle if it read on, as it does behind a quote that is not closed.
+pyoxigraph parses. rdflib is some sixty times slower, holds the graph in memory and ends at the
+first error.
 """
 
 from __future__ import annotations

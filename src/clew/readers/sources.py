@@ -82,6 +82,4 @@ def _check_document(item: object) -> Document:
 
 
 def _refuse(item: object) -> NoReturn:
-    raise InputError(
-        f"what is added is all paths or all documents (clew.base.types.Document), not {item!r:.80}"
-    )
+    raise InputError(f"add takes paths or documents (clew.Document), not both and not {item!r:.80}")

@@ -147,7 +147,7 @@ class _Redirects(HTTPRedirectHandler):
         parts = urlsplit(newurl)
         if parts.scheme not in {"http", "https"}:
             shown = hide_secrets(newurl)
-            raise UnreadableSource(req.full_url, f"leads to {shown!r:.99}, which is no web page")
+            raise UnreadableSource(req.full_url, f"leads to {shown!r:.99}, which is not a web page")
         if not self._may_be_near and not is_public(parts.hostname or ""):
             reason = f"leads to {parts.hostname}, an address of this network"
             raise UnreadableSource(req.full_url, reason)

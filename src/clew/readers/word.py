@@ -81,7 +81,7 @@ def read(file: File) -> Iterator[Document]:
         paragraphs = [each for each in _paragraphs(word, style_of) if each.text.strip()]
         paragraphs += read_edges(_edges(word))
     except (OpcError, BadZipFile, SyntaxError, zlib.error, EOFError):  # lxml's are SyntaxErrors
-        reason = "is a broken or encrypted Word file, or none"
+        reason = "is a broken or encrypted Word file, or not one"
         raise UnreadableSource(file.source, reason) from None
     except (XmlchemyError, KeyError, ValueError, RuntimeError, AttributeError, TypeError):
         # python-docx looks up parts (KeyError), their kinds (ValueError, AttributeError), where

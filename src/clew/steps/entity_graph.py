@@ -1,6 +1,7 @@
 """The graph of chunks and the entities in them, and where a question enters it.
 
-`pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md.
+`pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md. No
+transition matrix is cached: each write would make it anew.
 """
 
 from __future__ import annotations

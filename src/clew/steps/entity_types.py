@@ -1,4 +1,8 @@
-"""Of which type entities are: by hand, by extractions, by what a tagger and the texts say."""
+"""Of which type entities are: by hand, by extractions, by what a tagger and the texts say.
+
+Types are read when asked for: at indexing they would cost time for every name, and a view shows a
+few hundred.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

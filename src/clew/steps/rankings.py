@@ -38,7 +38,7 @@ class Ranking:
 
     rows: Rows | None  # ascending, None for all
     scores: Scores  # of these rows
-    of_others: Callable[[NDArray[np.integer]], Scores] | None = None  # of rows that are not these
+    of_others: Callable[[NDArray[np.integer]], Scores] | None = None  # of other rows; None for 0
 
     def best(self, k: int, *, positive: bool = False) -> Rows:
         """Return the `k` best rows, best first, ties by row; no score below zero if `positive`."""
@@ -47,13 +47,14 @@ class Ranking:
 
     def of(self, rows: NDArray[np.integer]) -> Scores:
         """Return the scores of any rows."""
-        if self.rows is None or self.of_others is None:
+        if self.rows is None:
             return np.asarray(self.scores[rows])
         ranked, places = match_sorted(self.rows, rows)
-        others = np.delete(np.arange(len(rows)), ranked)
-        scores = np.empty(len(rows))
+        scores = np.zeros(len(rows))
         scores[ranked] = self.scores[places]
-        scores[others] = self.of_others(rows[others])
+        if self.of_others is not None:
+            others = np.delete(np.arange(len(rows)), ranked)
+            scores[others] = self.of_others(rows[others])
         return scores
 
 

@@ -1,6 +1,7 @@
 """Reports on themes by an LLM, and what of them helps to answer a question.
 
 A report's prompt has nothing but passages of its theme, so the ledger has it until these change.
+Names of themes are left out of it, because they change with other themes.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Normalize spellings: keys of entities and labels, and white space."""
+"""Normalize spellings: keys of entities and labels, and white space.
+
+Accents go, so that "Lodz" finds Łódź; both spellings as terms would double the postings.
+"""
 
 import re
 import unicodedata

@@ -2,6 +2,7 @@
 
 A box is as high as its text, and boxes and the labels of edges are moved apart in their columns, so
 nothing lies on anything else. Edges lead from a column to the next one, so they pass behind no box.
+graphviz would be a program to install, and matplotlib an extra.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -168,9 +168,9 @@ def test_questions_change_a_run_and_costs_do_not(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no run"),
-        (b"a note\n", "is no run"),
-        (b"a note", "is no run"),
+        (b"", "is not a run"),
+        (b"a note\n", "is not a run"),
+        (b"a note", "is not a run"),
         (b'{"clew_run": 2, "label": "words"}\n', "is a run of another version of Clew"),
         (b'{"clew_run": 1, "label": "words"}\n', "line 1: 'dataset' is missing"),
         (b'{"clew_run": 1, "label": \n', "line 1: not JSON"),
@@ -188,7 +188,7 @@ def test_a_strange_file_is_not_overwritten(dataset, tmp_path):
     file = tmp_path / "words.jsonl"
     for content in (b"a note without an end", b"a note\n"):
         file.write_bytes(content)
-        with pytest.raises(InputError, match="is no run"):
+        with pytest.raises(InputError, match="is not a run"):
             resume(file, head_of(dataset, WORDS))
         assert file.read_bytes() == content
 
@@ -214,7 +214,7 @@ def test_a_damaged_line_is_named(dataset, search, tmp_path, line, message):
 def test_a_question_stands_in_a_run_once(dataset, search, tmp_path):
     report = measured(dataset, search, tmp_path, [WORDS])
     append(tmp_path / "words.jsonl", report.rows[2])
-    with pytest.raises(InputError, match="the question 'q3' stands there twice"):
+    with pytest.raises(InputError, match="the question 'q3' occurs twice"):
         read_run(tmp_path / "words.jsonl")
 
 
@@ -256,7 +256,7 @@ def test_the_baseline_comes_first(dataset, search, tmp_path):
     assert [s.label for s in report.summaries] == ["words", "fixed n=1", "fixed n=2"]
     assert report.summaries[0].against_first == {}
     assert "recall@5" in report.summaries[1].against_first
-    with pytest.raises(InputError, match="there is no run 'bm25': take one of fixed n=1, "):
+    with pytest.raises(InputError, match="there is no run 'bm25': choose one of fixed n=1, "):
         report_of_runs(runs, "bm25")
 
 

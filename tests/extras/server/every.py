@@ -24,7 +24,7 @@ class Asked:
     url: str
     body: dict | None = None
     headers: tuple = ()
-    content: bytes | None = None  # where the body is no JSON
+    content: bytes | None = None  # where the body is not JSON
 
     @property
     def route(self):

@@ -229,5 +229,5 @@ def test_a_write_meanwhile_tells_nothing(tmp_path):
         with pytest.raises(Refusal, match="the index was changed meanwhile: ask again") as caught:
             scoped.search(Question(text=QUESTION, where="id = 'comet'"))
         assert (caught.value.status, caught.value.code) == (409, "index_changed")
-        with pytest.raises(InputError, match="^no document fulfils the filter \"id = 'comet'\"$"):
+        with pytest.raises(InputError, match="^no document matches the filter \"id = 'comet'\"$"):
             scoped.search(Question(text=QUESTION, where="id = 'comet'"))

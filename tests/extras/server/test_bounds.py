@@ -67,8 +67,8 @@ def test_what_stands_behind_the_question_mark_is_known(client):
         (f"{AT}/documents?offste=5", "offste: "),
         (f"{AT}/documents?limit=5&limit=6", "limit: given more than once"),
         (f"{AT}?limit=5", "limit: "),
-        (f"{PREFIX}/jobs?state=odd", "state: take one of queued, running"),
-        (f"{PREFIX}/jobs?kind=odd", "kind: take one of index, extract"),
+        (f"{PREFIX}/jobs?state=odd", "state: choose one of queued, running"),
+        (f"{PREFIX}/jobs?kind=odd", "kind: choose one of index, extract"),
         (f"{AT}/evaluations/none?rows=yes", ""),
     ):
         found = client.get(url)

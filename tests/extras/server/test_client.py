@@ -226,7 +226,7 @@ def test_documents_go_in_by_jobs(jobs_home, tmp_path):
             notes.remove("nosuch", wait=60)
         with pytest.raises(errors.InputError, match="no file to send"):
             notes.add(tmp_path / "home" / "uploads", wait=60)
-        with pytest.raises(errors.InputError, match="all paths or all documents"):
+        with pytest.raises(errors.InputError, match="add takes paths or documents"):
             notes.add([text, folder])
         client.make("more")
         asyncio.run(_awaited_upload(url, folder))
@@ -292,8 +292,8 @@ def test_other_programs_and_nobody_are_told_apart(no_pause):
         for sent, said in (
             (Sent(b"<html>"), "cannot read"),
             (Sent({"version": 1}), r"\(AboutServer.version: Expected `str`, got `int`\)"),
-            (Sent(b"<html>", 404), "HTTP 404, not as a server of Clew"),
-            (Sent({"error": "no"}, 500), "HTTP 500, not as a server of Clew"),
+            (Sent(b"<html>", 404), "HTTP 404, which no Clew server"),
+            (Sent({"error": "no"}, 500), "HTTP 500, which no Clew server"),
         ):
             server.script(sent)
             with pytest.raises(errors.EndpointError, match=said) as raised:

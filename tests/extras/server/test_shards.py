@@ -84,7 +84,7 @@ def test_some_are_here_and_some_behind_servers(place, served):
             assert told(found) == told(same)
         with pytest.raises(errors.InputError, match="is behind a server: list it"):
             mixed.add(testing.small_documents())
-        with pytest.raises(errors.InputError, match="no document fulfils the filter"):
+        with pytest.raises(errors.InputError, match="no document matches the filter"):
             mixed.search("Who?", where="title = 'nothing'")
 
 

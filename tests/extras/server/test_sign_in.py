@@ -186,7 +186,7 @@ def test_a_claim_that_the_token_lacks_is_asked_for(browser, provider):
     provider.userinfo = {"sub": "u1", "groups": ["staff"]}
     assert browser.sign_in().status_code == OK
     provider.userinfo = {"sub": "u2", "groups": ["admins"]}
-    assert is_refused(browser.sign_in(), "spoke of somebody else")
+    assert is_refused(browser.sign_in(), "described another user")
 
 
 def test_a_public_client_has_no_secret(keyed, provider):
@@ -641,7 +641,7 @@ def test_without_a_provider(client):
         ({"issuer": "https://u@a"}, "is the issuer's address"),
         ({"issuer": "https://a?b"}, "is the issuer's address"),
         ({"client": ""}, "needs --oidc-client"),
-        ({"roles": ()}, "whom else would it let in"),
+        ({"roles": ()}, "without one nobody could"),
         ({"roles": (("a", "k"), ("a", "l"))}, "'a' is given twice"),
         ({"roles": (("*", "k"), ("a", "l"))}, "stands last"),
         ({"claim": "a..b"}, "--oidc-claim takes a claim or"),
@@ -707,7 +707,7 @@ def test_the_command_and_the_file_of_settings(tmp_path, monkeypatch):
     (tmp_path / "clew.toml").write_text("", encoding="utf-8")
     for more, told in (
         (["--oidc-client", "c"], "need --oidc"),
-        (["--oidc", "https://a.example", "--oidc-client", "c"], "whom else"),
+        (["--oidc", "https://a.example", "--oidc-client", "c"], "without one nobody"),
         (["--oidc", "https://a.example", "--oidc-key", "k"], "VALUE=KEY, such as staff=anna"),
     ):
         done = CliRunner().invoke(main, [*words, *more])

@@ -188,7 +188,7 @@ def test_only_files_of_an_index_are_taken(tmp_path, name, kind):
     """No name leads out of the folder, and nothing but files is made."""
     content = b"" if kind != tarfile.REGTYPE else b"x"
     source = archive(tmp_path / "a.tar", (name, content, kind))
-    with pytest.raises(InputError, match="is no backup of an index: it has"):
+    with pytest.raises(InputError, match="is not a backup of an index: it has"):
         clew.restore(source, tmp_path / "back")
     assert [each.name for each in tmp_path.iterdir()] == ["a.tar"]
 
@@ -203,7 +203,7 @@ def test_a_list_that_fits_is_no_index(tmp_path):
         clew.restore(source, tmp_path / "back")
     for told in (b"[]", b"{", b"{}"):
         source = archive(tmp_path / "a.tar", one, ("backup.json", told, tarfile.REGTYPE))
-        with pytest.raises(InputError, match="is no whole backup"):
+        with pytest.raises(InputError, match="is not a complete backup"):
             clew.restore(source, tmp_path / "back")
 
 

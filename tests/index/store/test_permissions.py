@@ -106,7 +106,7 @@ def test_reading_needs_no_write(shared, tmp_path):
     assert result.returncode == 0, result.stderr
     assert lines[:4] == lines[4:8]
     assert lines[3].startswith("quoted 12 ")
-    assert "may not be written: ask its owner to allow it" in lines[8]
+    assert "is not writable: ask its owner for permission" in lines[8]
     assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before
 
 
@@ -150,7 +150,7 @@ def test_a_folder_whose_files_may_not_be_looked_at(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", refused)
-    with pytest.raises(StoreError, match="i.clew may not be read: ask its owner to allow it"):
+    with pytest.raises(StoreError, match="i.clew is not readable: ask its owner for permission"):
         address_of(tmp_path / "i.clew")
 
 
@@ -160,6 +160,6 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     with (
         open_index(tmp_path / "i.clew", models=MODELS) as index,
-        pytest.raises(StoreError, match="may not be read: ask its owner to allow it"),
+        pytest.raises(StoreError, match="is not readable: ask its owner for permission"),
     ):
         index.documents()

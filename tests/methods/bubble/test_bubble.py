@@ -487,7 +487,7 @@ def test_an_index_without_triples_gives_the_nearest_chunks():
     assert (found.graph, found.answer) == (None, None)
     [note] = found.notes
     assert note.startswith("the index has no triples ('clew index --triples'")
-    assert note.endswith(": the chunks nearest to the question instead")
+    assert note.endswith(": used the chunks nearest to the question")
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ def test_a_path_goes_on_where_its_relation_says_more(graph):
     assert [added.depth for added in grown.triples] == [1, 2, 3]
     said = [(0.8 + 0.9) / 3, (0.8 + 0.9 + 0.7) / 3, (0.8 + 0.9 + 0.9) / 3]
     assert [added.score for added in grown.triples] == pytest.approx(said)
-    assert grown.triples[0].reason == "0.57 like the question so far, 0.30 before"
+    assert grown.triples[0].reason == "similarity to the question so far 0.57, 0.30 before"
     assert grown.notes == ()
     [grown] = go_on(graph, [BUILT], depth=2)
     assert names(graph, grown) == [BORN, LIES]
@@ -252,12 +252,12 @@ def test_a_candidate_without_triples_has_said_nothing(graph):
     """Every relation that says something says more."""
     [grown] = go_on(graph, ["osterland"], depth=1)
     assert names(graph, grown) == [CAPITAL, LIES]
-    assert grown.triples[0].reason == "0.30 like the question so far"
+    assert grown.triples[0].reason == "similarity to the question so far 0.30"
     [alone] = go_on(graph, ["lighthouse"])
     assert alone == CandidateGrowth(1)
     [grown] = go_on(graph, ["osterland"], phrases=("born", "land"), embedder=two_phrases())
     assert names(graph, grown) == [CAPITAL, LIES, BORN]
-    assert grown.triples[2].reason == "0.80 like the question so far, 0.35 before"
+    assert grown.triples[2].reason == "similarity to the question so far 0.80, 0.35 before"
 
 
 def two_phrases():

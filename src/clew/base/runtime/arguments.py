@@ -126,7 +126,9 @@ def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> N
     for name, value in given.items():
         if name not in kinds:
             near = suggest(name, kinds)
-            raise InputError(f"there is no argument {name!r}{near}: take one of {', '.join(kinds)}")
+            raise InputError(
+                f"there is no argument {name!r}{near}: choose one of {', '.join(kinds)}"
+            )
         _check(name, value, kinds[name])
 
 

@@ -84,14 +84,14 @@ def may_be_written(path: Path) -> bool:
 
 def _check_readable(path: Path) -> None:
     if not path.exists():
-        raise StoreError(f"{path.parent} may not be written: ask its owner to allow it, or copy it")
+        raise StoreError(f"{path.parent} is not writable: ask its owner for permission, or copy it")
     if not os.access(path, os.R_OK):
-        raise StoreError(f"{path} may not be read: ask its owner to allow it")
+        raise StoreError(f"{path} is not readable: ask its owner for permission")
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         raise StoreError(
-            f"{path.parent} may not be written, and {log.name} holds commits that have to be taken "
-            f"over first: let its owner open it once, or copy the folder"
+            f"{path.parent} is not writable, and {log.name} holds commits that must be written "
+            f"first: let its owner open it once, or copy the folder"
         )
 
 

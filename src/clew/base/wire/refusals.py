@@ -34,12 +34,12 @@ KINDS: Mapping[str, type[ClewError]] = {
 
 # What others than admins are told of errors of the server. A subclass stands before its parent.
 _OWN: tuple[tuple[type[ClewError], str], ...] = (
-    (errors.NotAnIndex, "this index is not where it was: tell whoever runs the server"),
+    (errors.NotAnIndex, "this index is not where it was: tell the server's operator"),
     (errors.IndexLocked, "another process is writing to this index: try again later"),
     (errors.StoreUnavailable, "the storage of the server does not answer now: try again later"),
     (errors.RecipeMismatch, "this index was built with other models or settings than the server's"),
-    (errors.DamagedIndex, "a file of this index is damaged: tell whoever runs the server"),
-    (errors.StoreError, "the server cannot read or write what it keeps: its log says why"),
+    (errors.DamagedIndex, "a file of this index is damaged: tell the server's operator"),
+    (errors.StoreError, "the server cannot access its storage: see its log"),
 )
 
 _ADDRESS = re.compile(r"https?://[^\s\"'()<>]+")
@@ -87,7 +87,7 @@ def describe_briefly(error: ClewError, hide: Callable[[str], str] = str) -> str:
     'a file of the server: the file is empty'
     """
     if isinstance(error, ModelError):
-        return f"a model of this server did not do its work: {error.brief or 'it failed'}"
+        return f"a model of this server failed: {error.brief or 'it failed'}"
     for kind, sentence in _OWN:
         if isinstance(error, kind):
             return sentence

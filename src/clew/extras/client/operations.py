@@ -346,13 +346,13 @@ def add_documents(
     items: list[Any] = [source] if isinstance(source, str | Path | Document) else list(source)
     if items and all(isinstance(each, Document) for each in items):
         for name in selecting:
-            raise InputError(f"{name} is of files that stay here, and these are documents")
+            raise InputError(f"{name} applies to files, not to documents")
         documents = [{name: each.to_dict()[name] for name in _OF_DOCUMENT} for each in items]
         body, upload = {"documents": documents, "options": options}, None
     elif all(isinstance(each, str | Path) for each in items):
         body, upload = None, collect_upload(items, AddOptions(**selecting).select_files(), options)
     else:
-        raise InputError("what is added is all paths or all documents (clew.Document)")
+        raise InputError("add takes paths or documents (clew.Document), not both")
     return _submit(f"{at}/documents", wait, body=body, upload=upload)
 
 

@@ -135,12 +135,12 @@ class Address:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InputError("the address of a server begins with http:// or https://")
         if parts.query or parts.fragment or "@" in parts.netloc:
-            raise InputError("the address of a server has no user, no '?' and no '#': give the key")
+            raise InputError("the address of a server has no user, '?' or '#': give the key")
         if key is None:
             key = os.environ.get(KEY_VARIABLE, "")
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
-            raise InputError("the key of a server has characters that no key has")
+            raise InputError("the key of a server has characters that no key can have")
         return cls(base.rstrip("/"), key)
 
     @property
@@ -157,7 +157,7 @@ class Address:
 
     def make_broken(self, reason: str) -> EndpointError:
         """Return the error for an incomplete reply."""
-        return EndpointError(f"{self.base} gave no whole reply ({reason}): ask again")
+        return EndpointError(f"{self.base} sent an incomplete reply ({reason}): ask again")
 
     def read_reply(self, request: ClientRequest, status: int, body: bytes) -> Any:  # noqa: ANN401 -- as the request says
         """Return the value of a reply. Raises the server's error."""
@@ -173,8 +173,8 @@ class Address:
     def make_unreadable(self, reason: str) -> EndpointError:
         """Return the error for an invalid reply."""
         return EndpointError(
-            f"{self.base} replied what this version of Clew cannot read ({reason:.{_SHOWN}}): check"
-            f" the address, and that both have one version"
+            f"{self.base} sent a reply that this version of Clew cannot read ({reason:.{_SHOWN}}):"
+            f" check the address, and that both run the same version"
         )
 
     def read_error(self, status: int, body: bytes) -> ClewError:
@@ -183,7 +183,7 @@ class Address:
             error = json.loads(body)["error"]
             return make_error(error["code"], error["message"], status)
         except (ValueError, KeyError, TypeError, RecursionError):
-            why = "not as a server of Clew does: check the address"
+            why = "which no Clew server sends: check the address"
             return EndpointError(f"{self.base} answered HTTP {status}, {why}")
 
 

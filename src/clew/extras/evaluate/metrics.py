@@ -3,7 +3,8 @@
 Ranking metrics are defined as by trec_eval, over documents: of repeated ids, as a list of chunks
 gives, the first counts. Answer metrics are SQuAD's (Rajpurkar et al. 2016,
 arXiv:1606.05250) and ROUGE-L, the best over the right answers; an empty prediction scores 0.
-Coverage is KET-RAG's (Huang et al. 2025, arXiv:2502.09304).
+Coverage is KET-RAG's (Huang et al. 2025, arXiv:2502.09304). The ranking metrics are our own because
+the packages of trec_eval have no wheel for ARM Linux; a test compares the two.
 """
 
 import math

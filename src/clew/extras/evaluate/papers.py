@@ -2,7 +2,8 @@
 
 `papers.json` has them: the columns, with the data set and the index that each is of, and the rows,
 each with a method of Clew and what an LLM extracts for it, or the reason why it is `missing`. Rows
-without `printed` numbers are those whose numbers are not known to us.
+without `printed` numbers are those whose numbers are not known to us. Numbers of other papers'
+tables are not put in their place: these had other models and passages.
 """
 
 from __future__ import annotations

@@ -176,14 +176,14 @@ def append_found(file: Path, row: Row, found: Found) -> None:
 def read_run(file: Path) -> Run:
     """Read a run file, ignoring an unfinished last line.
 
-    Raises InputError where it is no run, naming the line.
+    Raises InputError where it is not a run, naming the line.
     """
     try:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from error
     if not lines or not lines[0].startswith(_FILE_START):
-        raise InputError(f"{file} is no run: name a file or folder of 'clew eval --runs'")
+        raise InputError(f"{file} is not a run: name a file or folder of 'clew eval --runs'")
     head = _head(_parse_line(lines[0], file, 1), file)
     rows = [
         _row(_parse_line(line, file, number), head.setting.label, f"{file}, line {number}")
@@ -192,7 +192,7 @@ def read_run(file: Path) -> Run:
     ids = [row.question_id for row in rows]
     twice = next((i for i in ids if ids.count(i) > 1), None) if len(set(ids)) < len(ids) else None
     if twice is not None:
-        raise InputError(f"{file}: the question {twice!r} stands there twice: delete one line")
+        raise InputError(f"{file}: the question {twice!r} occurs twice: delete one line")
     return Run(file=file, head=head, rows=tuple(rows))
 
 
@@ -219,7 +219,7 @@ def report_of(runs: Sequence[Run], baseline: str = "") -> Report:
     labels = [run.head.setting.label for run in runs]
     if baseline and baseline not in labels:
         near = suggest(baseline, labels)
-        raise InputError(f"there is no run {baseline!r}{near}: take one of {', '.join(labels)}")
+        raise InputError(f"there is no run {baseline!r}{near}: choose one of {', '.join(labels)}")
     runs = sorted(runs, key=lambda run: run.head.setting.label != (baseline or labels[0]))
     heads = [run.head for run in runs]
     by_id = [{row.question_id: row for row in run.rows} for run in runs]

@@ -101,7 +101,7 @@ async def _reply_to_nobody(_request: Request, _error: Exception) -> Response:
 
 async def _reply_to_unexpected(request: Request, _error: Exception) -> Response:
     """Return status 500; the traceback is in the log under the id of the request."""
-    sentence = "the server failed at this: its log says more, under the id in X-Request-Id"
+    sentence = "the server failed: see its log for the id in X-Request-Id"
     response = respond_to_refusal(Refusal(500, "internal_error", sentence))
     response.headers[ID_HEADER] = request.scope["clew.request"].id
     protect(response.headers)

@@ -132,7 +132,7 @@ def one_of(values: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an a
 
     def check(text: str) -> str:
         if text not in values:
-            raise PydanticCustomError("enum", "take one of {known}", {"known": ", ".join(values)})
+            raise PydanticCustomError("enum", "choose one of {known}", {"known": ", ".join(values)})
         return text
 
     return Annotated[str, Field(json_schema_extra={"enum": list(values)}), AfterValidator(check)]

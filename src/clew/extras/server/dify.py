@@ -140,7 +140,7 @@ def _make_condition(condition: Condition) -> Filter:
     compared = _OPERATORS.get(operator)
     if compared is None:
         raise InputError(
-            f"there is no comparison operator {condition.comparison_operator!r:.40}: take one of"
+            f"there is no comparison operator {condition.comparison_operator!r:.40}: choose one of"
             f" {', '.join(_OPERATORS)}"
         )
     if not names:

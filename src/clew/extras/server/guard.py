@@ -78,14 +78,14 @@ class Guard:
         is_open = get_path(scope) in OPEN_PATHS  # what looks after containers knows no names
         host = _read_host(f"//{headers.get('host', '')}")
         if not is_open and host not in self._settings.allowed_hosts:
-            return forbidden("this server is not called by that name: see --allow-host")
+            return forbidden("this server does not answer to that host name: see --allow-host")
         if "transfer-encoding" in headers and "content-length" in headers:
             sentence = "a request has one length: send Content-Length or Transfer-Encoding"
             return Refusal(400, "invalid_input", sentence, {"Connection": "close"})
         if _is_cross_site(scope["method"], headers):
             return forbidden("a page of another site may not use this server")
         if self._under_way >= self._settings.connections:
-            return Refusal(503, "busy", "too many requests are under way", {"Retry-After": "1"})
+            return Refusal(503, "busy", "too many requests at once", {"Retry-After": "1"})
         return None
 
 

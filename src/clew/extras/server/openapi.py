@@ -16,18 +16,18 @@ Schema = dict[str, Any]
 _REF = "#/components/schemas/{model}"
 _PART = re.compile(r"{(\w+)(:path)?}")
 _REFUSALS: Mapping[int, str] = {
-    400: "It is not as this description says, or what it asks for cannot be: `invalid_input`",
-    401: "No key came, or none that is known: `unauthorized`",
-    402: "The budget leaves no room for it: `budget_spent`",
-    403: "The key may not do it: `forbidden`",
-    404: "What the path or the body names is not there, or not for this key: `not_found`",
-    409: "What is there is in the way: `already_exists`, `index_locked`, `index_changed` or others",
-    412: f"The index has not come to the generation of {GENERATION_HEADER}: `generation_missing`",
-    413: "It is longer than the server takes: `too_large`",
+    400: "The request does not match this description, or cannot be met: `invalid_input`",
+    401: "No key was sent, or an unknown one: `unauthorized`",
+    402: "The budget has no room for it: `budget_spent`",
+    403: "The key does not allow it: `forbidden`",
+    404: "What the path or the body names does not exist, or not for this key: `not_found`",
+    409: "A conflict with what exists: `already_exists`, `index_locked`, `index_changed` or others",
+    412: f"The index has not reached the generation of {GENERATION_HEADER}: `generation_missing`",
+    413: "It is larger than the server accepts: `too_large`",
     415: "The body is of another media type: `unsupported_media_type`",
     429: "The key sends too many requests: `too_many_requests`",
-    502: "A model did not do its work: `model_error`",
-    503: "Too many requests are under way, or what is needed does not answer: `busy`",
+    502: "A model failed: `model_error`",
+    503: "Too many requests are under way, or a service that is needed does not answer: `busy`",
 }
 _WAITS = frozenset({429, 503})
 _REFUSED: Schema = {
@@ -91,7 +91,7 @@ def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
             str(status): {"$ref": f"#/components/responses/{status}"}
             for status in sorted(_list_refusals(endpoint))
         }
-        | {"default": _describe_refusal("Why it was not done")},
+        | {"default": _describe_refusal("Why the request failed")},
         # A server on this machine alone, without any key, asks for none.
         "security": [{"key": []}, {"session": []}, {}] if endpoint.scope else [{}],
     }

@@ -1,7 +1,7 @@
 """One request record feeds the log, the audit log and the metrics.
 
 It goes with the request through tasks and threads. No text of a question, a document or a key is
-ever in it.
+ever in it. uvicorn's own access log is off: it has query strings.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class ScopedIndex(Scoped):
         if wanted is None or own is None:
             return own if wanted is None else wanted
         if not len(match.find_rows(self.snapshot(), wanted)):
-            raise InputError(f"no document fulfils the filter {str(wanted)!r:.200}")
+            raise InputError(f"no document matches the filter {str(wanted)!r:.200}")
         return own & wanted
 
     def _read_filter(self, where: str | Filter | None) -> Filter | None:

@@ -97,7 +97,7 @@ class Scoped:
     def check_whole(self, what: str) -> None:
         """Raise Refusal 403 where the caller sees only some documents of the index."""
         if self.is_bound:
-            raise forbidden(f"{what} of the whole index, of which your key sees a part")
+            raise forbidden(f"{what} covers the whole index, and your key sees only a part of it")
 
     def check_fields(self, names: Collection[str]) -> None:
         """Raise InputError for `source`, a path, where the caller is no admin."""

@@ -50,7 +50,9 @@ class OidcSettings:
         )
         if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
             example = "such as https://login.example.org; http is for this machine alone"
-            raise InputError(f"--oidc is the issuer's address, {example}, not {self.issuer!r:.100}")
+            raise InputError(
+                f"--oidc takes the issuer's address, {example}, not {self.issuer!r:.100}"
+            )
         if not self.client:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)
@@ -67,7 +69,7 @@ class OidcSettings:
 
 def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
     if not roles:
-        raise InputError("--oidc needs an --oidc-key VALUE=KEY: whom else would it let in?")
+        raise InputError("--oidc needs an --oidc-key VALUE=KEY: without one nobody could sign in")
     values = [value for value, _ in roles]
     twice = next((each for each in values if values.count(each) > 1), None)
     if twice is not None:

@@ -1,4 +1,7 @@
-"""The state that all routes of one server share, with what is counted and whether it is ready."""
+"""The state that all routes of one server share, with what is counted and whether it is ready.
+
+A server polls for new generations: LISTEN would be one more connection to lose.
+"""
 
 import logging
 import os

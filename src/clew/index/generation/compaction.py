@@ -1,7 +1,8 @@
 """Rewrite the live rows as one segment, equal to a fresh build of the same documents.
 
 Dead rows go, rows come in the order of their documents' ids, and entities and terms are numbered
-by first occurrence, so the bytes do not depend on how the index came about.
+by first occurrence, so the bytes do not depend on how the index came about. The history forgets the
+documents that are erased here, since whoever compacts wants them gone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

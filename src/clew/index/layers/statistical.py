@@ -1,7 +1,8 @@
 """Statistical entities: the salient terms of chunks, which are nodes of AGRAG's graph.
 
 Wang et al. (2025), "AGRAG", arXiv:2511.05549, Eqs. 2 to 6. A term is named as its chunk writes it,
-and one of the index's entities where the keys of both are one.
+and one of the index's entities where the keys of both are one. They change everywhere with every
+document, so they are cached arrays and not entity rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -3,7 +3,8 @@
 Two ways: *late* reads each chunk once and takes the chunk's vector, those of its sentences and
 sub-chunks (means of their tokens in the chunk's context: late chunking, Günther et al. 2024,
 arXiv:2409.04701) and, for the reranker, those of the tokens of terms from that one pass; *separate*
-embeds every text by itself.
+embeds every text by itself. Tokens of stop words are not stored: they are nearly half of all, and
+no ranking gained by them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

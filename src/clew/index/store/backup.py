@@ -1,7 +1,8 @@
 """An index as one archive: a committed generation, whatever is written meanwhile.
 
 A backup is a tar file, gzipped where its name says so. It holds the SQLite files and the segments
-of one generation, and behind them a list of these with their digests, without which it is none.
+of one generation, and behind them a list of these with their digests, without which it is none. It
+holds a read transaction and not the writer's lock, so a job of hours does not keep backups out.
 """
 
 import filecmp
@@ -57,7 +58,7 @@ def write_backup(folder: Path, target: Path) -> Backup:
     NotAnIndex; and StoreError where it cannot be written.
     """
     if target.suffix not in (".tgz", ".tar") and not target.name.endswith(".tar.gz"):
-        raise InputError(f"{target} is no name of a backup: let it end in .tar.gz or .tar")
+        raise InputError(f"{target} is not a name of a backup: let it end in .tar.gz or .tar")
     there = _read_list(target)
     if there is None:
         _check_target(folder, target)
@@ -263,15 +264,17 @@ def _unpack(source: Path, place: Path) -> Backup:
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
         reason = str(error).partition("\n")[0].rstrip(":")  # of all kinds of archives one is told
         raise InputError(
-            f"{source} is no whole backup ({reason}): it is damaged, or was cut off"
+            f"{source} is not a complete backup ({reason}): it is damaged, or was cut off"
         ) from error
     if listing is None or listing.get("version") != _VERSION or listing.get("files") != files:
-        raise InputError(f"{source} is no whole backup: its list of files does not fit them")
+        raise InputError(f"{source} is not a complete backup: its list of files does not fit them")
     try:
         with closing(Database(place)) as database:
             generation = int(database.meta("generation"))
             if generation != listing.get("generation"):
-                raise InputError(f"{source} is no whole backup: its generation is {generation}")
+                raise InputError(
+                    f"{source} is not a complete backup: its generation is {generation}"
+                )
             database.tell_generation()
             n = len(database.live_documents())
     except DamagedIndex as error:
@@ -292,7 +295,7 @@ def _extract_files(
         is_known = member.name == _LIST or _MEMBER.fullmatch(member.name)
         if content is None or not is_known or member.name in files or listing is not None:
             raise InputError(
-                f"{archive.name!s} is no backup of an index: it has {member.name!r:.100}"
+                f"{archive.name!s} is not a backup of an index: it has {member.name!r:.100}"
             )
         if member.name == _LIST:
             read = json.loads(content.read(_LIST_BYTES))

@@ -54,7 +54,7 @@ def is_blank(path: Path) -> bool:
         if not path.exists():
             return True
     except PermissionError as error:
-        raise StoreError(f"{path.parent} may not be read: ask its owner to allow it") from error
+        raise StoreError(f"{path.parent} is not readable: ask its owner for permission") from error
     try:
         with closing(sqlite.connect(path, wait=_BUSY_S)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
@@ -377,7 +377,7 @@ def _translate_errors(path: Path) -> Iterator[None]:
         raise IndexLocked(f"another process uses {path}: try again when it is done") from error
     except apsw.ReadOnlyError as error:
         raise StoreError(
-            f"{path.parent} may not be written: ask its owner to allow it, or copy the folder"
+            f"{path.parent} is not writable: ask its owner for permission, or copy the folder"
         ) from error
     except apsw.NotADBError as error:
         raise NotAnIndex(f"{path} is not a Clew index ({error}): name another") from error

@@ -190,6 +190,6 @@ def _read_spec(folder: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
-        raise StoreError(f"{folder} may not be read: ask its owner to allow it") from error
+        raise StoreError(f"{folder} is not readable: ask its owner for permission") from error
     except (OSError, UnicodeDecodeError) as error:
         raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error

@@ -1,7 +1,9 @@
 """The stored layers: what hangs on what, and which arrays a row has.
 
 Everything that moves rows (putting a generation together, compaction) reads it from here. A row
-is a position in its columns, counted through all registered segments, oldest first.
+is a position in its columns, counted through all registered segments, oldest first. What is
+extracted from a chunk comes later than it and may come again, so an extraction is a row below its
+chunk, and its results are rows below that.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

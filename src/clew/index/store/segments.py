@@ -5,7 +5,9 @@ knows it reads a segment, and nothing in it can run. The header has a checksum f
 each array, which is looked at when the array, or a part of it, is first asked for: opening a
 segment only maps it. It has the name of the file, too: under another one the file is damaged. A
 segment is synced before the database transaction that registers it. A file that no transaction
-registered is an orphan of a killed writer and is swept when the next writer opens.
+registered is an orphan of a killed writer and is swept when the next writer opens. The safetensors
+package is not used: its reader copies, and it cannot write an array piece by piece. An `.npz`
+archive cannot be mapped.
 """
 
 import json
@@ -305,7 +307,7 @@ def open_segment(path: Path, mend: Callable[[], bool] | None = None) -> MappedSe
     try:
         return _map_file(path, mend)
     except PermissionError as error:
-        raise StoreError(f"{path} may not be read: ask its owner to allow it") from error
+        raise StoreError(f"{path} is not readable: ask its owner for permission") from error
     except FileNotFoundError as error:
         raise MissingSegment(f"{path} is missing: rebuild the index from its documents") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

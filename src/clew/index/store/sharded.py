@@ -40,7 +40,7 @@ def read_places(home: Path) -> list[str]:
             f" several indexes, or split one"
         ) from error
     except ValueError as error:
-        raise InputError(f"{home / SHARDS} is no JSON ({error}): {_FORM}") from error
+        raise InputError(f"{home / SHARDS} is not JSON ({error}): {_FORM}") from error
     names = listing.get("shards") if isinstance(listing, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise InputError(f"{home / SHARDS} does not name shards: {_FORM}")

@@ -34,7 +34,7 @@ Semantics = Literal["auto", "default", "and", "or", "comparison"]
 Order = Literal["fused", "graph"]
 
 _MAX_WEIGHT = 100  # for α and γ: beyond it a score is no number
-_NO_GRAPH = f"{NO_TRIPLES}: the chunks nearest to the question instead"
+_NO_GRAPH = f"{NO_TRIPLES}: used the chunks nearest to the question"
 _STRICT_ALPHA = 10.0  # the least α of a question whose concepts are all required
 
 

@@ -82,7 +82,7 @@ class _Guide:
             ways = self._extend_paths(paths, self._beside.find_options(frontier, held))
             for before, path in ways:
                 gained = f", {before.score:.2f} before" if before.triples else ""
-                reason = f"{path.score:.2f} like the question so far{gained}"
+                reason = f"similarity to the question so far {path.score:.2f}{gained}"
                 added.append(GrownTriple(path.triples[-1], depth, reason, path.score))
             held += [path.triples[-1] for _, path in ways]
             paths = [path for _, path in ways if path.ends]

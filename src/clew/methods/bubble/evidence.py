@@ -237,7 +237,7 @@ class _Threads:
             return "an end of it"
         name = self._merged.texts[before]
         added = self._merged.triples[candidate][node - self._merged.n_entities].reason
-        return f"goes on from {name}: {added}" if added else f"goes on from {name}"
+        return f"continues from {name}: {added}" if added else f"continues from {name}"
 
 
 def _find_ways(view: BubbleView, merged: MergedCandidates, candidate: int) -> dict[int, int]:

@@ -35,7 +35,7 @@ class AdjacentTriples:
     """The triples adjacent to a candidate's, cached by entity.
 
     The `width` most similar to the query are chosen from. When `seconds` have passed since `begun`,
-    a time.monotonic(), no further level begins; 0 is no limit.
+    a time.monotonic(), no further level begins; 0 is not a limit.
     """
 
     def __init__(self, view: BubbleView, width: int, seconds: float, begun: float) -> None:

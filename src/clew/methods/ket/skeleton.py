@@ -22,7 +22,7 @@ _NO_TRIPLES = "no triples, so no graph: 'clew index PATH --triples cooccurrence'
 _RULES = {
     "parse": "the parse of sentences",
     "cooccurrence": "co-occurrence in sentences",
-    "fallback": "co-occurrence where the LLM's reply was of no use",
+    "fallback": "co-occurrence where the LLM's reply was unusable",
 }
 
 

@@ -1,4 +1,8 @@
-"""PageRank over sub-chunks and their terms, from the words and neighbours of a question."""
+"""PageRank over sub-chunks and their terms, from the words and neighbours of a question.
+
+Texts are joined to words alone, so conjugate gradients solve for the texts, faster and more exactly
+than iterating.
+"""
 
 from dataclasses import dataclass
 

@@ -54,7 +54,7 @@ def test_size_is_that_of_the_index(run, s3_address, monkeypatch, tmp_path):
 
 
 def test_check_looks_at_every_byte(run, s3_address, postgres):
-    """Of the database and of the storage; what cannot be mended here, another tool restores."""
+    """Of the database and of the storage; what cannot be repaired here, another tool restores."""
     assert "every byte is as it was written" in run("check", "--index", s3_address).output
     assert "every byte" in run("check", "--repair", "--index", s3_address).output
     schema = parse_address(s3_address).schema

@@ -120,7 +120,7 @@ def test_a_raw_password_is_never_told(password, host, path):
 
 @given(st.text(max_size=30), st.sampled_from(["", "?objects=", "?password=", "?a=%zz", "?=", "?&"]))
 def test_any_text_is_an_address_or_refused(text, query):
-    """Nothing but InputError comes of what is no address."""
+    """Nothing but InputError comes of what is not an address."""
     try:
         found = parse_address(f"postgresql://{text}{query}")
     except InputError:

@@ -119,7 +119,7 @@ def test_a_part_without_a_document_is_an_empty_shard(place):
 
 
 def test_a_shard_that_had_nothing_is_asked_once_it_has_something(place):
-    """Whether it was empty, or had nothing that fulfils the filter of a question."""
+    """Whether it was empty, or had nothing that matches the filter of a question."""
     create(place / "parts", 4)
     names = [f"d{n}" for n in range(40)]
     first, second = (next(n for n in names if shard_of(n, 4) == shard) for shard in (0, 1))

@@ -167,7 +167,7 @@ def test_a_driver_that_is_asked_to_end_does(cluster, place, whole):
     process.terminate()
     said, complaints = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 0
-    assert complaints.startswith("clew: stopping behind the documents at hand")
+    assert complaints.startswith("clew: stopping after these documents")
     assert 0 < len(json.loads(said.splitlines()[-1])) == n_documents(place.folder / "asked") < N
     assert place.run("asked", cluster.spec)[0] == 0
     assert left_by(place.folder / "asked")[:2] == left_by(place.folder / "whole")[:2]

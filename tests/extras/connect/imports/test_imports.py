@@ -293,7 +293,7 @@ def test_zip_files_and_tables_that_cannot_be_taken(tmp_path):
         take(tmp_path / "a.zip")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "mac.csv").write_bytes(b"a,b\rc,d\r")
-    with pytest.raises(InputError, match="is no folder of"):
+    with pytest.raises(InputError, match="is not a folder of"):
         take(tmp_path)
 
 

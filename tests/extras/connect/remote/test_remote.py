@@ -135,7 +135,7 @@ def test_object_storage(index, s3, monkeypatch):
         ("sqlite://[a/b.db", {"sql": "SELECT 1"}, "no address: Invalid IPv6 URL"),
         ("git+.@--output=here", {}, "'--output=here' is no commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
-        ("memory://docs", {"sql": "SELECT 1"}, "is no database: leave --sql out"),
+        ("memory://docs", {"sql": "SELECT 1"}, "is not a database: leave --sql out"),
         ("nothing://docs", {"web": True}, "no address that can be read: Protocol not known"),
         ("sqlite:///a.db", {"sql": "SELECT 1"}, "there is no database 'a.db'"),
     ],

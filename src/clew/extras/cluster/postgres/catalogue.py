@@ -143,8 +143,8 @@ class PostgresCatalogue(Catalogue):
                 self._frozen_at = before
                 self._connection.close()
                 raise StoreError(
-                    f"the connection to {self.place} ended, and with it what was read: ask again,"
-                    f" of the newest generation"
+                    f"the connection to {self.place} was lost, and with it the generation that was"
+                    f" being read: ask again"
                 )
         return True
 
@@ -167,8 +167,8 @@ class PostgresCatalogue(Catalogue):
         self._select("SELECT 1")
         if was_writer and not self.is_writer:
             raise StoreError(
-                f"the connection to {self.place} ended, and with it the right to write: run the"
-                f" same command again; what was committed is kept"
+                f"the connection to {self.place} was lost, and with it the lock for writing:"
+                f" run the same command again; what was committed is kept"
             )
 
     def freeze(self) -> None:

@@ -46,7 +46,7 @@ from clew.models.around import add_memory
 from clew.readers.sources import Source
 
 _TRIES = 5  # of a question while shards are written to
-_TOO_FAST = "the shards are written to faster than they can be asked: ask again"
+_TOO_FAST = "the shards changed while they were asked: ask again"
 _CACHED_FILTERS = 8  # filters whose numbers stay in memory
 
 
@@ -136,7 +136,7 @@ class Shards(Askable, Closing):
         some = [number for number, each in enumerate(counts) if each.n_chunks]
         if not some:
             if where:
-                raise InputError(f"no document fulfils the filter {where!r:.200}: see 'clew list'")
+                raise InputError(f"no document matches the filter {where!r:.200}: see 'clew list'")
             raise InputError("these shards are empty: add documents first")
         return CombinedShards(
             shards=some,

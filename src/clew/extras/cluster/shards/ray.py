@@ -35,7 +35,7 @@ class RayShard:
             reply = self._ray.get(pending)
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise StoreError(
-                f"its actor did not do its work ({first_sentence(error)}): see 'ray status'"
+                f"its actor failed ({first_sentence(error)}): see 'ray status'"
             ) from error
         if isinstance(reply, ClewError):
             raise reply

@@ -80,7 +80,7 @@ def _build_error(status: int, body: bytes) -> StoreError:
         code, message = str(refusal["code"]), str(refusal["message"])
     except (ValueError, KeyError, TypeError):
         return StoreError(
-            f"its server answered HTTP {status}, not as one of Clew: check the address"
+            f"its server answered HTTP {status}, which no Clew server sends: check the address"
         )
     if code == SHARD_MOVED:
         return GenerationChanged(message)

@@ -96,7 +96,7 @@ def _describe_shard(index: Index) -> exchange.ShardDescription:
 
 @singledispatch
 def _reply(request: Any, snapshot: Snapshot) -> Reply:  # noqa: ANN401 -- dispatched by it
-    raise TypeError(f"{request!r:.60} is no request ({snapshot.generation})")
+    raise TypeError(f"{request!r:.60} is not a request ({snapshot.generation})")
 
 
 # -- numbers of all that there is -----------------------------------------------------------------

@@ -67,8 +67,8 @@ class RayWorkers:
             if now - self._seen >= GONE_S:
                 raise ModelError(
                     f"the head of the Ray cluster {self._address} is gone"
-                    f" ({first_sentence(error)}): run the same command again, which goes on, once"
-                    f" there is a cluster or without one"
+                    f" ({first_sentence(error)}): run the same command again to continue,"
+                    f" with another cluster or without one"
                 ) from error
 
     def close(self) -> None:
@@ -120,8 +120,8 @@ class _Task:
             raise error.cause from error
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise ModelError(
-                f"the Ray cluster did not do its work ({first_sentence(error)}): see 'ray status',"
-                f" and run the same command again, which goes on"
+                f"the Ray cluster failed ({first_sentence(error)}): see 'ray status',"
+                f" and run the same command again to continue"
             ) from error
         if isinstance(result, _TaskError):
             raise result.error

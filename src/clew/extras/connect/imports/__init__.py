@@ -85,8 +85,8 @@ def _unzip(file: File) -> Iterator[File]:
 def _unknown(path: Path) -> str:
     names = [import_module(f"{__name__}.{name}").SYSTEM for name in _MODULES]
     return (
-        f"{path} is no folder of {', '.join(names[:-1])} or {names[-1]}. Hint: name the folder in "
-        "which the system keeps its files; 'clew index' reads a folder of documents"
+        f"{path} is not a folder of {', '.join(names[:-1])} or {names[-1]}. Hint: name the folder "
+        "in which the system keeps its files; 'clew index' reads a folder of documents"
     )
 
 

@@ -146,7 +146,7 @@ def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     if not (web or is_local):
         raise InputError(f"{shown!r} is fetched only with --web, or web=True in Python")
     if (_MODULES.get(scheme) == "sql") != bool(sql):
-        why = "needs a query: say one by --sql" if not sql else "is no database: leave --sql out"
+        why = "needs a query: say one by --sql" if not sql else "is not a database: leave --sql out"
         raise InputError(f"{shown!r} {why}")
 
 
@@ -181,7 +181,7 @@ def fetch_files(
     try:
         urlsplit(remote.address)
     except ValueError as error:
-        raise InputError(f"{shown!r} is no address: {error}") from None
+        raise InputError(f"{shown!r} is not an address: {error}") from None
     module = cast("_Module", import_module(f"{__name__}.{_MODULES.get(remote.scheme, 'storage')}"))
     try:
         for entry in module.list_entries(place):

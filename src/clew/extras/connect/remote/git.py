@@ -75,7 +75,7 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
         raise InputError(f"{place.id} needs the program git: install it")
     given = re.sub("^git[+]", "", place.address, flags=re.IGNORECASE)
     if re.match("[^/]{2,}:(?!//)", given):
-        raise InputError(f"{place.id} is no address: write git+ssh://HOST/PATH for HOST:PATH")
+        raise InputError(f"{place.id} is not an address: write git+ssh://HOST/PATH for HOST:PATH")
     address, commit, folder = _split(given)
     if "://" not in address:
         yield from _list_files(place, Path(address), commit or "HEAD", folder)
@@ -98,7 +98,7 @@ def _split(address: str) -> tuple[str, str, str]:
     if address.startswith("file://"):
         address = url2pathname(urlsplit(address).path)
     if commit.startswith("-"):
-        raise InputError(f"{commit!r} is no commit of a git repository")
+        raise InputError(f"{commit!r} is not a commit of a git repository")
     return address, commit, folder.strip("/")
 
 

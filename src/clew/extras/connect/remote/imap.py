@@ -38,7 +38,7 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
     try:
         port = parts.port
     except ValueError as error:
-        raise InputError(f"{place.id} is no address: {error}") from None
+        raise InputError(f"{place.id} is not an address: {error}") from None
     try:
         with _connect(place, parts.scheme, parts.hostname or "", port) as server:
             user = unquote(parts.username or "")

@@ -72,7 +72,7 @@ def _open(place: RemotePlace) -> tuple[Any, str]:
     except ImportError as error:
         raise InputError(f"{place.id} needs another package: {error}") from None
     except (ValueError, TypeError) as error:
-        raise InputError(f"{place.id} is no address that can be read: {error}") from None
+        raise InputError(f"{place.id} is not an address that can be read: {error}") from None
     except _errors() as error:
         raise UnreadableSource(place.id, _reason(error)) from None
     return files, path

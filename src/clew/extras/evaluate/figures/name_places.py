@@ -1,4 +1,7 @@
-"""Place the labels of points in a chart without overlaps."""
+"""Place the labels of points in a chart without overlaps.
+
+adjustText leaves names that overlap; here those without room are left out and counted.
+"""
 
 from collections.abc import Sequence
 

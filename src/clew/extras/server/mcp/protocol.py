@@ -51,7 +51,7 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
             raise
         except Exception as error:  # the package would send its text to the client
             _log.exception("a tool failed")
-            message = "the server failed at this: its log says more"
+            message = "the server failed: see its log"
             raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
 
     return Server(

@@ -202,7 +202,7 @@ def _find_range(scoped: Scoped, name: str) -> tuple[Document, int, int]:
     name_of_document, start, end = ranged
     document = _document(scoped, name_of_document)
     if not start <= end or start > len(document.text):
-        raise InputError(f"{name!r:.200} is no range of the {len(document.text):,} characters")
+        raise InputError(f"{name!r:.200} is not a range of the {len(document.text):,} characters")
     return document, start, end
 
 
@@ -617,8 +617,8 @@ _CALLED: Sequence[Callable[[Place, Any], _Reply]] = (
 TOOLS: Sequence[McpTool] = tuple(map(_make_tool, _CALLED))
 INSTRUCTIONS = (
     "Clew finds the passages of the user's own documents that answer a question, and shows how it"
-    " got to them. Use ask for an answer with citations, thread to see how passages hang together,"
-    " hop to walk on from a passage by yourself, themes for what the documents say as a whole,"
-    " changes for what is new or says something else,"
+    " got to them. Use ask for an answer with citations, thread to see how passages are connected,"
+    " hop to continue from a passage yourself, themes for what the documents say as a whole,"
+    " changes for what is new or different,"
     " search and fetch to read. Cite what you use by its url."
 )

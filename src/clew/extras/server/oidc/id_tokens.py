@@ -69,5 +69,5 @@ def verify_id_token(
     except JoseError as error:
         raise forbidden(f"what the provider said of you is not valid ({error.error})") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise forbidden("what the provider said of you is no ID token") from error
+        raise forbidden("what the provider said of you is not an ID token") from error
     return decoded.claims

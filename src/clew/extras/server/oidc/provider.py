@@ -120,7 +120,7 @@ class Provider:
         headers = {"Authorization": f"Bearer {access_token}"}
         more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
         if more.get("sub") != claims["sub"]:
-            raise forbidden("the provider spoke of somebody else when it was asked for more")
+            raise forbidden("the provider described another user when it was asked for details")
         return {**claims, **more}
 
     async def _redeem(

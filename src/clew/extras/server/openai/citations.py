@@ -122,7 +122,7 @@ def compose_rest(
     if not placed and form != "none":
         placed = list(find_marks(cited, rest, sent.n_told))
     if answer.unsupported:
-        rest += "\n\nNot in what was found: " + " ".join(f"“{one}”" for one in answer.unsupported)
+        rest += "\n\nNot in the documents: " + " ".join(f"“{one}”" for one in answer.unsupported)
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_write_line, cited))
     return rest, () if form == "none" else tuple(cited), placed

@@ -71,7 +71,7 @@ def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
     if body.background:
         raise InputError("answers are not kept here: leave out background")
     if body.text.format.type != "text":
-        raise InputError("answers are texts: leave out text.format")
+        raise InputError("answers are plain text: leave out text.format")
     if isinstance(body.input, str):
         return [ChatMessage(role="user", content=body.input)]
     for each in body.input:

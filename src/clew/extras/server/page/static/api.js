@@ -39,7 +39,7 @@ async function send(method, path, body, signal, headers = {}) {
     reply = await fetch(address(path), given);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused(0, "unreachable", "the server cannot be reached: look whether it still runs");
+    throw new Refused(0, "unreachable", "the server cannot be reached: check that it is running");
   }
   if (!reply.ok) throw await refusal(reply);
   return reply;

@@ -174,7 +174,7 @@ function signIn() {
   document.title = "Sign in · Clew";
   const told = h("div");
   const provided = h("div");
-  const how = h("p", {}, "This server is open to those who have a key. Whoever runs it makes one with ", h("code", {}, "clew keys add NAME"), ".");
+  const how = h("p", {}, "This server needs a key. Its operator makes one with ", h("code", {}, "clew keys add NAME"), ".");
   const send = h("button.main", {}, "Sign in");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true, spellcheck: "false" });
   const form = h("form.signin", { onsubmit: async (event) => {

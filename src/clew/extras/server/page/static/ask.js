@@ -54,7 +54,7 @@ export async function show(main, { parameters, index }) {
     if (talk.turns.length) return;
     const found = await get(indexPath(index, "/entities"), { limit: 8 });
     if (!found.items.length || talk.turns.length) return;
-    fill(ideas, h("p", {}, "These documents speak most of ", found.items.map((each, at) => [at ? ", " : "", h("a", { href: to("graph", { entity: each.id }), dir: "auto" }, each.name)]), "."));
+    fill(ideas, h("p", {}, "These documents are mostly about ", found.items.map((each, at) => [at ? ", " : "", h("a", { href: to("graph", { entity: each.id }), dir: "auto" }, each.name)]), "."));
   }
 
   async function submit(event) {
@@ -154,7 +154,7 @@ function newTurn(index, question, body, address) {
     const numbers = new Map((answer?.context.passages || []).map((each) => [each.chunk_id, each.number]));
     const kept = [...folds.querySelectorAll("details")].map((each) => each.open);
     const passages = h("details.fold", { open: none || kept[0] || false },
-      h("summary", {}, none ? "What is nearest" : "Passages", h("span.n", {}, String(evidence.hits.length))),
+      h("summary", {}, none ? "Nearest passages" : "Passages", h("span.n", {}, String(evidence.hits.length))),
       evidence.hits.length ? passageList(evidence, open, { numbers }) : h("p.hint", {}, "No passage was found."));
     const box = h("div");
     const thread = graph && graph.nodes.length > 1 ? h("details.fold", { open: kept[1] || false, ontoggle: draw },
@@ -179,12 +179,12 @@ function newTurn(index, question, body, address) {
       node.classList.add("none");
       fill(text, h("p.nothing", {}, "Nothing in these documents answers this."),
         answer.kind === "refused" && answer.text ? h("p", { dir: "auto" }, answer.text) : null,
-        h("p.hint", {}, evidence.hits.length ? "Below is what is nearest. Ask in other words, take another method, or add documents." : "Ask in other words, or add documents."));
+        h("p.hint", {}, evidence.hits.length ? "The nearest passages are below. Rephrase the question, choose another method, or add documents." : "Rephrase the question, or add documents."));
       announce("Nothing in these documents answers this");
     } else {
       fill(text, answer.kind === "counted" ? null : shortAnswer(answer, open), answerText(answer, open));
       fill(sources, answer.citations.length ? sourceList(answer, open) : null,
-        answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in what was found"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
+        answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in the documents"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
       announce(`Answered, with ${count(answer.citations.length, "source")}`);
     }
     const { usage } = answer;

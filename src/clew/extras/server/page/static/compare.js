@@ -25,14 +25,14 @@ export async function show(main, { parameters, signal, index }) {
     h("details.options", {}, h("summary", {}, "Filter"), h("div.inside", {}, where.node)), told);
   fill(main, h("div.column.full", {}, h("div.top-line", {}, h("h1", {}, "Compare methods")), form, result));
   (given.length > 1 ? given : USUAL).forEach(add);
-  fill(result, h("p.lead", {}, "Two to four methods search for the same, and you see which passages they share."));
+  fill(result, h("p.lead", {}, "Two to four methods answer the same search, and you see which passages they share."));
   growing(input);
 
   function add(name) {
     if (chosen.children.length >= MOST) return fill(told, problem("Four methods at most"));
     const number_ = chosen.children.length + 1;
     const select = methodSelect(methods, name, { "aria-label": `Method ${number_}` });
-    const row = h("div.method", {}, select, h("button", { type: "button", "aria-label": "Take this method away", onclick: () => { if (chosen.children.length > 2) row.remove(); else fill(told, problem("Two methods at least")); } }, "×"));
+    const row = h("div.method", {}, select, h("button", { type: "button", "aria-label": "Remove this method", onclick: () => { if (chosen.children.length > 2) row.remove(); else fill(told, problem("Two methods at least")); } }, "×"));
     chosen.append(row);
     return fill(told);
   }
@@ -42,7 +42,7 @@ export async function show(main, { parameters, signal, index }) {
     const question = input.value.trim();
     const names = [...chosen.querySelectorAll("select")].map((each) => each.value);
     if (!question) return fill(told, problem("Write a question first"));
-    if (new Set(names).size < names.length) return fill(told, problem("Take methods that differ"));
+    if (new Set(names).size < names.length) return fill(told, problem("Choose different methods"));
     fill(told);
     running?.abort();
     running = new AbortController();

@@ -22,9 +22,9 @@ export function first(main, signal) {
   const form = (files) => makeForm({ files, title: files.length ? folderOf(files) || "My documents" : "" });
   fill(main, h("div.column", {},
     h("div.start", {}, h("h1", {}, "Ask your own documents"),
-      h("p.lead", {}, may("write") ? "Bring some, and ask. They stay on this server." : "There is no index here yet. Ask whoever runs this server for one: your key can only read.")),
-    may("write") ? [dropZone({ signal, onFiles: (files) => fill(below, files.length ? form(files) : problem("There was no file in it")) }), below,
-      h("details.small", {}, h("summary", {}, "Begin with an empty index"), form([]))] : null));
+      h("p.lead", {}, may("write") ? "Upload some, and ask. They stay on this server." : "There is no index yet. Ask the server's operator for one: your key can only read.")),
+    may("write") ? [dropZone({ signal, onFiles: (files) => fill(below, files.length ? form(files) : problem("It contains no files")) }), below,
+      h("details.small", {}, h("summary", {}, "Start with an empty index"), form([]))] : null));
 }
 
 /** The folder that all files are in, "" where there is none. */
@@ -150,9 +150,9 @@ export async function show(main, { parameters, signal, index }) {
   }
 
   function nothing() {
-    if (view.pattern || view.where) return empty("No document fits", h("p", {}, "Take away a part of the name or of the filter."));
-    if (uploads.querySelector(".job")) return h("p.hint", {}, "The documents stand here as soon as they are read.");
-    return empty("There are no documents yet", h("p", {}, may("write") ? "Drop files or folders anywhere on this page." : "Whoever runs this server can bring some."));
+    if (view.pattern || view.where) return empty("No document matches", h("p", {}, "Shorten the name or the filter."));
+    if (uploads.querySelector(".job")) return h("p.hint", {}, "Documents appear here as soon as they are read.");
+    return empty("There are no documents yet", h("p", {}, may("write") ? "Drop files or folders anywhere on this page." : "The server's operator can add some."));
   }
 
   function table({ items, total }) {
@@ -189,7 +189,7 @@ export async function show(main, { parameters, signal, index }) {
   }
 
   async function drop() {
-    if (!await confirmed(`Delete the index ${titleOf(index)} and all that was brought into it?`, "Delete")) return;
+    if (!await confirmed(`Delete the index ${titleOf(index)} and everything in it?`, "Delete")) return;
     try {
       await remove(indexPath(index));
       await refresh();
@@ -211,13 +211,13 @@ export async function show(main, { parameters, signal, index }) {
   // -- bringing -------------------------------------------------------------------------------
 
   function bringing() {
-    const label = h("label", { title: "Takes some seconds a page" }, ocr, "Read pictures and scanned pages (OCR)");
+    const label = h("label", { title: "Takes a few seconds per page" }, ocr, "Read pictures and scanned pages (OCR)");
     return dropZone({ signal, onFiles: send }, h("button", { type: "button", onclick: paste }, icon("paste"), "Paste a text"), label);
   }
 
   async function send(files) {
     if (!files.length) {
-      uploads.prepend(problem("There was no file in it; hidden ones are left out"));
+      uploads.prepend(problem("It contains no files; hidden ones are left out"));
       return;
     }
     const size = files.reduce((sum, [file]) => sum + file.size, 0);
@@ -239,7 +239,7 @@ export async function show(main, { parameters, signal, index }) {
     try {
       const job = await upload(indexPath(index, "/documents"), form, (done, all) => {
         bar.value = all ? done / all : 0;
-        line_.textContent = done < all ? `${megabytes(done)} of ${megabytes(all)}` : "Taking them in…";
+        line_.textContent = done < all ? `${megabytes(done)} of ${megabytes(all)}` : "Receiving files…";
       }, stop.signal);
       card.replaceWith(followed(job));
       return true;
@@ -273,7 +273,7 @@ export async function show(main, { parameters, signal, index }) {
       } catch (error) {
         fill(wrong, problem(error));
       }
-    } }, h("h2", {}, "Paste a text"), field("Name", id, "By which it is found and cited"), field("Title", title), field("Text", text), wrong,
+    } }, h("h2", {}, "Paste a text"), field("Name", id, "It is found and cited under this name"), field("Title", title), field("Text", text), wrong,
     h("div.buttons", {}, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button.main", {}, "Add it")));
     const dialog = h("dialog.large", { "aria-label": "Paste a text" }, form);
     dialog.addEventListener("close", () => dialog.remove());

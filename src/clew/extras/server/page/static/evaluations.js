@@ -17,7 +17,7 @@ export async function show(main, { parameters, signal, index }) {
   fill(main, h("div.column", {}, h("div.top-line", {}, h("h1", {}, "Evaluations")), may("write") ? await form(index, list, signal) : null, list));
   const found = await get(indexPath(index, "/evaluations"), { limit: 100 }, signal);
   fill(list, found.items.length ? found.items.map((each) => jobCard(each, { signal }))
-    : empty("Nothing was measured yet", h("p", {}, "Questions whose supporting documents are known tell which method suits these documents.")));
+    : empty("Nothing was measured yet", h("p", {}, "Questions with known supporting documents show which method suits these documents.")));
 }
 
 async function form(index, list, signal) {

@@ -28,7 +28,7 @@ async function showGraph(body, index, signal, wanted) {
   const [first, { items: themes }] = await Promise.all([get(indexPath(index, "/graph"), { limit: 1000 }, signal), get(indexPath(index, "/themes"), { limit: HUES }, signal)]);
   let graph = first;
   if (!graph.nodes.length) {
-    fill(body, empty("There are no entities yet", h("p", {}, "They come from documents: names, titles, terms."), h("p", {}, h("a", { href: to("documents") }, "Bring documents"))));
+    fill(body, empty("There are no entities yet", h("p", {}, "They come from documents: names, titles, terms."), h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
     return;
   }
   const canvas = h("canvas", { "aria-hidden": "true" });
@@ -44,7 +44,7 @@ async function showGraph(body, index, signal, wanted) {
   let drawing = null;
   let parts = null;
   fill(body,
-    h("div.finding.two", {}, h("div.search", {}, field("Find an entity", search), found), field("Shown", size), field("Coloured by", by)),
+    h("div.finding.two", {}, h("div.search", {}, field("Find an entity", search), found), field("Shown", size), field("Colour by", by)),
     h("div.split", {}, h("div.stage", {}, box,
       h("div.zoom", {}, h("button", { type: "button", "aria-label": "Zoom in", title: "Zoom in", onclick: () => drawing.zoom(1.5) }, icon("plus")), h("button", { type: "button", "aria-label": "Zoom out", title: "Zoom out", onclick: () => drawing.zoom(1 / 1.5) }, icon("minus")), h("button", { type: "button", "aria-label": "Show all", title: "Show all", onclick: () => drawing.fit() }, icon("fit")))), h("div", {}, key, side)));
   const names = new Map(themes.map((each) => [each.id, each.name]));
@@ -145,7 +145,7 @@ async function showGraph(body, index, signal, wanted) {
     } }, "More texts");
     return [
       h("h2", { dir: "auto" }, entity.name),
-      h("p.hint", {}, [entity.type === "other" ? null : entity.type, count(entity.texts.total, "text"), shown ? null : "not among those that are drawn"].filter(Boolean).join(" · ")),
+      h("p.hint", {}, [entity.type === "other" ? null : entity.type, count(entity.texts.total, "text"), shown ? null : "not drawn"].filter(Boolean).join(" · ")),
       may("write") ? editor(entity) : null,
       entity.descriptions.map((each) => h("p", { dir: "auto" }, each)),
       entity.title_of.length ? h("p", {}, "Title of ", entity.title_of.map((id, at) => [at ? ", " : "", h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id }) }, shortened(id, 80))])) : null,
@@ -205,8 +205,8 @@ async function showGraph(body, index, signal, wanted) {
       const text = search.value.trim();
       if (!text) return fill(found);
       const { items, total } = await get(indexPath(index, "/entities"), { find: text, limit: 8 }, signal);
-      announce(total ? `${count(total, "entity", "entities")} found` : "No entity is called so");
-      return fill(found, items.length ? items.map((each) => h("li", {}, h("button.link", { type: "button", dir: "auto", onclick: () => choose(each.id) }, shortened(each.name, 60)), h("span.hint", {}, ` ${number(each.n_texts)}`))) : h("li.hint", {}, "No entity is called so."));
+      announce(total ? `${count(total, "entity", "entities")} found` : "No entity has this name");
+      return fill(found, items.length ? items.map((each) => h("li", {}, h("button.link", { type: "button", dir: "auto", onclick: () => choose(each.id) }, shortened(each.name, 60)), h("span.hint", {}, ` ${number(each.n_texts)}`))) : h("li.hint", {}, "No entity has this name."));
     }, 160);
   }
 }
@@ -219,7 +219,7 @@ async function showAliases(body, index, signal) {
   const told = h("div");
   const list = h("div");
   const passed = new Set(); // proposals that were set aside, as long as the view is open
-  fill(body, h("p.lead", {}, "Two names may be of one thing. Read a text of each before you merge them; it can be undone."), told, list);
+  fill(body, h("p.lead", {}, "Two names may mean the same thing. Read a text of each before you merge them; it can be undone."), told, list);
   draw(await get(indexPath(index, "/aliases"), {}, signal));
 
   async function change(does, words) {
@@ -240,7 +240,7 @@ async function showAliases(body, index, signal) {
       proposed.length ? h("ul.pairs", {}, proposed.slice(0, 60).map((each) => pair(each))) : h("p.hint", {}, "No two names look alike."),
       h("h2", {}, "Merged ", h("span.hint", {}, number(merged.length))),
       merged.length ? h("ul.plain", {}, merged.map(([key, into]) => h("li.merged", {}, h("b", { dir: "auto" }, found.names[key] || key), " stands for ", h("b", { dir: "auto" }, found.names[into] || into), " ",
-        may("write") ? h("button", { type: "button", onclick: () => change(() => remove(`${indexPath(index, "/aliases")}?name=${part(key)}`), "Parted") }, "Part again") : null))) : h("p.hint", {}, "No name stands for another one yet."));
+        may("write") ? h("button", { type: "button", onclick: () => change(() => remove(`${indexPath(index, "/aliases")}?name=${part(key)}`), "Parted") }, "Split again") : null))) : h("p.hint", {}, "No names were merged yet."));
   }
 
   function pair(each) {

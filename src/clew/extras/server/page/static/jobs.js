@@ -6,7 +6,7 @@ import { may, titleOf, to } from "./state.js";
 import { shortened } from "./text.js";
 
 const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact", evaluate: "Evaluate" };
-const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, goes on", done: "done", failed: "failed", cancelled: "cancelled" };
+const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, will resume", done: "done", failed: "failed", cancelled: "cancelled" };
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
 const STREAMS = 3; // at one time: a browser has six connections to a server, and others need some
@@ -30,14 +30,14 @@ export async function show(main, { index, signal }) {
   } }, label);
   fill(main, h("div.column", {},
     h("div.top-line", {}, h("h1", {}, "Jobs"), h("label", {}, all, "Of all indexes")),
-    may("write") ? h("div.buttons.space", {}, start("index", "Index files again", "Read the uploaded files again; what did not change costs nothing"), start("compact", "Compact", "Give back the space of what was removed")) : null,
+    may("write") ? h("div.buttons.space", {}, start("index", "Index files again", "Read the uploaded files again; what did not change costs nothing"), start("compact", "Compact", "Free the space of removed documents")) : null,
     told, list));
   await draw();
 
   async function draw() {
     const found = await get("/jobs", { index: all.checked ? "" : index, limit: 100 }, signal);
     fill(list, found.items.length ? found.items.map((job) => jobCard(job, { signal }))
-      : empty("No job yet", h("p", {}, "Whatever writes to an index, or takes long, is a job: it goes on when you close this page."), h("p", {}, h("a", { href: to("documents") }, "Bring documents"))));
+      : empty("No job yet", h("p", {}, "Everything that writes to an index, or takes long, is a job: it continues when you close this page."), h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
   }
 }
 
@@ -105,7 +105,7 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
       if (before !== job.state) announce(`${NAMES[job.kind] || job.kind}: ${STATES[job.state]}`);
       if (before !== job.state) onEnd(job);
     });
-    source.addEventListener("error", () => { if (source.readyState !== EventSource.CLOSED) return; live -= 1; fill(told, h("p.hint", {}, "It is not followed any more: open this view again.")); });
+    source.addEventListener("error", () => { if (source.readyState !== EventSource.CLOSED) return; live -= 1; fill(told, h("p.hint", {}, "Updates stopped: open this view again.")); });
     signal?.addEventListener("abort", end);
   }
 
@@ -154,7 +154,7 @@ function columnsForm(job, skipped, begun) {
       fill(wrong, problem(error));
     }
   } }, h("p", { dir: "auto" }, `Which column has the text of ${names.length === 1 ? names[0] : count(names.length, "table")}? Each row becomes a document, and its other columns are fields.`),
-  field("Text column", text, `One of ${shortened(columns.join(", "), 300)}`), field("Title column", title, "May be left out"), known, wrong, h("button.main", {}, "Read again"));
+  field("Text column", text, `One of ${shortened(columns.join(", "), 300)}`), field("Title column", title, "Optional"), known, wrong, h("button.main", {}, "Read again"));
   return form;
 }
 

@@ -12,7 +12,7 @@ const BOUNDS = [
 export async function show(main, { signal }) {
   const list = h("div");
   const made = h("div");
-  fill(main, h("div.column.broad", {}, h("h1", {}, "Keys"), h("p.hint", {}, state.about.key ? "" : "There is no key: whoever is on this machine may do all, and nobody else gets here. From the first key on, everyone needs one."), form(made, draw), made, list));
+  fill(main, h("div.column.broad", {}, h("h1", {}, "Keys"), h("p.hint", {}, state.about.key ? "" : "There is no key yet: everyone on this machine has full access, and nobody else has any. Once there is a key, everyone needs one."), form(made, draw), made, list));
   await draw();
 
   async function draw() {
@@ -46,10 +46,10 @@ export async function show(main, { signal }) {
 
 function form(made, draw) {
   const name = h("input", { required: true, maxlength: 100, autocomplete: "off" });
-  const scope = h("select", {}, [["read", "ask and look"], ["write", "also bring and delete documents"], ["admin", "all, also keys"]].map(([value, text]) => h("option", { value }, `${value}: ${text}`)));
+  const scope = h("select", {}, [["read", "ask and look"], ["write", "also add and delete documents"], ["admin", "all, also keys"]].map(([value, text]) => h("option", { value }, `${value}: ${text}`)));
   const where = h("input", { maxlength: 10000, autocomplete: "off", placeholder: "group = 'open'", spellcheck: "false" });
   const indexes = state.indexes.map((each) => h("input", { type: "checkbox", value: each.name }));
-  const bounds = BOUNDS.map(([key, label, step]) => [key, h("input", { type: "number", min: 0, step, placeholder: "no bound" }), label]);
+  const bounds = BOUNDS.map(([key, label, step]) => [key, h("input", { type: "number", min: 0, step, placeholder: "no limit" }), label]);
   const told = h("div");
   const node = h("details.panel", {}, h("summary", {}, "Make a key"), h("form", { onsubmit: async (event) => {
     event.preventDefault();
@@ -74,10 +74,10 @@ function form(made, draw) {
       fill(told, problem(error));
     }
   } },
-  state.about.key ? null : h("p.problem", {}, "This is the first key. When it is made, nobody gets here without one, and this page goes on with it: let it be an admin’s."),
+  state.about.key ? null : h("p.problem", {}, "This is the first key. From then on nobody has access without one, and this page continues with it: make it an admin key."),
   h("div.grid", {}, field("Name", name), field("May", scope)),
   indexes.length ? h("fieldset", {}, h("legend", {}, "Only these indexes"), h("div.checks", {}, indexes.map((each) => h("label", {}, each, each.value)))) : null,
-  field("Only documents where", where, "Only with ‘read’. The holder never sees, counts or names others"),
+  field("Only documents where", where, "Only with ‘read’. The holder never sees other documents"),
   h("div.grid", {}, bounds.map(([, input, label]) => field(label, input))), told,
   h("div.buttons", {}, h("button.main", {}, "Make the key"))));
   if (!state.about.key) scope.value = "admin";
@@ -89,6 +89,6 @@ function shown(key, text) {
   const copy = h("button", { type: "button", onclick: async () => {
     await navigator.clipboard.writeText(text).then(() => { copy.textContent = "Copied"; }, () => input.select());
   } }, "Copy");
-  announce("The key was made; it is shown this once");
-  return h("section.panel", { "aria-label": "New key" }, h("h2", { dir: "auto" }, `The key of ${key.name}`), field("Key", input, "It is shown this once: keep it."), h("div.buttons", {}, copy));
+  announce("The key was made; it is shown only once");
+  return h("section.panel", { "aria-label": "New key" }, h("h2", { dir: "auto" }, `The key of ${key.name}`), field("Key", input, "It is shown only once: keep it."), h("div.buttons", {}, copy));
 }

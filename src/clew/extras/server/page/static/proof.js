@@ -5,7 +5,7 @@ import { indexPath, post } from "./api.js";
 import { openDocument } from "./evidence.js";
 import { placeOf, shortened } from "./text.js";
 
-const STATES = { stands: "stands where it stood", moved: "moved", gone: "gone" };
+const STATES = { stands: "is unchanged", moved: "moved", gone: "gone" };
 
 /** A button that saves the proof of an answer; an LLM's reply is taken from the ledger. */
 export function saveProof(index, question, body) {
@@ -46,13 +46,13 @@ async function read(file) {
   try {
     return JSON.parse(await file.text());
   } catch {
-    throw new Error(`${file.name} holds no proof: take a file that “Save proof” or 'clew ask --proof' wrote`);
+    throw new Error(`${file.name} holds no proof: choose a file that “Save proof” or 'clew ask --proof' wrote`);
   }
 }
 
 function result(index, verified) {
   const gone = verified.quotes.filter((each) => each.state === "gone").length;
-  const head = verified.is_sound ? "Every quote still stands" : gone ? `${count(gone, "quote")} gone` : "The quotes do not hold this answer";
+  const head = verified.is_sound ? "Every quote is unchanged" : gone ? `${count(gone, "quote")} gone` : "The quotes do not support this answer";
   announce(head);
   return h("section.panel", { "aria-label": "Verified proof" },
     h("h2", {}, head), h("p", { dir: "auto" }, verified.question),
@@ -65,5 +65,5 @@ function result(index, verified) {
       h("span.title", { dir: "auto" }, shortened(each.document_id || "In no document", 120)),
       h("span.place", { dir: "auto" }, [STATES[each.state] || each.state, each.is_changed ? "the document has changed" : "", placeOf(each)].filter(Boolean).join(", ")),
       h("q", { dir: "auto" }, shortened(each.quote, 400))))))),
-    verified.unsupported.length ? h("div.unsupported", {}, h("b", {}, "No quote holds"), h("ul", {}, verified.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
+    verified.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Supported by no quote"), h("ul", {}, verified.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
 }

@@ -10,9 +10,9 @@ const FREE = { setting: "triples of names in one sentence, without an LLM", opti
 
 export async function show(main, { signal, index }) {
   const plan = h("div");
-  const spent = h("div", {}, spinner("Adding up…"));
+  const spent = h("div", {}, spinner("Adding up the cost…"));
   const ledger = h("div");
-  const wait = h("button.main", { type: "button", onclick: () => { wait.disabled = true; showPlan(plan, index, signal).finally(() => { wait.disabled = false; }); } }, "Work out what it would cost");
+  const wait = h("button.main", { type: "button", onclick: () => { wait.disabled = true; showPlan(plan, index, signal).finally(() => { wait.disabled = false; }); } }, "Estimate the cost");
   fill(main, h("div.column.broad", {}, h("h1", {}, "Plan and spend"),
     h("section", {}, h("h2", {}, "Plan"), h("p", {}, "Some methods read what an LLM extracts from the chunks. The plan counts the real prompts; nothing is spent by it."), h("p", {}, wait), plan),
     h("section", {}, h("h2", {}, "Spend by day"), spent),
@@ -60,7 +60,7 @@ function startForm(index, estimate, box, signal) {
   const form = h("form.panel", { onsubmit: (event) => {
     event.preventDefault();
     begin(index, { ...estimate.options, [priced ? "budget_usd" : "budget_tokens"]: Number(cap.value) }, box, signal);
-  } }, h("h3", {}, `Begin: ${estimate.setting}`), field(priced ? "Spend at most, in dollars" : "Take at most, in tokens", cap, "It is never exceeded. What is extracted until then stays, and costs nothing again."),
+  } }, h("h3", {}, `Begin: ${estimate.setting}`), field(priced ? "Limit in dollars" : "Limit in tokens", cap, "It is never exceeded. What was extracted by then is kept, and is not paid for again."),
   h("div.buttons", {}, h("button.main", {}, "Begin"), h("button", { type: "button", onclick: () => fill(box) }, "Cancel")));
   queueMicrotask(() => cap.focus());
   return form;

@@ -16,10 +16,10 @@ export async function show(main, { signal, index }) {
   fill(body, spinner("Reading what the documents say…"));
   const whole = await read("");
   if (!whole.items.length) {
-    fill(body, empty("There are no themes yet", h("p", {}, h("a", { href: to("documents") }, "Bring documents"))));
+    fill(body, empty("There are no themes yet", h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
     return;
   }
-  const path = h("nav.path", { "aria-label": "Where the map is" });
+  const path = h("nav.path", { "aria-label": "Place on the map" });
   const map = h("div.map", { role: "group", "aria-label": "Map of themes: each is as large as the passages that it covers", onkeydown: (event) => { if (event.key === "Escape" && above.length) { event.preventDefault(); rise(above.length - 1); } } });
   const side = h("section.side", { "aria-label": "Theme" });
   const above = []; // the themes that the map is inside of, the widest first
