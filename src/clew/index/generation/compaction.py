@@ -16,13 +16,14 @@ from clew.base.types import DATE
 from clew.index.generation.rows import (
     Live,
     Rows,
-    live_rows,
+    follow_rows,
     number_entities,
     place_by_row,
     renumber,
 )
 from clew.index.snapshot.batch import REFERENCES
 from clew.index.store import Compacted, schema
+from clew.index.store.columns import StoredColumns
 from clew.index.store.schema import Segment
 from clew.index.store.segments import Blocks, let_go
 
@@ -41,7 +42,7 @@ def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
     They are stored rows of `segments`, in the order of their ids.
     """
     table = schema.OpenColumns(segments)
-    live = live_rows(table, documents)
+    live = follow_rows(StoredColumns(segments), Live({"document": documents}))
     entities, titles = _entities(table, live)
     doubtful = table["statement_mention.term"][live.rows["statement_mention"]]
     counted = table["count.term"][live.rows["count"]]

@@ -14,25 +14,15 @@ from clew.algo.links import Link, link_from_arrays
 from clew.algo.row_edits import RowEdits
 from clew.base.derived import Arrays, CachedArrays
 from clew.base.runtime.once import Lazily
-from clew.index.generation.assemble import Assembly
+from clew.index.generation.assembly import Assembly
 from clew.index.generation.cached import ArrayLoader, VerifiedArrays
 from clew.index.generation.layers import Parts, build_snapshot
+from clew.index.generation.schema import COLUMNS
 from clew.index.store import Cache, View
 
 Rows = NDArray[np.int64]
 
 
-# Columns whose numbers are rows of a layer.
-_ROWS_OF = {
-    "chunk.document": "document", "document.title_entity": "entity",
-    "unit.chunk": "chunk", "sentence.chunk": "chunk", "subchunk.chunk": "chunk",
-    "mention.unit": "unit", "mention.entity": "entity",
-    "entity.mention": "mention", "entity.description": "description",
-    "triple.subject": "entity", "triple.object": "entity", "triple.chunk": "chunk",
-    "occurrence.triple": "triple", "occurrence.chunk": "chunk",
-    "description.entity": "entity", "description.chunk": "chunk",
-    "profile.description": "description", "profile.entity": "entity", "profile.chunk": "chunk",
-}  # fmt: skip
 _MAX_IN_MEMORY = 1 << 20  # rows of a layer whose stored rows are kept in memory
 _UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
@@ -56,9 +46,9 @@ class EditedAssembly(Assembly):
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         def former(rows: Rows) -> NDArray[Any]:
             values = self.of.base.values(name, rows)
-            if name not in _ROWS_OF:
+            if not COLUMNS[name].rows_of:
                 return values
-            return self.of.rows(_ROWS_OF[name]).to_present(values).astype(values.dtype)
+            return self.of.rows(COLUMNS[name].rows_of).to_present(values).astype(values.dtype)
 
         return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
 
@@ -66,8 +56,8 @@ class EditedAssembly(Assembly):
         former, came = self.of.base.make_reader(kind, name), f"came.{name}"
         if kind == "stored":
             came = f"came.stored.{name}"
-        elif name in _ROWS_OF:
-            former = _chain(former, self.of.rows(_ROWS_OF[name]).present_row)
+        elif COLUMNS[name].rows_of:
+            former = _chain(former, self.of.rows(COLUMNS[name].rows_of).present_row)
         if came not in self.of.arrays:
             return former
         edits, values = self.of.rows(name.partition(".")[0]), self.of.arrays[came].tolist()
@@ -136,8 +126,9 @@ class GenerationEdits:
 
     def _column(self, name: str) -> NDArray[Any]:
         former = self.base.columns[name]
-        if name in _ROWS_OF:
-            former = self._rows[_ROWS_OF[name]].to_present(former).astype(former.dtype)
+        rows_of = COLUMNS[name].rows_of
+        if rows_of:
+            former = self._rows[rows_of].to_present(former).astype(former.dtype)
         return self._rows[name.partition(".")[0]].apply(former, self.arrays[f"came.{name}"])
 
     def _link(self, pair: tuple[str, str]) -> Link:

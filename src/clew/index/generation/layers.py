@@ -15,7 +15,7 @@ from clew.algo.links import expand_ranges
 from clew.base.runtime.once import Lazily, Once, reading
 from clew.base.types import Document, VocabularyEntry
 from clew.errors import MissingLayer
-from clew.index.generation.assemble import Assembly, select_prefix
+from clew.index.generation.assembly import Assembly, select_prefix
 from clew.index.generation.cached import ArrayLoader
 from clew.index.generation.rows import Rows, SomeRows
 from clew.index.generation.vectors import StoredVectors

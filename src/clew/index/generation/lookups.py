@@ -1,14 +1,12 @@
 """Lookup tables from stored rows to rows of a generation, which edits are derived from."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.index.generation.rows import Live, Rows, first_places, place_by_row
+from clew.index.generation.rows import Rows
 
-Table = Mapping[str, NDArray[Any]]
 Keys = NDArray[np.uint64]
 
 
@@ -51,95 +49,3 @@ def triple_keys(subjects: NDArray[Any], relations: NDArray[Any], objects: NDArra
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
     return mixed
-
-
-def occurrence_lookups(name: str, keys: Keys, chunks: Rows, codes: Rows) -> Table:
-    """Return lookup tables of the occurrences of units, sentences or triples, grouped by key.
-
-    They are in the order of their chunks, in each of which the codes ascend.
-    """
-    order = np.argsort(keys, kind="stable")
-    small = np.int32 if codes.max(initial=0) < FIRST_STATEMENT else np.int64
-    return {
-        f"{name}.keys": keys[order],
-        f"{name}.chunks": chunks[order].astype(np.int32),
-        f"{name}.codes": codes[order].astype(small),
-    }
-
-
-def build_lookups(
-    table: Table,
-    live: Live,
-    columns: Mapping[str, NDArray[Any]],
-    stored: Mapping[str, Rows],
-    terms: Rows,
-    names: Mapping[int, int],
-) -> dict[str, NDArray[Any]]:
-    """Return the lookup tables of a generation; docs/format.md describes them.
-
-    `terms` are the generation's rows of the terms that the live counts are of. `names` says in how
-    many chunks the stored entities are that are words of scripts without capitals.
-    """
-    first = first_places(terms, len(stored["term"]))
-    counts = live.rows["count"]
-    sizes = [len(table["document.title_entity"]), len(table["extraction.chunk"])]
-    place, row = _entity_firsts(columns, len(stored["entity"]))
-    return {
-        "sizes": np.array(sizes, dtype=np.int64),
-        "entity.rows": _rows_of(stored["entity"]),
-        "entity.place": place,
-        "entity.first": row,
-        "named.entities": np.array(list(names), dtype=np.int64),
-        "named.df": np.array(list(names.values()), dtype=np.int64),
-        "term.rows": _rows_of(stored["term"]),
-        "term.n": sum_groups(terms, table["count.n"], counts, len(first)),
-        "term.n_lower": sum_groups(terms, table["count.n_lower"], counts, len(first)),
-        "term.chunk": live.above["count"][first].astype(np.int32),
-        "term.count": counts[first].astype(np.int32),
-    }
-
-
-def _rows_of(stored: Rows) -> NDArray[np.int32]:
-    return place_by_row(stored, int(stored.max(initial=-1)) + 1).astype(np.int32)
-
-
-def sum_groups(groups: Rows, values: NDArray[Any], rows: Rows, size: int) -> NDArray[np.int64]:
-    """Sum the values of each of `size` groups, given by `rows`."""
-    sums = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(rows), _BATCH_SIZE):
-        some = slice(start, start + _BATCH_SIZE)
-        np.add.at(sums, groups[some], values[rows[some]])
-    return sums
-
-
-_BATCH_SIZE = 2**20  # values
-
-
-def _entity_firsts(
-    columns: Mapping[str, NDArray[Any]], n: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the first place of each of `n` entities (3 * document + kind), and its row.
-
-    The kind is 0 for a title, 1 for a mention and 2 for a description.
-    """
-    place, row = np.full(n, np.iinfo(np.int32).max), np.zeros(n, dtype=np.int32)
-    for how, (owners, documents) in enumerate(_iterate_naming(columns)):
-        first = np.full(n, -1, dtype=np.int64)
-        there = np.flatnonzero(owners >= 0)[::-1]
-        first[owners[there]] = there
-        has = np.flatnonzero(first >= 0)
-        places = 3 * documents[first[has]].astype(np.int64) + how
-        lower = places < place[has]
-        place[has[lower]], row[has[lower]] = places[lower], first[has[lower]]
-    row[place % 3 == 0] = 0
-    return place.astype(np.int32), row
-
-
-def _iterate_naming(
-    columns: Mapping[str, NDArray[Any]],
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield the entities and documents of titles, mentions and descriptions."""
-    titles, documents = columns["document.title_entity"], columns["chunk.document"]
-    yield titles, np.arange(len(titles))
-    yield columns["mention.entity"], documents[columns["unit.chunk"][columns["mention.unit"]]]
-    yield columns["description.entity"], documents[columns["description.chunk"]]

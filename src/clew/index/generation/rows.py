@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.index.store.schema import TABLES, parent_column, size_column
+from clew.index.store.columns import StoredColumns
+from clew.index.store.schema import TABLES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,30 +53,27 @@ class SomeRows:
         return stored_rows if places.ndim else stored_rows[0]
 
 
-def live_rows(
-    table: Mapping[str, NDArray[Any]],
-    documents: Rows,
+def follow_rows(
+    stored: StoredColumns,
+    live: Live,
     layers: Iterable[str] = TABLES,
     *,
     n_extractions: int | None = None,
 ) -> Live:
-    """Return the live rows of `layers`, parents before children.
+    """Add the live rows of `layers` below those in `live`, parents before children.
 
-    An older extraction of the same chunk and kind is not live, nor is what hangs on it. Where
-    `n_extractions` is given those behind so many are not live either.
+    An older extraction of the same chunk and kind is not live, nor are the rows below it. Of
+    extractions the first `n_extractions` count, or all.
     """
-    live = Live({"document": documents})
     for layer in layers:
-        above = TABLES[layer].above
-        n_above = len(table[size_column(above)])
-        rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
-        if layer == "extraction":
-            if n_extractions is not None:
-                early = rows < n_extractions
-                rows, places = rows[early], places[early]
-            newest = find_newest(places, table["extraction.kind"][rows])
-            rows, places = rows[newest], places[newest]
-        live.rows[layer], live.above[layer] = rows, places
+        above = live.rows[TABLES[layer].above]
+        if layer == "extraction":  # which are not in the order of their chunks
+            chunks = stored.tail("extraction.chunk", 0)[:n_extractions]
+            rows, places = follow(chunks, above, stored.size("chunk"))
+            newest = find_newest(places, stored.take("extraction.kind", rows))
+            live.rows[layer], live.above[layer] = rows[newest], places[newest]
+        else:
+            live.rows[layer], live.above[layer] = stored.rows_below(layer, above)
     return live
 
 

@@ -22,7 +22,7 @@ from clew.index.generation.edits.search import (
     take_or_default,
 )
 from clew.index.generation.lookups import is_common
-from clew.index.generation.rows import place_by_row
+from clew.index.generation.rows import place_by_row, renumber
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,7 +196,7 @@ class TermEdits:
 
     edits: RowEdits
     stored: Rows
-    common: NDArray[np.bool_]
+    lookups: Mapping[str, NDArray[Any]]  # of the added rows
     numbers: Rows  # the present row of each stored term, -1 for one that there is none of
     are_common: NDArray[np.bool_]  # of each stored term
     flipped: Rows  # stored terms that are common now and were not, or the other way
@@ -205,22 +205,20 @@ class TermEdits:
 def find_terms(source: Source) -> TermEdits:
     """Find the added and removed terms; a term's place is its first chunk."""
     table = source.lookups
-    new = np.flatnonzero(source.chunks.origin < 0)  # all others have the terms that they had
-    mine = np.flatnonzero(are_in(source.live.above["count"], new))
+    is_new = source.chunks.origin < 0  # all other chunks have the terms that they had
+    mine = np.flatnonzero(is_new[source.live.above["count"]])
     rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
-    came = source.new_values("count.term")[mine].astype(np.int64)
+    came = source.stored.take("count.term", rows)
     lost, _ = source.stored.rows_below("count", source.base.stored["chunk"][source.removed])
-    went = source.stored.take("count.term", lost).astype(np.int64)
-    touched, place = np.unique(np.concatenate([came, went]), return_inverse=True)
+    touched, place = renumber(np.concatenate([came, source.stored.take("count.term", lost)]))
     in_came, in_went = place[: len(came)], place[len(came) :]
     row = take_or_default(table["term.rows"], touched)
-    counts = {}
+    counts = []
     for name in ("n", "n_lower"):
         former = np.where(row >= 0, take_or_any(table[f"term.{name}"], row), 0)
-        plus = np.bincount(in_came, source.new_values(f"count.{name}")[mine], len(touched))
+        plus = np.bincount(in_came, source.stored.take(f"count.{name}", rows), len(touched))
         minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
-        counts[name] = former + plus.astype(np.int64) - minus.astype(np.int64)
-    common = is_common(counts["n"], counts["n_lower"])
+        counts.append(former + plus.astype(np.int64) - minus.astype(np.int64))
     # Where each stands first: among what came, and among what stayed.
     chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
     before = np.zeros(len(touched), dtype=np.int64)
@@ -249,8 +247,13 @@ def find_terms(source: Source) -> TermEdits:
     were = np.zeros(len(numbers), dtype=bool)
     were[source.base.stored["term"]] = source.column("term.common")
     are = were.copy()
-    are[touched] = common
-    return TermEdits(edits, touched[left], common[left], numbers, are, np.flatnonzero(were != are))
+    are[touched] = is_common(*counts)
+    flipped = np.flatnonzero(were != are)
+    if source.whole is not None:
+        are = is_common(*source.whole.written)
+    firsts = {"n": counts[0], "n_lower": counts[1], "chunk": chunk, "count": count}
+    lookups = {f"term.{name}": column[left] for name, column in firsts.items()}
+    return TermEdits(edits, touched[left], lookups, numbers, are, flipped)
 
 
 def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from clew.index.generation.edits.search import (
     take_or_default,
 )
 from clew.index.generation.edits.triples import merge_entries
-from clew.index.generation.rows import build_link, place_by_row
+from clew.index.generation.rows import build_link, place_by_row, renumber
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
@@ -38,23 +40,23 @@ class EntityEdits:
 
     edits: RowEdits
     stored: Rows
-    numbers: Rows  # the present row of each stored entity that came, -1 for others
-    mention: Rows
-    description: Rows
-    linkable: NDArray[np.bool_]
-    extracted: NDArray[np.bool_]
-    type: NDArray[np.uint8]
+    numbers: Rows  # the present row of each stored entity that came, -1 for others; -1 at the end
+    columns: Mapping[str, NDArray[Any]]
+    lookups: Mapping[str, NDArray[Any]]
+
+    def number(self, stored: Rows) -> Rows:
+        """Return the present rows of stored entities that were added, -1 for -1."""
+        return self.numbers[stored]
 
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Find the added and removed entities; an entity's place is its first mention."""
     titled = np.flatnonzero(source.titles >= 0)
-    described = source.new_values("description.entity").astype(np.int64)
+    written = source.new_values("description.entity")
+    described = source.resolve(written)
     lost = _find_lost(source, mentions)
     came = np.concatenate([source.titles[titled], mentions.entity, described])
-    touched, place = np.unique(
-        np.concatenate([came, source.base.stored["entity"][lost]]), return_inverse=True
-    )
+    touched, place = renumber(np.concatenate([came, source.base.stored["entity"][lost]]))
     n = len(touched)
     in_titles, in_mentions, in_described, _ = np.split(
         place, np.cumsum([len(titled), len(mentions.entity), len(described)])
@@ -73,7 +75,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     linkable[owner[by_graph]] = True
     chunk = source.live.chunks_of("description")
     linkable[in_described[source.extraction_sources(GRAPH)[chunk] == IMPORTED]] = True
-    votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int64)
+    votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int32)
     np.add.at(votes, (owner, source.column("description.type")[rows]), 1)
     np.add.at(votes, (in_described, source.new_values("description.type")), 1)
     votes[:, 0] = 0  # "other" is no vote
@@ -93,19 +95,41 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     edits = RowEdits.from_changes(
         len(source.base.stored["entity"]), np.sort(row[row >= 0]), first.before[left], row[left]
     )
-    numbers = np.full(int(touched.max(initial=-1)) + 1, -1, dtype=np.int64)
+    numbers = np.full(int(touched.max(initial=-1)) + 2, -1, dtype=np.int64)
     numbers[touched[left]] = edits.at
+    new_mention, new_description = (
+        _prefer_own(new, groups, own)
+        for new, groups, own in (
+            (new_mention, in_mentions, mentions.own),
+            (new_description, in_described, described == written),
+        )
+    )
     description = _first_before(source.descriptions, kept_description, new_description)
+    columns = {
+        "mention": _first_before(mentions.edits, kept_mention, new_mention),
+        "description": description,
+        "linkable": linkable,
+        "extracted": description >= 0,
+        "type": votes.argmax(axis=1),
+    }
+    place, _, row = first.places
+    lookups = {"place": place, "first": np.where(place % 3 == _TITLE, 0, row)}
     return EntityEdits(
         edits=edits,
         stored=touched[left],
         numbers=numbers,
-        mention=_first_before(mentions.edits, kept_mention, new_mention)[left],
-        description=description[left],
-        linkable=linkable[left],
-        extracted=description[left] >= 0,
-        type=votes.argmax(axis=1).astype(np.uint8)[left],
+        columns={f"entity.{name}": column[left] for name, column in columns.items()},
+        lookups={f"entity.{name}": column[left] for name, column in lookups.items()},
     )
+
+
+def _prefer_own(first: Rows, groups: Rows, own: NDArray[np.bool_]) -> Rows:
+    """Return the first row of each group that is marked as its `own`, else its first row."""
+    if own.all():
+        return first
+    rows = np.flatnonzero(own)
+    own_first = first_in_groups(groups[rows], len(first))
+    return np.where(own_first >= 0, take_or_any(rows, own_first), first)
 
 
 def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
@@ -246,7 +270,7 @@ def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
 
 def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:
     """Return the rows of the link from entities to the chunks whose extractions name them."""
-    described = entities.numbers[source.new_values("description.entity")]
+    described = entities.number(source.resolve(source.new_values("description.entity")))
     place = np.searchsorted(entities.edits.at, described)
     chunk = source.chunks.at[source.live.chunks_of("description")]
     new = build_link(place, chunk, len(entities.edits.at), source.chunks.size)

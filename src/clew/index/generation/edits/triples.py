@@ -1,7 +1,7 @@
 """Find the triples that were added and removed, and their occurrences in chunks."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from clew.index.generation.edits.source import Source
 from clew.index.generation.lookups import triple_keys
 from clew.index.generation.rows import Rows, build_link
 
+if TYPE_CHECKING:
+    from clew.index.generation.edits.entities import EntityEdits
+
 
 @dataclass(frozen=True, slots=True)
 class TripleEdits:
@@ -22,8 +25,7 @@ class TripleEdits:
 
     distinct: DistinctEdits
     occurrences: RowEdits
-    stored: Rows  # of the occurrences that came
-    chunk: Rows  # of these, by its place among the chunks that came
+    came: Occurrences
     strength: NDArray[np.float32]
     chunks: csr_array  # the rows of the link from triples to chunks of those that came
 
@@ -35,7 +37,8 @@ class TripleEdits:
 def find_triples(source: Source) -> TripleEdits:
     """Find the added and removed triples and occurrences."""
     rows, chunk = source.live.rows["triple"], source.live.chunks_of("triple")
-    two = source.new_values("triple.subject") != source.new_values("triple.object")
+    ends = (source.resolve(source.new_values(f"triple.{end}")) for end in ("subject", "object"))
+    two = np.not_equal(*ends)
     rows, chunk = rows[two], chunk[two]
     stored = source.base.stored["triple"]
     known = KnownRows.from_lookups("triple", source.lookups, source.column("triple.chunk"), stored)
@@ -51,17 +54,18 @@ def find_triples(source: Source) -> TripleEdits:
     former = source.base.links["triple", "chunk"]
     return TripleEdits(
         distinct=distinct,
-        occurrences=source.edit_rows_below("occurrence.chunk", chunk),
-        stored=rows,
-        chunk=chunk,
+        occurrences=source.edit_rows_below("occurrence", chunk),
+        came=came,
         strength=strength,
         chunks=merge_entries(source, former, distinct.edits.origin, new),
     )
 
 
 def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
-    names = ("subject", "relation_key", "object")
-    return triple_keys(*(source.stored.take(f"triple.{name}", rows) for name in names))
+    subjects, relations, objects = (
+        source.stored.take(f"triple.{name}", rows) for name in ("subject", "relation_key", "object")
+    )
+    return triple_keys(source.resolve(subjects), relations, source.resolve(objects))
 
 
 def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
@@ -70,6 +74,8 @@ def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) ->
     `origin` is the former row of each, -1 for one that is new.
     """
     old = np.flatnonzero(origin >= 0)
+    if not len(old):
+        return new
     entries = former.rows(origin[old]).tocoo()
     stay = ~are_in(entries.col, source.chunks.gone)
     rows, chunks = old[entries.row[stay]], source.chunks.to_present(entries.col[stay])
@@ -83,20 +89,20 @@ def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) ->
     return link
 
 
-def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[str, NDArray[Any]]:
-    """Return the column values of added triples; `numbers` maps entities to present rows."""
+def triple_columns(
+    source: Source, triples: TripleEdits, entities: "EntityEdits"
+) -> dict[str, NDArray[Any]]:
+    """Return the column values of added triples and occurrences."""
     stored = triples.distinct.code
     ends = {
-        f"triple.{end}": numbers[source.stored.take(f"triple.{end}", stored)]
+        f"triple.{end}": entities.number(source.resolve(source.stored.take(f"triple.{end}", stored)))
         for end in ("subject", "object")
     }
     sums = np.asarray(triples.chunks.sum(axis=1, dtype=np.float64), dtype=np.float32)
     return ends | {
-        "stored.triple": stored,
-        "stored.occurrence": triples.stored,
         "triple.chunk": triples.distinct.chunk,
         "triple.strength": sums,
         "occurrence.triple": triples.distinct.of_came,
-        "occurrence.chunk": source.chunks.at[triples.chunk],
+        "occurrence.chunk": source.chunks.at[triples.came.chunk],
         "occurrence.strength": triples.strength,
     }

@@ -1,6 +1,6 @@
 """Find the units and mentions that were added and removed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,13 @@ from clew.index.generation.edits.distinct import (
     TermEdits,
     find_moves,
 )
-from clew.index.generation.edits.search import are_in, insertion_places, rows_below, take_or_default
+from clew.index.generation.edits.search import (
+    are_in,
+    insertion_places,
+    rows_below,
+    take_or_any,
+    take_or_default,
+)
 from clew.index.generation.edits.source import MOST_ROWS, Source, TooManyEdits
 from clew.index.generation.lookups import FIRST_STATEMENT, is_useful, unit_codes
 from clew.index.generation.rows import Rows
@@ -66,8 +72,10 @@ class StoredUnits:
         places[statements] = rows - first
         return places
 
-    def mentions_of(self, codes: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
-        """Return the mentions in some units, in order, and the index of each one's unit."""
+    def mentions_of(
+        self, codes: Rows, names: Sequence[str] = _MENTION
+    ) -> tuple[Rows, dict[str, NDArray[Any]]]:
+        """Return columns of the mentions in some units, in order, and each one's unit's index."""
         is_statement = self.are_statements(codes)
         own, other = np.flatnonzero(~is_statement), np.flatnonzero(is_statement)
         rows, in_own = self.stored.rows_below("mention", codes[own])
@@ -75,7 +83,7 @@ class StoredUnits:
         place = np.concatenate([own[in_own], other[in_other]])
         order = np.argsort(place, kind="stable")
         columns = {}
-        for name in _MENTION:
+        for name in names:
             of_sentences = self.stored.take(f"mention.{name}", rows)
             of_statements = self.stored.take(f"statement_mention.{name}", more)
             columns[name] = np.concatenate([of_sentences, of_statements])[order]
@@ -117,6 +125,7 @@ class Names:
     """
 
     entities: Rows
+    df: NDArray[np.int64]  # how many chunks each is in
     useful: NDArray[np.bool_]  # which of them are names now
     flipped: Rows  # those that are names now and were not, or the other way
 
@@ -132,7 +141,7 @@ def find_names(
     source: Source, stored_units: StoredUnits, known_units: KnownRows, moves: Moves
 ) -> Names:
     """Find which words of such scripts are names after units were added and removed."""
-    owner, columns = stored_units.mentions_of(moves.code)
+    owner, columns = stored_units.mentions_of(moves.code, ("entity", "label"))
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
     before, df = source.lookups["named.entities"], source.lookups["named.df"]
     entities = np.union1d(before, entity[is_term])
@@ -140,23 +149,27 @@ def find_names(
     counts = np.zeros(len(entities), dtype=np.int64)
     counts[at] = df
     if len(entities):
-        _, went = stored_units.mentions_of(known_units.code[moves.gone].astype(np.int64))
-        touched = np.union1d(entity, went["entity"])
+        gone = known_units.code[moves.gone].astype(np.int64)
+        touched = np.union1d(entity, stored_units.mentions_of(gone, ("entity",))[1]["entity"])
         changed = entities[are_in(entities, touched)]
         is_own = are_in(entity, changed)
         pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
-        former, names = stored_units.mentions_with("entity", changed)
-        units = known_units.rows_of(stored_units.keys(former), former)
-        stays = (units >= 0) & ~are_in(units, moves.gone)
-        stands = source.column("unit.chunk")[units[stays]].astype(np.int64)
-        pairs.append((names[stays], source.chunks.to_present(stands)))
+        if source.is_edited:
+            former, names = stored_units.mentions_with("entity", changed)
+            units = known_units.rows_of(stored_units.keys(former), former)
+            stays = (units >= 0) & ~are_in(units, moves.gone)
+            stands = source.column("unit.chunk")[units[stays]].astype(np.int64)
+            pairs.append((names[stays], source.chunks.to_present(stands)))
         both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
         counts[np.searchsorted(entities, changed)] = np.bincount(
             np.searchsorted(changed, both[0]), minlength=len(changed)
         )
-    useful = is_useful(counts, source.chunks.size)
+    n_chunks, whole = source.chunks.size, source.whole
+    if whole is not None:
+        counts, n_chunks = whole.mentioned[entities], whole.n_chunks
+    useful = is_useful(counts, n_chunks)
     were = is_useful(df, source.chunks.n)
-    return Names(entities, useful, before[useful[at] != were])
+    return Names(entities, counts, useful, before[useful[at] != were])
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +195,7 @@ class MentionEdits:
     before: Rows
     unit: Rows  # among the units that came
     entity: Rows  # stored
+    own: NDArray[np.bool_]  # by a name of its own, not by an alias
     columns: Mapping[str, NDArray[Any]]  # start, end, label
 
 
@@ -202,7 +216,7 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     again = again[~are_in(again, moves.gone)]
     at = source.chunks.to_present(known_rows.chunk[again])
     moves = moves.add_returning(again, at, known_rows.code[again].astype(np.int64))
-    if source.has_statements and not stored_units.are_statements(moves.code).any():
+    if source.is_edited and source.has_statements and not stored_units.are_statements(moves.code).any():
         were = np.flatnonzero(stored_units.are_statements(known_rows.code))
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
@@ -220,8 +234,7 @@ def _former_codes(source: Source) -> NDArray[Any]:
 def _new_units(source: Source) -> tuple[Rows, Rows]:
     """Return the units of added chunks: the index of the chunk, and the code."""
     live = source.live
-    is_kept = source.extraction_sources(UNITS)[live.above["sentence"]] != LLM_MADE
-    statements = live.rows["statement"]
+    is_kept, statements = source.has_own_units, live.rows["statement"]
     if not source.has_statements and (len(statements) or not is_kept.all()):
         raise TooManyEdits  # sentences are rows of their own from now on
     sentences = live.rows["sentence"][is_kept]
@@ -257,9 +270,10 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
     former = source.column("mention.unit")
     gone = rows_below(former, units.edits.gone)
     before = insertion_places(former, units.distinct.before)[unit]
-    entity = columns.pop("entity").astype(np.int64)
+    written = columns.pop("entity")
+    entity = source.resolve(written)
     edits = RowEdits.from_changes(len(former), gone, before)
-    return MentionEdits(edits, before, unit, entity, columns)
+    return MentionEdits(edits, before, unit, entity, entity == written, columns)
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
@@ -267,13 +281,12 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     stored_units, chunks = units.stored_units, units.distinct.chunk
     codes = units.distinct.code
     is_statement = stored_units.are_statements(codes)
-    made_by = source.column("chunk.units")[np.maximum(source.chunks.to_former(chunks), 0)]
-    new = np.flatnonzero(source.chunks.to_former(chunks) < 0)
+    former = source.chunks.to_former(chunks)
+    made_by = take_or_any(source.column("chunk.units"), former)
+    new = np.flatnonzero(former < 0)
     came = np.searchsorted(source.chunks.at, chunks[new])
     made_by[new] = source.extraction_sources(UNITS)[came]
     columns: dict[str, NDArray[Any]] = {
-        "stored.unit.sentence": np.where(is_statement, -1, codes),
-        "stored.unit.statement": np.where(is_statement, codes - FIRST_STATEMENT, -1),
         "unit.chunk": chunks,
         "unit.source": np.where(is_statement, LLM_MADE, made_by),
         "unit.place": stored_units.places(codes),
@@ -283,7 +296,7 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     for name in ("first_token", "last_token"):
         n_known = sum(source.stored.sizes(f"sentence.{name}"))
         has_tokens = units.edits.size > 0 and n_known == source.stored.size("sentence")
-        if has_tokens != (f"unit.{name}" in source.base.columns):
+        if source.is_edited and has_tokens != (f"unit.{name}" in source.base.columns):
             raise TooManyEdits
         if has_tokens:
             columns[f"unit.{name}"] = stored_units.tokens(name, codes)
@@ -299,7 +312,8 @@ class SentenceEdits:
 
     edits: RowEdits
     chunk: Rows
-    stored: Rows
+    code: Rows  # stored rows
+    came: Occurrences
 
 
 def find_sentences(source: Source) -> SentenceEdits:
@@ -315,4 +329,4 @@ def find_sentences(source: Source) -> SentenceEdits:
     lost = stored_units.keys(stored[rows_below(known_rows.chunk, source.removed)])
     moves = find_moves(known_rows, source, source.removed, came, lost)
     distinct = DistinctEdits.from_moves(len(stored), moves)
-    return SentenceEdits(distinct.edits, distinct.chunk, distinct.code)
+    return SentenceEdits(distinct.edits, distinct.chunk, distinct.code, came)
