@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.ascending import match_sorted
 from clew.algo.row_edits import RowEdits
 from clew.base.types import LLM_MADE, TERM, UNITS
 from clew.index.generation.edits.distinct import (
@@ -150,8 +151,9 @@ def find_names(
     counts[at] = df
     if len(entities):
         gone = known_units.code[moves.gone].astype(np.int64)
-        touched = np.union1d(entity, stored_units.mentions_of(gone, ("entity",))[1]["entity"])
-        changed = entities[are_in(entities, touched)]
+        went = stored_units.mentions_of(gone, ("entity",))[1]["entity"]
+        _, touched = match_sorted(entities, np.concatenate([entity, went]))
+        changed = entities[np.unique(touched)]
         is_own = are_in(entity, changed)
         pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
         if source.is_edited:
