@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import expand_ranges
-from clew.index.generation.rows import build_link, index_type, take
+from clew.index.generation.rows import build_link, index_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.index.generation.edits.distinct import TermEdits
     from clew.index.generation.rows import Rows
-    from clew.index.store.columns import StoredColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +37,6 @@ class Postings:
     term: NDArray[np.integer]  # in the numbers of the generation
     start: NDArray[Any]
     n_terms: int
-
-    @classmethod
-    def from_chunks(cls, stored: StoredColumns, chunks: Rows, terms: TermEdits) -> Postings:
-        """Read the postings of stored chunks."""
-        rows, chunk = stored.rows_below("posting", chunks)
-        n_terms = terms.edits.size
-        term = take(terms.numbers.astype(index_type(n_terms)), stored.take("posting.term", rows))
-        return cls(chunk, term, stored.take("posting.start", rows), n_terms)
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
         """Return the link from sentences to the terms in them, of weight 1."""

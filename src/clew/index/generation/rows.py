@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.narrow import small_type
 from clew.index.store.columns import StoredColumns
 from clew.index.store.schema import TABLES
 
@@ -96,11 +97,6 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
         order = np.argsort(position, kind="stable")
         rows, position = rows[order], position[order]
     return rows, position
-
-
-def small_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest type for numbers up to `n` and sums of two."""
-    return np.int32 if n < 2**30 else np.int64
 
 
 _BATCH_SIZE = 2**18  # places: NumPy makes larger numbers of them

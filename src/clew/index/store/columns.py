@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
-from clew.algo.narrow import widen
+from clew.algo.narrow import small_type, widen
 from clew.index.store.schema import Segment, parent_column, size_column
 from clew.index.store.segments import MappedSegment
 
@@ -78,10 +78,10 @@ class StoredColumns:
             both = np.concatenate([parents[some], parents[some] + 1])
             first, last = _search_sorted(segment, name, both).reshape(2, -1)
             owner, local = expand_ranges(first, last)
-            rows.append(begin + local)
-            owners.append(some[owner])
+            rows.append((begin + local).astype(small_type(end)))
+            owners.append(some[owner].astype(small_type(len(parents))))
         children, owner = (
-            np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners)
+            np.concatenate(each or [np.zeros(0, np.int32)]) for each in (rows, owners)
         )
         if np.any(owner[1:] < owner[:-1]):
             order = np.argsort(owner, kind="stable")

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.algo.ascending import match_sorted
 from clew.algo.links import link_to_arrays
 from clew.base.types import KINDS
-from clew.index.generation.edits.distinct import TermEdits, find_terms
 from clew.index.generation.edits.entities import EntityEdits, entity_chunks, find_entities
 from clew.index.generation.edits.source import Source, TooManyEdits, find_documents
+from clew.index.generation.edits.terms import TermEdits, find_terms, link_terms
 from clew.index.generation.edits.triples import TripleEdits, find_triples, triple_columns
 from clew.index.generation.edits.units import (
     MentionEdits,
@@ -29,13 +28,12 @@ from clew.index.generation.edits.units import (
     find_units,
     unit_columns,
 )
-from clew.index.generation.postings import Postings, Ranges
 from clew.index.generation.lookups import FIRST_STATEMENT
 from clew.index.generation.rows import build_link, place_by_row
-from clew.index.generation.schema import COLUMNS, LAYERS, LOOKUPS
+from clew.index.generation.schema import COLUMNS, LAYERS, LINKS, LOOKUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
@@ -85,21 +83,25 @@ class Edits:
     mentions: MentionEdits
     entities: EntityEdits
     triples: TripleEdits
+    term_links: Mapping[tuple[str, str], csr_array]
 
     @classmethod
     def from_source(cls, source: Source) -> Edits:
         """Find the rows that were added and removed. Raises TooManyEdits."""
         terms = find_terms(source)
         units = find_units(source, terms)
+        sentences = find_sentences(source) if source.has_statements else None
+        term_links = link_terms(source, terms, sentences or units.distinct)  # takes most memory
         mentions = find_mentions(source, terms, units)
         return cls(
             source=source,
             terms=terms,
             units=units,
-            sentences=find_sentences(source) if source.has_statements else None,
+            sentences=sentences,
             mentions=mentions,
             entities=find_entities(source, units, mentions),
             triples=find_triples(source),
+            term_links=term_links,
         )
 
     @cached_property
@@ -149,7 +151,7 @@ class Edits:
         }
         if self.sentences is not None:
             rows["sentence"] = self.sentences.code
-        return rows
+        return {name: stored.astype(np.int64, copy=False) for name, stored in rows.items()}
 
     def columns(self) -> Arrays:
         """Return the values of the added rows in every column, as the schema lists them."""
@@ -188,55 +190,19 @@ class Edits:
 
     def links(self) -> dict[tuple[str, str], csr_array]:
         """Return the entries of the added rows of each link."""
-        source, live, units = self.source, self.source.live, self.units
+        source, units = self.source, self.units
         titled = np.flatnonzero(source.titles >= 0)
-        above, terms = live.above["count"], self.terms.numbers[source.new_values("count.term")]
-        pairs: dict[tuple[str, str], tuple[NDArray[Any], ...]] = {
+        pairs = {
             ("chunk", "unit"): (units.came.chunk, units.distinct.of_came),
             ("unit", "entity"): (self.mentions.unit, self.entities.number(self.mentions.entity)),
             ("document", "entity"): (titled, self.entities.number(source.titles[titled])),
-            ("chunk", "term"): (above, terms, source.new_values("count.n")),
         }
-        links = {
-            (a, b): build_link(
-                ends[0], ends[1], len(self.layers[a].at), self.layers[b].size, *ends[2:]
-            )
-            for (a, b), ends in pairs.items()
-        }
+        links = dict(self.term_links)
+        for (a, b), (rows, columns) in pairs.items():
+            links[a, b] = build_link(rows, columns, len(self.layers[a].at), self.layers[b].size)
         links["entity", "chunk"] = entity_chunks(source, self.entities)
         links["triple", "chunk"] = self.triples.chunks
-        postings = Postings.from_chunks(source.stored, live.rows["chunk"], self.terms)
-        links["sentence", "term"] = self._sentence_terms(postings)
-        if source.is_halved:
-            parts = self._ranges("subchunk", live.rows["subchunk"], live.above["subchunk"])
-            links["subchunk", "term"] = postings.subchunk_terms(parts, above, terms)
-        return links
-
-    def _sentence_terms(self, postings: Postings) -> csr_array:
-        """Return the terms of the added sentences, or of added units that are sentences."""
-        if self.sentences is not None:
-            edits, rows = self.sentences.edits, self.sentences.code
-        else:
-            edits, rows = self.units.edits, self.units.distinct.code
-        came = self.source.live.rows["sentence"]
-        order = np.argsort(came)
-        new, place = match_sorted(came[order], rows)
-        old = np.delete(np.arange(len(rows)), new)
-        chunk = self.source.live.above["sentence"][order[place]]
-        ascending = np.argsort(chunk, kind="stable")
-        new, chunk = new[ascending], chunk[ascending]
-        entries = postings.sentence_terms(self._ranges("sentence", rows[new], chunk))
-        if not len(old):
-            return entries
-        own = entries.tocoo()
-        former = self.source.base.links["sentence", "term"].rows(edits.origin[old]).tocoo()
-        columns = self.terms.edits.to_present(former.col)
-        row = np.concatenate([new[own.row], old[former.row]])
-        return build_link(row, np.concatenate([own.col, columns]), len(rows), self.terms.edits.size)
-
-    def _ranges(self, layer: str, rows: Rows, chunk: Rows) -> Ranges:
-        start, end = (self.source.stored.take(f"{layer}.{name}", rows) for name in ("start", "end"))
-        return Ranges(chunk, start, end)
+        return {pair: links[pair] for pair in LINKS if pair in links}
 
     def lookups(self) -> Arrays:
         """Return what edits of a whole generation are found by."""

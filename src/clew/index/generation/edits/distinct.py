@@ -19,16 +19,12 @@ from clew.index.generation.edits.search import (
     insertion_places,
     places_inside,
     take_or_any,
-    take_or_default,
 )
-from clew.index.generation.lookups import is_common
-from clew.index.generation.rows import place_by_row, renumber
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from clew.index.generation.edits.source import Source
     from clew.index.generation.rows import Rows
@@ -188,97 +184,3 @@ def find_moves(
     went = row[moved]
     gone = np.sort(went[went >= 0])
     return Moves(chunk[left], code[left], before[left], row[left], gone, place[own], row[own])
-
-
-@dataclass(frozen=True, slots=True)
-class TermEdits:
-    """The terms of added and removed documents."""
-
-    edits: RowEdits
-    stored: Rows
-    lookups: Mapping[str, NDArray[Any]]  # of the added rows
-    numbers: Rows  # the present row of each stored term, -1 for one that there is none of
-    are_common: NDArray[np.bool_]  # of each stored term
-    flipped: Rows  # stored terms that are common now and were not, or the other way
-
-
-def find_terms(source: Source) -> TermEdits:
-    """Find the added and removed terms; a term's place is its first chunk."""
-    table = source.lookups
-    is_new = source.chunks.origin < 0  # all other chunks have the terms that they had
-    mine = np.flatnonzero(is_new[source.live.above["count"]])
-    rows, above = source.live.rows["count"][mine], source.live.above["count"][mine]
-    came = source.stored.take("count.term", rows)
-    lost, _ = source.stored.rows_below("count", source.base.stored["chunk"][source.removed])
-    touched, place = renumber(np.concatenate([came, source.stored.take("count.term", lost)]))
-    in_came, in_went = place[: len(came)], place[len(came) :]
-    row = take_or_default(table["term.rows"], touched)
-    counts = []
-    for name in ("n", "n_lower"):
-        former = np.where(row >= 0, take_or_any(table[f"term.{name}"], row), 0)
-        plus = np.bincount(in_came, source.stored.take(f"count.{name}", rows), len(touched))
-        minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
-        counts.append(former + plus.astype(np.int64) - minus.astype(np.int64))
-    # Where each stands first: among what came, and among what stayed.
-    chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
-    before = np.zeros(len(touched), dtype=np.int64)
-    first = first_in_groups(in_came, len(touched))
-    has = first >= 0
-    chunk[has] = source.chunks.at[above[first[has]]]
-    count[has] = rows[first[has]]
-    boundary = insertion_places(table["term.chunk"], source.chunks_before)
-    before[has] = boundary[above[first[has]]]
-    there, stays, at = _kept_terms(source, touched, row)
-    now = np.full(len(touched), _NONE)
-    now[there] = source.chunks.to_present(stays)
-    earlier = np.flatnonzero(now < chunk)
-    chunk[earlier] = now[earlier]
-    kept = np.searchsorted(there, earlier)
-    count[earlier] = at[kept]
-    before[earlier] = places_inside(table["term.chunk"], table["term.count"], stays[kept], at[kept])
-    # All of them that are left come anew, each where it stands first.
-    left = np.flatnonzero(chunk < _NONE)
-    left = left[np.lexsort((count[left], chunk[left]))]
-    n_before = len(source.base.stored["term"])
-    edits = RowEdits.from_changes(n_before, np.sort(row[row >= 0]), before[left], row[left])
-    numbers = np.full(max(int(touched.max(initial=-1)) + 1, len(table["term.rows"])), -1)
-    numbers[: len(table["term.rows"])] = edits.to_present(table["term.rows"], followed=False)
-    numbers[touched[left]] = edits.at
-    were = np.zeros(len(numbers), dtype=bool)
-    were[source.base.stored["term"]] = source.column("term.common")
-    are = were.copy()
-    are[touched] = is_common(*counts)
-    flipped = np.flatnonzero(were != are)
-    if source.whole is not None:
-        are = is_common(*source.whole.written)
-    firsts = {"n": counts[0], "n_lower": counts[1], "chunk": chunk, "count": count}
-    lookups = {f"term.{name}": column[left] for name, column in firsts.items()}
-    return TermEdits(edits, touched[left], lookups, numbers, are, flipped)
-
-
-def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:
-    """Return the terms in kept chunks, with the first such chunk of each and its count there."""
-    places = np.flatnonzero(rows >= 0)
-    chunk = source.lookups["term.chunk"][rows[places]].astype(np.int64)
-    count = source.lookups["term.count"][rows[places]].astype(np.int64)
-    went = np.flatnonzero(are_in(chunk, source.removed))
-    if len(went):
-        link = source.base.links["chunk", "term"].whole
-        chunk[went] = _first_rows(link, rows[places[went]], source.removed)
-        stays = went[chunk[went] >= 0]
-        below, owner = source.stored.rows_below("count", source.base.stored["chunk"][chunk[stays]])
-        same = source.stored.take("count.term", below) == terms[places[stays]][owner]
-        count[stays[owner[same]]] = below[same]
-    left = chunk >= 0
-    return places[left], chunk[left], count[left]
-
-
-def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
-    """Return the first row of each column, ignoring the rows in `but`; -1 if none."""
-    number = place_by_row(columns, link.shape[1])
-    entries = np.flatnonzero(number[link.indices] >= 0)
-    rows = np.searchsorted(link.indptr, entries, side="right") - 1
-    stays = ~are_in(rows, but)
-    first_rows = np.full(len(columns), -1, dtype=np.int64)
-    first_rows[number[link.indices[entries[stays]]][::-1]] = rows[stays][::-1]
-    return first_rows

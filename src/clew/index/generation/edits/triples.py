@@ -95,7 +95,9 @@ def triple_columns(
     """Return the column values of added triples and occurrences."""
     stored = triples.distinct.code
     ends = {
-        f"triple.{end}": entities.number(source.resolve(source.stored.take(f"triple.{end}", stored)))
+        f"triple.{end}": entities.number(
+            source.resolve(source.stored.take(f"triple.{end}", stored))
+        )
         for end in ("subject", "object")
     }
     sums = np.asarray(triples.chunks.sum(axis=1, dtype=np.float64), dtype=np.float32)

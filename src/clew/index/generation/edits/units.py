@@ -15,7 +15,6 @@ from clew.index.generation.edits.distinct import (
     KnownRows,
     Moves,
     Occurrences,
-    TermEdits,
     find_moves,
 )
 from clew.index.generation.edits.search import (
@@ -26,6 +25,7 @@ from clew.index.generation.edits.search import (
     take_or_default,
 )
 from clew.index.generation.edits.source import MOST_ROWS, Source, TooManyEdits
+from clew.index.generation.edits.terms import TermEdits
 from clew.index.generation.lookups import FIRST_STATEMENT, is_useful, unit_codes
 from clew.index.generation.rows import Rows
 from clew.index.store.columns import StoredColumns
@@ -218,7 +218,11 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     again = again[~are_in(again, moves.gone)]
     at = source.chunks.to_present(known_rows.chunk[again])
     moves = moves.add_returning(again, at, known_rows.code[again].astype(np.int64))
-    if source.is_edited and source.has_statements and not stored_units.are_statements(moves.code).any():
+    if (
+        source.is_edited
+        and source.has_statements
+        and not stored_units.are_statements(moves.code).any()
+    ):
         were = np.flatnonzero(stored_units.are_statements(known_rows.code))
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
@@ -241,7 +245,7 @@ def _new_units(source: Source) -> tuple[Rows, Rows]:
         raise TooManyEdits  # sentences are rows of their own from now on
     sentences = live.rows["sentence"][is_kept]
     chunk = np.concatenate([live.above["sentence"][is_kept], live.chunks_of("statement")])
-    codes = np.concatenate([sentences, FIRST_STATEMENT + statements])
+    codes = np.concatenate([sentences, FIRST_STATEMENT + statements.astype(np.int64)])
     order = np.argsort(chunk, kind="stable")
     return chunk[order], codes[order]
 
@@ -265,7 +269,7 @@ def _find_renamed_units(
 def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> MentionEdits:
     """Find the added and removed mentions of units."""
     unit, columns = units.stored_units.mentions_of(units.distinct.code)
-    term = columns["term"].astype(np.int64)
+    term = columns.pop("term").astype(np.int64)
     stays = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
     stays &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
     unit, columns = unit[stays], {name: column[stays] for name, column in columns.items()}
