@@ -194,7 +194,6 @@ class MentionEdits:
     """The mentions of the added units, in order."""
 
     edits: RowEdits
-    before: Rows
     unit: Rows  # among the units that came
     entity: Rows  # stored
     own: NDArray[np.bool_]  # by a name of its own, not by an alias
@@ -279,7 +278,7 @@ def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> Mention
     written = columns.pop("entity")
     entity = source.resolve(written)
     edits = RowEdits.from_changes(len(former), gone, before)
-    return MentionEdits(edits, before, unit, entity, entity == written, columns)
+    return MentionEdits(edits, unit, entity, entity == written, columns)
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
