@@ -150,30 +150,6 @@ def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
     return values[first].astype(np.int64), groups
 
 
-def number_entities(
-    entities: NDArray[Any], chunks: Rows, chunk_document: Rows, titles: NDArray[Any]
-) -> tuple[Rows, Rows, Rows]:
-    """Number entities by first occurrence; a document's title precedes its text.
-
-    `chunks` holds the chunk of each occurrence. Occurrences in one document count in the order
-    given. Returns the stored row of each entity, and both inputs in the new numbers.
-    """
-    kind = small_type(2 * len(titles) + 1)
-    titled = np.flatnonzero(titles >= 0).astype(kind)
-    place = take(chunk_document, chunks).astype(kind, copy=False)
-    place = np.concatenate([2 * titled, 2 * place + 1])
-    order = np.argsort(place, kind="stable")
-    del place
-    values = np.concatenate([titles[titled].astype(entities.dtype), entities])
-    rows, groups = renumber(take(values, order))
-    numbers = np.empty(len(values), dtype=groups.dtype)
-    del values
-    numbers[order] = groups
-    new_titles = np.full(len(titles), -1, dtype=np.int64)
-    new_titles[titled] = numbers[: len(titled)]
-    return rows, numbers[len(titled) :], new_titles
-
-
 def place_by_row(rows: Rows, size: int) -> Rows:
     """Return the index in `rows` of each of `size` stored rows, -1 if absent."""
     places = np.full(size, -1, dtype=np.int64)

@@ -88,9 +88,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
             "entity.description": description,
             "entity.linkable": linkable[left],
             "entity.extracted": description >= 0,
-            "entity.type": _count_types(source, groups[_DESCRIPTION], descriptions, len(touched))[
-                left
-            ],
+            "entity.type": types[left],
         },
         lookups={"entity.place": place, "entity.first": np.where(place % 3 == _TITLE, 0, first)},
     )
