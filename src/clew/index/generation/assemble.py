@@ -53,7 +53,6 @@ def assemble(
     edits = Edits.from_source(source)
     links = edits.links()
     return Assembly(
-        stored=edits.stored_rows(),
         columns=edits.columns(),
         links={pair: StoredLink.from_matrix(entries) for pair, entries in links.items()},
         lookups=edits.lookups() if editable and not aliases else {},
@@ -65,8 +64,10 @@ def _empty_assembly(*, halved: bool) -> Assembly:
     none, nowhere = np.zeros(0, dtype=np.int64), csr_array((0, 0), dtype=np.float32)
     layers = {name: layer for name, layer in LAYERS.items() if halved or name != "subchunk"}
     return Assembly(
-        stored={name: none for own, layer in layers.items() for name in layer.stored_names(own)},
-        columns={name: np.zeros(0, dtype=column.dtype) for name, column in COLUMNS.items()},
+        columns={
+            f"stored.{name}": none for layer in layers for name in layers[layer].stored_names(layer)
+        }
+        | {name: np.zeros(0, dtype=column.dtype) for name, column in COLUMNS.items()},
         links={pair: StoredLink.from_matrix(nowhere) for pair in LINKS},
         lookups={
             name: np.zeros(2 if name == "sizes" else 0, dtype=dtype)

@@ -7,7 +7,7 @@ for byte, those of a fresh build of the same documents.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,100 +17,103 @@ from clew.algo.links import Column, Link, link_from_arrays, link_to_arrays, open
 from clew.algo.narrow import narrow, widen
 from clew.base.runtime.once import Lazily
 from clew.index.generation.rows import Rows, place_by_row
+from clew.index.generation.schema import LAYERS
 
 Table = Mapping[str, NDArray[Any]]
-Columns = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Assembly:
     """The rows and links of a generation as small arrays; vectors stay in the segments.
 
-    `stored` maps a row of this generation's layers to the row in the store. A unit is a stored
-    sentence ("unit.sentence") or a stored statement ("unit.statement"), and -1 in the other's
-    array; an occurrence is a stored triple. There is no "sentence" where the units are the
-    sentences, nor a "subchunk" where no chunk is halved: these layers are others' rows.
+    The columns "stored.LAYER" map a row of this generation to the row in the store. A unit is a
+    stored sentence ("stored.unit.sentence") or a stored statement ("stored.unit.statement"), and -1
+    in the other column; an occurrence is a stored triple. There is no "sentence" where the units
+    are the sentences, nor a "subchunk" where no chunk is halved: these layers are others' rows.
     """
 
-    stored: Mapping[str, Rows]
-    columns: Mapping[str, NDArray[Any]]
+    columns: Table
     links: Mapping[tuple[str, str], Link]
-    sizes: Mapping[str, int] = field(default_factory=dict)  # of `stored`, where that is not read
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of the stored columns, where cached
     lookups: Table = field(default_factory=dict)  # to find edits with, none where none are
     arrays: Table | None = None  # that all of these are read from, where they are cached
-    _made: dict[str, Rows] = field(default_factory=dict)  # what `places` made
+    _places: dict[str, Rows] = field(default_factory=dict)
     _read: dict[str, Column] = field(default_factory=dict)  # of these arrays
-    _readers: dict[tuple[str, str], Callable[[int], int]] = field(default_factory=dict)
+    _readers: dict[str, Callable[[int], int]] = field(default_factory=dict)
+
+    @cached_property
+    def stored(self) -> Mapping[str, Rows]:
+        """The stored rows of each layer."""
+        return select_prefix(self.columns, "stored.")
 
     def size(self, layer: str) -> int:
         """Return the number of rows of a layer."""
-        n_rows = self.sizes.get(layer)
-        return len(self.stored[layer]) if n_rows is None else n_rows
+        stored_names = LAYERS[layer].stored_names(layer)
+        if not stored_names:
+            return len(self.columns[f"{layer}.{next(iter(LAYERS[layer].columns))}"])
+        n_rows = self.sizes.get(stored_names[0])
+        return len(self.stored[stored_names[0]]) if n_rows is None else n_rows
 
-    def stored_rows(self, layer: str, rows: Rows) -> Rows:
+    def stored_rows(self, name: str, rows: Rows) -> Rows:
         """Return the stored rows of some rows of a layer, without reading the others."""
-        return self._column("stored", self.stored, layer)[rows]
+        return self.values(f"stored.{name}", rows)
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return the values of some rows of a column, without reading the others."""
-        return widen(self._column("column", self.columns, name)[rows])
+        return widen(self._column(name)[rows])
 
     def value(self, name: str, row: int) -> int:
-        """Return a row of a column."""
-        return self._open_reader("column", name)(row)
+        """Return the value of one row of a column."""
+        return self._open_reader(name)(row)
 
     def numbers(self, name: str, rows: Iterable[int]) -> list[int]:
         """Return the values of a few rows; faster than `values` for up to a hundred rows."""
-        return list(map(self._open_reader("column", name), rows))
+        return list(map(self._open_reader(name), rows))
 
-    def stored_row(self, layer: str, row: int) -> int:
-        """Return the stored row of a row of a layer."""
-        return self._open_reader("stored", layer)(row)
+    def _open_reader(self, name: str) -> Callable[[int], int]:
+        if name not in self._readers:
+            self._readers[name] = self.make_reader(name)
+        return self._readers[name]
 
-    def _open_reader(self, kind: str, name: str) -> Callable[[int], int]:
-        key = kind, name
-        if key not in self._readers:
-            self._readers[key] = self.make_reader(kind, name)
-        return self._readers[key]
+    def make_reader(self, name: str) -> Callable[[int], int]:
+        """Return a function from a row to its value in a column."""
+        return self._column(name).get
 
-    def make_reader(self, kind: str, name: str) -> Callable[[int], int]:
-        """Return a function from a row to its value in a column, or to its stored row."""
-        table = self.columns if kind == "column" else self.stored
-        return self._column(kind, table, name).get
-
-    def _column(self, kind: str, table: Table, name: str) -> Column:
-        key = f"{kind}.{name}"
-        if key not in self._read:
-            self._read[key] = (
-                Column.from_array(table[name])
+    def _column(self, name: str) -> Column:
+        if name not in self._read:
+            self._read[name] = (
+                Column.from_array(self.columns[name])
                 if self.arrays is None
-                else open_column(self.arrays, key)
+                else open_column(self.arrays, _array_name(name))
             )
-        return self._read[key]
+        return self._read[name]
 
     def places(self, layer: str, stored: Rows) -> Rows:
         """Return the row of each stored row of a layer, -1 where it has none."""
         rows = np.full(len(stored), -1, dtype=np.int64)
-        places = self._places(layer)
+        places = self._find_places(layer)
         inside = stored < len(places)
         rows[inside] = places[stored[inside]]
         return rows
 
-    def _places(self, layer: str) -> NDArray[np.integer] | Column:
-        if f"{layer}.rows" in self.lookups:
-            return self._column("lookup", self.lookups, f"{layer}.rows")
-        if layer not in self._made:
-            rows = self.stored[layer]
-            self._made[layer] = place_by_row(rows, int(rows.max(initial=-1)) + 1)
-        return self._made[layer]
+    def _find_places(self, layer: str) -> NDArray[np.integer] | Column:
+        name = f"{layer}.rows"
+        if self.arrays is not None and name in self.lookups:
+            return open_column(self.arrays, f"lookup.{name}")
+        if layer not in self._places:
+            self._places[layer] = place_by_row(self.stored[layer])
+        return self._places[layer]
+
+
+def _array_name(column: str) -> str:
+    return column if column.startswith("stored.") else f"column.{column}"
 
 
 def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
     """Return an assembly as arrays by name, to be cached."""
-    arrays: Columns = {f"stored.{layer}": rows for layer, rows in assembly.stored.items()}
-    arrays |= {f"column.{name}": narrow(column) for name, column in assembly.columns.items()}
+    arrays = {_array_name(name): narrow(column) for name, column in assembly.columns.items()}
     arrays |= {f"lookup.{name}": array for name, array in assembly.lookups.items()}
-    sizes = [len(assembly.stored[layer]) for layer in sorted(assembly.stored)]
+    sizes = [len(assembly.stored[name]) for name in sorted(assembly.stored)]
     arrays["sizes"] = np.asarray(sizes, dtype=np.int64)
     for (a, b), link in assembly.links.items():
         parts = link_to_arrays(link.whole)
@@ -120,16 +123,18 @@ def to_arrays(assembly: Assembly) -> dict[str, NDArray[Any]]:
 
 def from_arrays(arrays: Table) -> Assembly:
     """Return the assembly that `to_arrays` stored; each array is read on access."""
-    links = {}
+    links, columns = {}, {}
     for name in arrays:
-        if name.startswith("link.") and name.endswith(".indptr"):
-            prefix = name.removesuffix("indptr")
-            a, _, b = prefix.removeprefix("link.").removesuffix(".").partition("-")
-            links[a, b] = partial(link_from_arrays, arrays, prefix)
-    stored = select_prefix(arrays, "stored.")
-    sizes = dict(zip(sorted(stored), arrays["sizes"].tolist(), strict=True))
-    columns, lookups = select_prefix(arrays, "column."), select_prefix(arrays, "lookup.")
-    return Assembly(stored, columns, Lazily(links), sizes, lookups, arrays)
+        kind, _, rest = name.partition(".")
+        if kind in {"stored", "column"}:
+            columns[name if kind == "stored" else rest] = partial(_read_wide, arrays, name)
+        elif kind == "link" and name.endswith(".indptr"):
+            a, _, b = rest.removesuffix(".indptr").partition("-")
+            links[a, b] = partial(link_from_arrays, arrays, name.removesuffix("indptr"))
+    stored = sorted(name.removeprefix("stored.") for name in columns if name.startswith("stored."))
+    sizes = dict(zip(stored, arrays["sizes"].tolist(), strict=True))
+    lookups = select_prefix(arrays, "lookup.")
+    return Assembly(Lazily(columns), Lazily(links), sizes, lookups, arrays)
 
 
 def select_prefix(arrays: Table, prefix: str) -> Table:

@@ -82,7 +82,7 @@ class Parts:
 
     def stored_row(self, layer: str, row: int) -> int:
         """Return the stored row of a row, without reading the others."""
-        return self.assembly.stored_row(layer, row)
+        return self.assembly.value(f"stored.{layer}", row)
 
     def document(self, row: int) -> Document:
         return self._documents.get(row, lambda: self._read_documents([row])[0])
@@ -620,7 +620,7 @@ def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
     size = parts.assembly.size
     documents = _Documents(parts, "document", size("document"))
     chunks = _Chunks(parts, "chunk", size("chunk"))
-    units = _Units(parts, "unit", size("unit.sentence"))
+    units = _Units(parts, "unit", size("unit"))
     links = parts.assembly.links
     if ("subchunk", "term") not in links:
         whole = reading(links, links)

@@ -150,9 +150,9 @@ def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
     return values[first].astype(np.int64), groups
 
 
-def place_by_row(rows: Rows, size: int) -> Rows:
-    """Return the index in `rows` of each of `size` stored rows, -1 if absent."""
-    places = np.full(size, -1, dtype=np.int64)
+def place_by_row(rows: Rows, size: int | None = None) -> Rows:
+    """Return the index in `rows` of each of `size` stored rows, or up to the last; -1 if absent."""
+    places = np.full(int(rows.max(initial=-1)) + 1 if size is None else size, -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     return places
 

@@ -85,6 +85,13 @@ COLUMNS: Mapping[str, Column] = {
     for name, column in table.columns.items()
 }
 
+# What each column belongs to, and the layer whose rows it holds, if any; stored rows are columns.
+_STORED = {
+    f"stored.{n}": layer for layer, table in LAYERS.items() for n in table.stored_names(layer)
+}
+LAYER_OF: Mapping[str, str] = _STORED | {name: name.partition(".")[0] for name in COLUMNS}
+ROWS_OF = {name: column.rows_of for name, column in COLUMNS.items() if column.rows_of}
+
 # (A, B) for the sparse matrix with a row for each row of A.
 LINKS = (
     ("chunk", "unit"), ("unit", "entity"), ("document", "entity"), ("chunk", "term"),

@@ -63,7 +63,6 @@ def find_edits(base: Assembly, stored: StoredColumns, touched: Sequence[Touched]
     arrays: Arrays = {}
     for layer, rows in edits.layers.items():
         arrays |= {f"{layer}.gone": rows.gone, f"{layer}.at": rows.at, f"{layer}.from": rows.origin}
-    arrays |= {f"came.stored.{name}": rows for name, rows in edits.stored_rows().items()}
     arrays |= {f"came.{name}": column for name, column in edits.columns().items()}
     arrays["touched.chunks"] = edits.touched_chunks()
     for (a, b), entries in edits.links().items():
@@ -136,23 +135,6 @@ class Edits:
         rows = self.source.chunks.to_present(have)
         return np.union1d(self.source.chunks.at, rows[rows >= 0])
 
-    def stored_rows(self) -> dict[str, Rows]:
-        """Return the stored rows of the added rows."""
-        live, codes = self.source.live.rows, self.units.distinct.code
-        is_statement = codes >= FIRST_STATEMENT
-        rows = {layer: live[layer] for layer in self.layers if layer in live}
-        rows |= {
-            "unit.sentence": np.where(is_statement, -1, codes),
-            "unit.statement": np.where(is_statement, codes - FIRST_STATEMENT, -1),
-            "entity": self.entities.stored,
-            "term": self.terms.stored,
-            "triple": self.triples.distinct.code,
-            "occurrence": self.triples.came.code,
-        }
-        if self.sentences is not None:
-            rows["sentence"] = self.sentences.code
-        return {name: stored.astype(np.int64, copy=False) for name, stored in rows.items()}
-
     def columns(self) -> Arrays:
         """Return the values of the added rows in every column, as the schema lists them."""
         source, live, entities = self.source, self.source.live, self.entities
@@ -174,7 +156,7 @@ class Edits:
         arrays |= triple_columns(source, self.triples, entities)
         if self.sentences is not None:
             arrays["sentence.chunk"] = self.sentences.chunk
-        stored = self.stored_rows()
+        stored = self._stored_rows()
         for layer in self.layers:
             if LAYERS[layer].below_chunk:
                 arrays[f"{layer}.chunk"] = chunks[live.chunks_of(layer)]
@@ -182,11 +164,30 @@ class Edits:
                 if column.copied:
                     whole = f"{layer}.{name}"
                     arrays[whole] = source.stored.take(whole, stored[layer])
-        return {
+        columns = {f"stored.{name}": rows.astype(np.int64) for name, rows in stored.items()}
+        columns |= {
             name: arrays[name].astype(column.dtype, copy=False)
             for name, column in COLUMNS.items()
             if name in arrays
         }
+        return columns
+
+    def _stored_rows(self) -> dict[str, Rows]:
+        """Return the stored rows of the added rows."""
+        live, codes = self.source.live.rows, self.units.distinct.code
+        is_statement = codes >= FIRST_STATEMENT
+        rows = {layer: live[layer] for layer in self.layers if layer in live}
+        rows |= {
+            "unit.sentence": np.where(is_statement, -1, codes),
+            "unit.statement": np.where(is_statement, codes - FIRST_STATEMENT, -1),
+            "entity": self.entities.stored,
+            "term": self.terms.stored,
+            "triple": self.triples.distinct.code,
+            "occurrence": self.triples.came.code,
+        }
+        if self.sentences is not None:
+            rows["sentence"] = self.sentences.code
+        return rows
 
     def links(self) -> dict[tuple[str, str], csr_array]:
         """Return the entries of the added rows of each link."""
@@ -211,8 +212,8 @@ class Edits:
         arrays = {"sizes": np.array(sizes), **self.entities.lookups, **self.terms.lookups}
         arrays["named.entities"] = self.units.names.entities
         arrays["named.df"] = self.units.names.df
-        for layer, rows in (("entity", self.entities.stored), ("term", self.terms.stored)):
-            arrays[f"{layer}.rows"] = place_by_row(rows, int(rows.max(initial=-1)) + 1)
+        arrays["entity.rows"] = place_by_row(self.entities.stored)
+        arrays["term.rows"] = place_by_row(self.terms.stored)
         occurrences = {"unit": self.units.came, "triple": self.triples.came}
         if self.sentences is not None:
             occurrences["sentence"] = self.sentences.came
