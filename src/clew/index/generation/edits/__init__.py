@@ -15,20 +15,24 @@ import numpy as np
 
 from clew.algo.links import link_to_arrays
 from clew.base.types import KINDS
-from clew.index.generation.edits.entities import EntityEdits, entity_chunks, find_entities
+from clew.index.generation.edits.entities import EntityEdits, find_entities
 from clew.index.generation.edits.source import Source, TooManyEdits, find_documents
 from clew.index.generation.edits.terms import TermEdits, find_terms, link_terms
-from clew.index.generation.edits.triples import TripleEdits, find_triples, triple_columns
+from clew.index.generation.edits.triples import (
+    TripleEdits,
+    find_triples,
+    link_to_chunks,
+    triple_columns,
+)
 from clew.index.generation.edits.units import (
+    FIRST_STATEMENT,
     MentionEdits,
-    SentenceEdits,
     UnitEdits,
     find_mentions,
     find_sentences,
     find_units,
     unit_columns,
 )
-from clew.index.generation.lookups import FIRST_STATEMENT
 from clew.index.generation.rows import build_link, place_by_row
 from clew.index.generation.schema import COLUMNS, LAYERS, LINKS, LOOKUPS
 
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 
     from clew.algo.row_edits import RowEdits
     from clew.index.generation.assembly import Assembly
+    from clew.index.generation.edits.distinct import DistinctEdits
     from clew.index.generation.rows import Rows
     from clew.index.store import Touched
     from clew.index.store.columns import StoredColumns
@@ -78,7 +83,7 @@ class Edits:
     source: Source
     terms: TermEdits
     units: UnitEdits
-    sentences: SentenceEdits | None  # where these are rows of their own
+    sentences: DistinctEdits | None  # where these are rows of their own
     mentions: MentionEdits
     entities: EntityEdits
     triples: TripleEdits
@@ -138,7 +143,7 @@ class Edits:
     def columns(self) -> Arrays:
         """Return the values of the added rows in every column, as the schema lists them."""
         source, live, entities = self.source, self.source.live, self.entities
-        described = entities.number(source.resolve(source.new_values("description.entity")))
+        described = entities.number(source.described)
         profiled, chunks = live.above["profile"], source.chunks.at
         arrays: Arrays = {
             "document.title_entity": entities.number(source.titles),
@@ -183,7 +188,7 @@ class Edits:
             "entity": self.entities.stored,
             "term": self.terms.stored,
             "triple": self.triples.distinct.code,
-            "occurrence": self.triples.came.code,
+            "occurrence": self.triples.distinct.came.code,
         }
         if self.sentences is not None:
             rows["sentence"] = self.sentences.code
@@ -194,14 +199,17 @@ class Edits:
         source, units = self.source, self.units
         titled = np.flatnonzero(source.titles >= 0)
         pairs = {
-            ("chunk", "unit"): (units.came.chunk, units.distinct.of_came),
+            ("chunk", "unit"): (units.distinct.came.chunk, units.distinct.of_came),
             ("unit", "entity"): (self.mentions.unit, self.entities.number(self.mentions.entity)),
             ("document", "entity"): (titled, self.entities.number(source.titles[titled])),
         }
         links = dict(self.term_links)
         for (a, b), (rows, columns) in pairs.items():
             links[a, b] = build_link(rows, columns, len(self.layers[a].at), self.layers[b].size)
-        links["entity", "chunk"] = entity_chunks(source, self.entities)
+        described = self.entities.number(source.described)
+        links["entity", "chunk"] = link_to_chunks(
+            source, "entity", self.entities.edits, described, source.live.chunks_of("description")
+        )
         links["triple", "chunk"] = self.triples.chunks
         return {pair: links[pair] for pair in LINKS if pair in links}
 
@@ -214,11 +222,11 @@ class Edits:
         arrays["named.df"] = self.units.names.df
         arrays["entity.rows"] = place_by_row(self.entities.stored)
         arrays["term.rows"] = place_by_row(self.terms.stored)
-        occurrences = {"unit": self.units.came, "triple": self.triples.came}
+        distinct = {"unit": self.units.distinct, "triple": self.triples.distinct}
         if self.sentences is not None:
-            occurrences["sentence"] = self.sentences.came
-        for layer, came in occurrences.items():
-            order = np.argsort(came.keys, kind="stable")
+            distinct["sentence"] = self.sentences
+        for layer, edits in distinct.items():
+            came, order = edits.came, np.argsort(edits.came.keys, kind="stable")
             arrays[f"{layer}.keys"] = came.keys[order]
             arrays[f"{layer}.chunks"] = came.chunk[order]
             arrays[f"{layer}.codes"] = came.code[order]

@@ -22,8 +22,6 @@ from clew.index.generation.edits.search import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from clew.index.generation.edits.source import Source
@@ -46,11 +44,9 @@ class KnownRows:
     codes: NDArray[Any]
 
     @classmethod
-    def from_lookups(
-        cls, name: str, lookups: Mapping[str, NDArray[Any]], chunk: NDArray[Any], code: NDArray[Any]
-    ) -> KnownRows:
-        occurrences = (lookups[f"{name}.{each}"] for each in ("keys", "chunks", "codes"))
-        return cls(chunk, code, *occurrences)
+    def from_source(cls, source: Source, layer: str, code: NDArray[Any]) -> KnownRows:
+        occurrences = (source.lookups[f"{layer}.{name}"] for name in ("keys", "chunks", "codes"))
+        return cls(source.column(f"{layer}.chunk"), code, *occurrences)
 
     def occurrences(self, keys: NDArray[np.uint64]) -> tuple[Rows, Rows]:
         """Return the occurrences of some keys, and the index of each one's key."""
@@ -96,6 +92,7 @@ class Moves:
     # Of each occurrence that came its place among these rows, or -1 and its former row.
     place: Rows
     former: Rows
+    came: Occurrences
 
     def add_returning(self, rows: Rows, chunk: Rows, code: Rows) -> Moves:
         """Add former rows that return to their old place in a present chunk."""
@@ -117,6 +114,7 @@ class DistinctEdits:
     chunk: Rows  # the present row of the chunk that each is first in
     code: Rows
     before: Rows  # the former row before which each stands
+    came: Occurrences
     of_came: Rows  # the present row of each occurrence that came
 
     @classmethod
@@ -130,7 +128,7 @@ class DistinctEdits:
         of_came = np.where(
             moves.place >= 0, take_or_any(at, moves.place), edits.to_present(moves.former)
         )
-        return cls(edits, moves.chunk[order], moves.code[order], before, of_came)
+        return cls(edits, moves.chunk[order], moves.code[order], before, moves.came, of_came)
 
 
 def find_moves(
@@ -183,4 +181,4 @@ def find_moves(
     own = group[: len(came.keys)]
     went = row[moved]
     gone = np.sort(went[went >= 0])
-    return Moves(chunk[left], code[left], before[left], row[left], gone, place[own], row[own])
+    return Moves(chunk[left], code[left], before[left], row[left], gone, place[own], row[own], came)

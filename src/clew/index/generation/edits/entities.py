@@ -18,14 +18,12 @@ from clew.index.generation.edits.search import (
     take_or_any,
     take_or_default,
 )
-from clew.index.generation.edits.triples import merge_entries
-from clew.index.generation.rows import build_link, place_by_row, renumber
+from clew.index.generation.rows import place_by_row, renumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from clew.index.generation.edits.source import Source
     from clew.index.generation.edits.units import MentionEdits, UnitEdits
@@ -46,7 +44,7 @@ class EntityEdits:
     columns: Mapping[str, NDArray[Any]]
     lookups: Mapping[str, NDArray[Any]]
 
-    def number(self, stored: Rows) -> Rows:
+    def number(self, stored: NDArray[Any]) -> Rows:
         """Return the present rows of stored entities that were added, -1 for -1."""
         return self.numbers[stored]
 
@@ -284,12 +282,3 @@ def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
     number[rows[places]] = places
     owner = number[source.column("description.entity")[descriptions]]
     return descriptions[owner >= 0], owner[owner >= 0]
-
-
-def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:
-    """Return the rows of the link from entities to the chunks whose extractions name them."""
-    described = entities.number(source.resolve(source.new_values("description.entity")))
-    place = np.searchsorted(entities.edits.at, described)
-    chunk = source.chunks.at[source.live.chunks_of("description")]
-    new = build_link(place, chunk, len(entities.edits.at), source.chunks.size)
-    return merge_entries(source, source.base.links["entity", "chunk"], entities.edits.origin, new)

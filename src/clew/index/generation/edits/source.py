@@ -185,6 +185,11 @@ class Source:
     def descriptions(self) -> RowEdits:
         return self.edit_rows_below("description")
 
+    @property
+    def described(self) -> Rows:
+        """The stored entity of each added description."""
+        return self.resolve(self.new_values("description.entity"))
+
     @cached_property
     def titles(self) -> Rows:
         """The stored entity in the title of each added document, -1 for none."""

@@ -17,7 +17,6 @@ from clew.index.generation.edits.search import (
     take_or_any,
     take_or_default,
 )
-from clew.index.generation.lookups import is_common
 from clew.index.generation.postings import Postings, Ranges
 from clew.index.generation.rows import build_link, index_type, place_by_row, renumber, take
 
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
 
     from clew.index.generation.edits.distinct import DistinctEdits
     from clew.index.generation.edits.source import Source
-    from clew.index.generation.edits.units import SentenceEdits
     from clew.index.generation.rows import Rows
 
 _NONE = np.iinfo(np.int64).max  # behind every chunk and place
+_COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +100,11 @@ def find_terms(source: Source) -> TermEdits:
     return TermEdits(edits, touched[left], lookups, numbers, are, flipped)
 
 
+def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the terms that are mostly lower case, so capitals at a sentence start mean nothing."""
+    return np.asarray(n_lower > _COMMON_WORD_SHARE * n)
+
+
 def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:
     """Return the terms in kept chunks, with the first such chunk of each and its count there."""
     places = np.flatnonzero(rows >= 0)
@@ -130,7 +134,7 @@ def _first_rows(link: csr_array, columns: Rows, but: Rows) -> Rows:
 
 
 def link_terms(
-    source: Source, terms: TermEdits, sentences: SentenceEdits | DistinctEdits
+    source: Source, terms: TermEdits, sentences: DistinctEdits
 ) -> dict[tuple[str, str], csr_array]:
     """Return the added rows of the links to terms, from chunks and ranges of them."""
     live = source.live
@@ -150,7 +154,7 @@ def link_terms(
 
 
 def _link_sentences(
-    source: Source, terms: TermEdits, sentences: SentenceEdits | DistinctEdits, postings: Postings
+    source: Source, terms: TermEdits, sentences: DistinctEdits, postings: Postings
 ) -> csr_array:
     """Return the terms of the added sentences; those of moved ones are in the base."""
     rows = sentences.code

@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.links import Link
 from clew.algo.row_edits import RowEdits
 from clew.index.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
 from clew.index.generation.edits.search import are_in, rows_below
 from clew.index.generation.edits.source import Source
-from clew.index.generation.lookups import triple_keys
 from clew.index.generation.rows import Rows, build_link
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ class TripleEdits:
 
     distinct: DistinctEdits
     occurrences: RowEdits
-    came: Occurrences
     strength: NDArray[np.float32]
     chunks: csr_array  # the rows of the link from triples to chunks of those that came
 
@@ -41,42 +38,57 @@ def find_triples(source: Source) -> TripleEdits:
     two = np.not_equal(*ends)
     rows, chunk = rows[two], chunk[two]
     stored = source.base.stored["triple"]
-    known = KnownRows.from_lookups("triple", source.lookups, source.column("triple.chunk"), stored)
+    known = KnownRows.from_source(source, "triple", stored)
     gone = rows_below(source.column("occurrence.chunk"), source.chunks.gone)
     lost = _keys(source, stored[np.unique(source.column("occurrence.triple")[gone])])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
     distinct = DistinctEdits.from_moves(len(stored), moves)
     strength = source.stored.take("triple.strength", rows).astype(np.float32)
-    place = np.searchsorted(distinct.edits.at, distinct.of_came)
-    shape = len(distinct.edits.at), source.chunks.size
-    new = build_link(place, source.chunks.at[chunk], *shape, strength)
-    former = source.base.links["triple", "chunk"]
+    edits = distinct.edits
     return TripleEdits(
         distinct=distinct,
         occurrences=source.edit_rows_below("occurrence", chunk),
-        came=came,
         strength=strength,
-        chunks=merge_entries(source, former, distinct.edits.origin, new),
+        chunks=link_to_chunks(source, "triple", edits, distinct.of_came, chunk, strength),
     )
 
 
 def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
-    subjects, relations, objects = (
-        source.stored.take(f"triple.{name}", rows) for name in ("subject", "relation_key", "object")
+    """Return one 64-bit hash of each stored triple, by entities (splitmix64's finaliser)."""
+    subjects, objects, relations = (
+        source.stored.take(f"triple.{name}", rows) for name in ("subject", "object", "relation_key")
     )
-    return triple_keys(source.resolve(subjects), relations, source.resolve(objects))
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in (source.resolve(subjects), source.resolve(objects), relations):
+        key = column.astype(np.int64).astype(np.uint64)
+        mixed = (mixed ^ key) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
-def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
-    """Merge a link's entries in kept chunks with the new entries.
+def link_to_chunks(
+    source: Source,
+    layer: str,
+    edits: RowEdits,
+    rows: Rows,
+    chunks: Rows,
+    weights: NDArray[Any] | None = None,
+) -> csr_array:
+    """Return the added rows of a link from what extractions have to their chunks.
 
-    `origin` is the former row of each, -1 for one that is new.
+    `rows` are the present rows of what stands in `chunks`, which are numbered among those that
+    came. Entries in kept chunks are those of the base.
     """
-    old = np.flatnonzero(origin >= 0)
+    shape = len(edits.at), source.chunks.size
+    place = np.searchsorted(edits.at, rows)
+    new = build_link(place, source.chunks.at[chunks], *shape, weights)
+    old = np.flatnonzero(edits.origin >= 0)
     if not len(old):
         return new
-    entries = former.rows(origin[old]).tocoo()
+    entries = source.base.links[layer, "chunk"].rows(edits.origin[old]).tocoo()
     stay = ~are_in(entries.col, source.chunks.gone)
     rows, chunks = old[entries.row[stay]], source.chunks.to_present(entries.col[stay])
     more = new.tocoo()
@@ -84,7 +96,7 @@ def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) ->
         np.concatenate([entries.data[stay], more.data]),
         (np.concatenate([rows, more.row]), np.concatenate([chunks, more.col])),
     )
-    link = csr_array(together, shape=new.shape)
+    link = csr_array(together, shape=shape)
     link.sort_indices()
     return link
 
@@ -105,6 +117,6 @@ def triple_columns(
         "triple.chunk": triples.distinct.chunk,
         "triple.strength": sums,
         "occurrence.triple": triples.distinct.of_came,
-        "occurrence.chunk": source.chunks.at[triples.came.chunk],
+        "occurrence.chunk": source.chunks.at[triples.distinct.came.chunk],
         "occurrence.strength": triples.strength,
     }

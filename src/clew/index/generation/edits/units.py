@@ -26,16 +26,22 @@ from clew.index.generation.edits.search import (
 )
 from clew.index.generation.edits.source import MOST_ROWS, Source, TooManyEdits
 from clew.index.generation.edits.terms import TermEdits
-from clew.index.generation.lookups import FIRST_STATEMENT, is_useful, unit_codes
 from clew.index.generation.rows import Rows
 from clew.index.store.columns import StoredColumns
 
 _MENTION = ("entity", "term", "start", "end", "label")
+FIRST_STATEMENT = 2**31  # the code of the first stored statement: behind all sentences
+# A statistical term (scripts without capitals) is an entity where it joins a few chunks.
+_TERM_MIN_CHUNKS = 2
+_TERM_MAX_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUnits:
-    """Stored sentences and LLM-made statements as one sequence of codes, those of `unit_codes`."""
+    """Stored sentences and LLM-made statements as one sequence of codes.
+
+    Codes ascend where the units of one chunk do.
+    """
 
     stored: StoredColumns
 
@@ -118,6 +124,12 @@ class StoredUnits:
         return values
 
 
+def is_useful(df: NDArray[Any], n_chunks: int) -> NDArray[np.bool_]:
+    """Mark the words of scripts without capitals that are names, by their chunk counts."""
+    most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
+    return np.asarray((df >= _TERM_MIN_CHUNKS) & (df <= most))
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """The stored entities that are names in scripts without capitals, ascending.
@@ -181,7 +193,6 @@ class UnitEdits:
     distinct: DistinctEdits
     known_rows: KnownRows
     stored_units: StoredUnits
-    came: Occurrences  # of units in chunks that came
     names: Names
 
     @property
@@ -203,9 +214,7 @@ class MentionEdits:
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     """Find the units that were added or removed, or whose first chunk changed."""
     stored_units = StoredUnits(source.stored)
-    known_rows = KnownRows.from_lookups(
-        "unit", source.lookups, source.column("unit.chunk"), _former_codes(source)
-    )
+    known_rows = KnownRows.from_source(source, "unit", _former_codes(source))
     chunk, codes = _new_units(source)
     came = Occurrences(stored_units.keys(codes), chunk, codes)
     lost = rows_below(known_rows.chunk, source.chunks.gone)
@@ -226,14 +235,17 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
     distinct = DistinctEdits.from_moves(len(known_rows.chunk), moves)
-    return UnitEdits(distinct, known_rows, stored_units, came, names)
+    return UnitEdits(distinct, known_rows, stored_units, names)
 
 
 def _former_codes(source: Source) -> NDArray[Any]:
     """Return the code of the first occurrence of each former unit."""
+    sentences, statements = (
+        source.base.stored[name] for name in ("unit.sentence", "unit.statement")
+    )
     if not source.has_statements:
-        return source.base.stored["unit.sentence"]
-    return unit_codes(*(source.base.stored[f"unit.{each}"] for each in ("sentence", "statement")))
+        return sentences
+    return np.where(statements >= 0, FIRST_STATEMENT + statements, sentences)
 
 
 def _new_units(source: Source) -> tuple[Rows, Rows]:
@@ -308,30 +320,17 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     return columns
 
 
-# -- sentences ------------------------------------------------------------------------------------
+def find_sentences(source: Source) -> DistinctEdits:
+    """Find the sentences added and removed with documents, where they are not the units.
 
-
-@dataclass(frozen=True, slots=True)
-class SentenceEdits:
-    """The added sentences, in order, if sentences are not the units."""
-
-    edits: RowEdits
-    chunk: Rows
-    code: Rows  # stored rows
-    came: Occurrences
-
-
-def find_sentences(source: Source) -> SentenceEdits:
-    """Find the sentences added and removed with documents, whatever was extracted from them."""
+    It does not matter what was extracted from them.
+    """
     stored = source.base.stored["sentence"]
-    known_rows = KnownRows.from_lookups(
-        "sentence", source.lookups, source.column("sentence.chunk"), stored
-    )
+    known_rows = KnownRows.from_source(source, "sentence", stored)
     stored_units, above = StoredUnits(source.stored), source.live.above["sentence"]
     new = np.flatnonzero(source.chunks.origin[above] < 0)
     codes = source.live.rows["sentence"][new]
     came = Occurrences(stored_units.keys(codes), above[new], codes)
     lost = stored_units.keys(stored[rows_below(known_rows.chunk, source.removed)])
     moves = find_moves(known_rows, source, source.removed, came, lost)
-    distinct = DistinctEdits.from_moves(len(stored), moves)
-    return SentenceEdits(distinct.edits, distinct.chunk, distinct.code, came)
+    return DistinctEdits.from_moves(len(stored), moves)
