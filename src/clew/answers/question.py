@@ -67,7 +67,7 @@ class Question:
     budget: Budget | None = option(None, "The most that models may spend on it.", kind=BUDGET)
     context_tokens: int | None = _answered(
         None,
-        "Tokens of the context that an answer is made from. [default: 4000, or the method's tokens]",
+        "Tokens of the context, at most. [default: 4000, or the method's tokens]",
         "--context-tokens N",
         "search answer classify",
         arguments.whole_numbers(1),

@@ -12,12 +12,11 @@ import numpy as np
 from clew.base.runtime.once import Lazily, reading
 from clew.base.types import KINDS
 from clew.errors import DamagedIndex, InputError
-from clew.index.generation import assemble
+from clew.index.generation.assembly import from_arrays, to_arrays
 from clew.index.generation.cached import ArrayLoader, VerifiedArrays
 from clew.index.generation.cut import Cutter
 from clew.index.generation.layers import Parts, build_snapshot, resolve_aliases
-from clew.index.generation.rows import live_rows
-from clew.index.store import schema
+from clew.index.generation.rows import Live, follow_rows
 from clew.index.store.columns import StoredColumns
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.index.generation.assemble import Assembly
+    from clew.index.generation.assembly import Assembly
     from clew.index.generation.edited import BaseGeneration
     from clew.index.snapshot import Snapshot
     from clew.index.store import Store, View
@@ -95,12 +94,12 @@ def _open_assembly(store: Store, view: View) -> Assembly:
         arrays = _cached_assembly(store, view)
         cached = store.cache.load(_ASSEMBLY, view.generation)
         if cached is None:  # nothing can be cached
-            return assemble.from_arrays(arrays)
-    return assemble.from_arrays(VerifiedArrays(cached, partial(_cached_assembly, store, view)))
+            return from_arrays(arrays)
+    return from_arrays(VerifiedArrays(cached, partial(_cached_assembly, store, view)))
 
 
 def _cached_assembly(store: Store, view: View) -> dict[str, NDArray[Any]]:
-    arrays = assemble.to_arrays(_assemble_documents(view, _live_documents(view), editable=True))
+    arrays = to_arrays(_assemble_documents(view, _live_documents(view), editable=True))
     arrays[_NUMBERING] = np.array([view.numbering])
     store.cache.save(_ASSEMBLY, view.generation, arrays)
     return arrays
@@ -122,7 +121,7 @@ def _open_base(store: Store, view: View) -> BaseGeneration | None:
             return None
         documents, sizes = (np.array(arrays[name]) for name in ("stored.document", _SIZES))
         again = partial(_assemble_base_arrays, view, documents, sizes)
-        base = assemble.from_arrays(VerifiedArrays(arrays, again))
+        base = from_arrays(VerifiedArrays(arrays, again))
         edits = _cached_edits(store, view, base, cached[-1])
     except (DamagedIndex, TooManyEdits):
         return None
@@ -138,7 +137,7 @@ def _assemble_base_arrays(
 ) -> dict[str, NDArray[Any]]:
     """Assemble the base generation as arrays; `sizes` are the row counts stored at that time."""
     former = _assemble_documents(view, documents, editable=True, n_extractions=int(sizes[1]))
-    return {**assemble.to_arrays(former), _SIZES: sizes}
+    return {**to_arrays(former), _SIZES: sizes}
 
 
 def _cached_edits(
@@ -162,7 +161,7 @@ def _find_and_cache_edits(
     touched = view.touched(of, int(base.lookups["sizes"][0]))
     if touched is None or len(touched) > _count_max_edited(base):
         raise TooManyEdits
-    edits = find_edits(base, base.lookups, StoredColumns(view.segments), touched)
+    edits = find_edits(base, StoredColumns(view.segments), touched)
     edits[_OF] = np.array([of])
     store.cache.save(_EDITS, view.generation, edits)
     return edits
@@ -196,8 +195,10 @@ def _restrict_aliases(view: View, documents: NDArray[np.int64]) -> Mapping[str, 
     aliases = resolve_aliases(view.aliases())
     if not aliases:
         return aliases
+    from clew.index.generation.assemble import entities_of
+
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
-    present = assemble.entities_of(schema.OpenColumns(view.segments), documents)
+    present = entities_of(StoredColumns(view.segments), documents)
     keys = {key for key, row in rows.items() if row in present}
     return {a: b for a, b in aliases.items() if a in keys and b in keys}
 
@@ -217,7 +218,9 @@ def _assemble_documents(
     aliases = resolve_aliases(view.aliases())
     rows = view.rows("entity", sorted({*aliases, *aliases.values()}))
     pairs = {rows[a]: rows[b] for a, b in aliases.items() if a in rows and b in rows}
-    return assemble.assemble(
+    from clew.index.generation.assemble import assemble
+
+    return assemble(
         view.segments,
         documents,
         pairs,
@@ -267,8 +270,8 @@ def wasted_share(store: Store) -> float:
             used = sum(int(np.count_nonzero(columns[f"chunk.{kind}"])) for kind in KINDS)
         else:
             layers = ("chunk", "extraction") if n_extractions else ("chunk",)
-            table = schema.OpenColumns(view.segments)
-            rows = live_rows(table, _live_documents(view), layers).rows
+            live = Live({"document": _live_documents(view)})
+            rows = follow_rows(StoredColumns(view.segments), live, layers).rows
             n_live, used = len(rows["chunk"]), len(rows.get("extraction", ()))
     dead = 1 - used / n_extractions if n_extractions else 0.0
     return max(1 - max(sizes) / total, 1 - n_live / total, dead)

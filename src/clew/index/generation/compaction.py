@@ -14,20 +14,13 @@ from numpy.typing import NDArray
 
 from clew.algo.narrow import narrow, narrow_type
 from clew.base.types import DATE
-from clew.index.generation.rows import (
-    Live,
-    Rows,
-    live_rows,
-    number_entities,
-    place_by_row,
-    renumber,
-)
+from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row, renumber
 from clew.index.snapshot.batch import REFERENCES
 from clew.index.store import Compacted, schema
+from clew.index.store.columns import StoredColumns
 from clew.index.store.schema import Segment
 from clew.index.store.segments import Blocks, let_go
 
-Table = Mapping[str, NDArray[Any]]
 Arrays = dict[str, NDArray[Any] | Blocks]
 
 
@@ -41,54 +34,52 @@ def compact_segments(segments: Sequence[Segment], documents: Rows) -> Compacted:
 
     They are stored rows of `segments`, in the order of their ids.
     """
-    table = schema.OpenColumns(segments)
-    live = live_rows(table, documents)
-    entities, titles = _entities(table, live)
-    doubtful = table["statement_mention.term"][live.rows["statement_mention"]]
-    counted = table["count.term"][live.rows["count"]]
+    stored = StoredColumns(segments)
+    live = follow_rows(stored, Live({"document": documents}))
+    titles = stored.take("document.title_entity", documents)
+    entities = _entities(stored, live, titles)
+    doubtful = stored.take("statement_mention.term", live.rows["statement_mention"])
+    counted = stored.take("count.term", live.rows["count"])
     terms, _ = renumber(np.concatenate([counted, doubtful[doubtful >= 0]]))
-    new = {"entity": _numbers(table, "entity", entities), "term": _numbers(table, "term", terms)}
+    new = {"entity": _numbers(entities), "term": _numbers(terms)}
+    titles = new["entity"][titles]
     arrays: Arrays = {"document.title_entity": narrow(titles.astype(np.int32))}
     for layer in schema.TABLES:
-        arrays |= _columns(segments, table, live, layer, new)
+        arrays |= _columns(stored, live, layer, new)
         arrays |= _wide_arrays(segments, layer, live.rows[layer])
-    nameable = _find_nameable(table, live, new["entity"], titles)
+    nameable = _find_nameable(stored, live, new["entity"], titles)
     names = _name_vectors(segments, entities, nameable)
     rows = np.asarray(names.get("name.entity", ())).tolist()
     return Compacted(arrays | names, documents, live.rows["chunk"], entities, terms, rows)
 
 
-def _entities(table: Table, live: Live) -> tuple[Rows, Rows]:
-    """Return the live entities by first occurrence, and the documents' title entities."""
-    layers = ("mention", "statement_mention", "description")
-    entities, _, titles = number_entities(
-        np.concatenate([table[f"{layer}.entity"][live.rows[layer]] for layer in layers]),
-        np.concatenate([live.chunks_of(layer) for layer in layers]),
-        live.above["chunk"],
-        table["document.title_entity"][live.rows["document"]],
-    )
-    return entities, titles
+def _entities(stored: StoredColumns, live: Live, titles: NDArray[Any]) -> Rows:
+    """Return the live entities by first occurrence; a document's title precedes its text."""
+    titled = np.flatnonzero(titles >= 0)
+    entities, places = [titles[titled]], [2 * titled]
+    for layer in ("mention", "statement_mention", "description"):
+        entities.append(stored.take(f"{layer}.entity", live.rows[layer]))
+        places.append(2 * live.above["chunk"][live.chunks_of(layer)] + 1)
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return renumber(np.concatenate(entities)[order])[0]
 
 
-def _numbers(table: Table, layer: str, rows: Rows) -> Rows:
+def _numbers(rows: Rows) -> Rows:
     """Return the new number of each stored entity or term; the last element maps -1 to itself."""
-    used = [int(table[name].max(initial=-1)) for name in table if REFERENCES.get(name) == layer]
-    return place_by_row(rows, max(used) + 2)
+    return place_by_row(rows, int(rows.max(initial=-1)) + 2)
 
 
-def _columns(
-    segments: Sequence[Segment], table: Table, live: Live, layer: str, new: Mapping[str, Rows]
-) -> Arrays:
+def _columns(stored: StoredColumns, live: Live, layer: str, new: Mapping[str, Rows]) -> Arrays:
     """Return a layer's live integer columns, with row references renumbered."""
     arrays: Arrays = {}
     for name in schema.number_columns(layer):
-        if not any(name in segment for segment in segments):
+        if not stored.sizes(name):
             continue
         if name == schema.parent_column(layer):
             arrays[name] = narrow(live.above[layer].astype(np.int32))
             continue
         numbers = new.get(REFERENCES.get(name, ""))
-        read = partial(_values, table, name, live.rows[layer], numbers)
+        read = partial(_values, stored, name, live.rows[layer], numbers)
         arrays[name] = Blocks((len(live.rows[layer]),), _common_dtype(read()), read())
     return arrays
 
@@ -102,11 +93,12 @@ def _common_dtype(pieces: Iterator[NDArray[Any]]) -> np.dtype[Any]:
     return narrow_type(low, high) if dtype == np.int32 else dtype
 
 
-def _values(table: Table, name: str, rows: Rows, numbers: Rows | None) -> Iterator[NDArray[Any]]:
+def _values(
+    stored: StoredColumns, name: str, rows: Rows, numbers: Rows | None
+) -> Iterator[NDArray[Any]]:
     """Yield some rows of a column in pieces, mapped through `numbers` if given."""
-    column = table[name]
     for start in range(0, max(len(rows), 1), _BATCH_SIZE):
-        values = column[rows[start : start + _BATCH_SIZE]]
+        values = stored.take(name, rows[start : start + _BATCH_SIZE])
         yield values if numbers is None else numbers[values].astype(np.int32)
 
 
@@ -124,14 +116,14 @@ def _wide_arrays(segments: Sequence[Segment], layer: str, rows: Rows) -> Arrays:
     return arrays
 
 
-def _find_nameable(table: Table, live: Live, new: Rows, titles: Rows) -> Rows:
+def _find_nameable(stored: StoredColumns, live: Live, new: Rows, titles: Rows) -> Rows:
     """Return the new numbers of the entities that need a name vector: see `named` in `layers`."""
     has_name = np.zeros(len(new), dtype=bool)
     for layer in ("mention", "statement_mention"):
         rows = live.rows[layer]
-        undated = rows[table[f"{layer}.label"][rows] != DATE]
-        has_name[new[table[f"{layer}.entity"][undated]]] = True
-    has_name[new[table["description.entity"][live.rows["description"]]]] = True
+        undated = rows[stored.take(f"{layer}.label", rows) != DATE]
+        has_name[new[stored.take(f"{layer}.entity", undated)]] = True
+    has_name[new[stored.take("description.entity", live.rows["description"])]] = True
     has_name[titles[titles >= 0]] = True
     return np.flatnonzero(has_name)
 

@@ -14,7 +14,7 @@ from clew.algo.links import expand_ranges
 from clew.base.runtime.lazy import compile_re
 from clew.base.runtime.once import Once
 from clew.base.types import LABELS, Document, Mention
-from clew.index.generation.assemble import Assembly
+from clew.index.generation.assembly import Assembly
 from clew.index.generation.rows import Live, Rows, find_newest
 from clew.index.snapshot.batch import REFERENCES, Batch, Cut
 from clew.index.snapshot.layers import StoredSentence

@@ -14,27 +14,16 @@ from clew.algo.links import Link, link_from_arrays
 from clew.algo.row_edits import RowEdits
 from clew.base.derived import Arrays, CachedArrays
 from clew.base.runtime.once import Lazily
-from clew.index.generation.assemble import Assembly
+from clew.index.generation.assembly import Assembly
 from clew.index.generation.cached import ArrayLoader, VerifiedArrays
 from clew.index.generation.layers import Parts, build_snapshot
+from clew.index.generation.schema import LAYER_OF, ROWS_OF
 from clew.index.store import Cache, View
 
 Rows = NDArray[np.int64]
 
 
-# Columns whose numbers are rows of a layer.
-_ROWS_OF = {
-    "chunk.document": "document", "document.title_entity": "entity",
-    "unit.chunk": "chunk", "sentence.chunk": "chunk", "subchunk.chunk": "chunk",
-    "mention.unit": "unit", "mention.entity": "entity",
-    "entity.mention": "mention", "entity.description": "description",
-    "triple.subject": "entity", "triple.object": "entity", "triple.chunk": "chunk",
-    "occurrence.triple": "triple", "occurrence.chunk": "chunk",
-    "description.entity": "entity", "description.chunk": "chunk",
-    "profile.description": "description", "profile.entity": "entity", "profile.chunk": "chunk",
-}  # fmt: skip
 _MAX_IN_MEMORY = 1 << 20  # rows of a layer whose stored rows are kept in memory
-_UNITS = ("unit.sentence", "unit.statement", "sentence")  # the last where they are the units
 
 
 def _chain(first: Callable[[int], int], then: Callable[[int], int]) -> Callable[[int], int]:
@@ -47,51 +36,40 @@ class EditedAssembly(Assembly):
 
     of: "GenerationEdits"
 
-    def stored_rows(self, layer: str, rows: Rows) -> Rows:
-        if self.size(layer) <= _MAX_IN_MEMORY:
-            return self.stored[layer][rows]
-        former = partial(self.of.base.stored_rows, layer)
-        return self._gather_rows(layer, f"came.stored.{layer}", rows, former)
+    def stored_rows(self, name: str, rows: Rows) -> Rows:
+        if self.sizes[name] <= _MAX_IN_MEMORY:
+            return self.stored[name][rows]
+        return self.values(f"stored.{name}", rows)
 
     def values(self, name: str, rows: Rows) -> NDArray[Any]:
-        def former(rows: Rows) -> NDArray[Any]:
-            values = self.of.base.values(name, rows)
-            if name not in _ROWS_OF:
-                return values
-            return self.of.rows(_ROWS_OF[name]).to_present(values).astype(values.dtype)
+        if f"came.{name}" not in self.of.arrays:
+            return self._present_values(name, rows)
+        edits = self.of.rows(LAYER_OF[name])
+        then = edits.to_former(rows)
+        old, new = then >= 0, then < 0
+        before = self._present_values(name, then[old])
+        values = np.empty(len(rows), dtype=before.dtype)
+        values[old] = before
+        values[new] = self.of.arrays[f"came.{name}"][np.searchsorted(edits.at, rows[new])]
+        return values
 
-        return self._gather_rows(name.partition(".")[0], f"came.{name}", rows, former)
+    def _present_values(self, name: str, former: Rows) -> NDArray[Any]:
+        values = self.of.base.values(name, former)
+        return self.of.renumber(name, values)
 
-    def make_reader(self, kind: str, name: str) -> Callable[[int], int]:
-        former, came = self.of.base.make_reader(kind, name), f"came.{name}"
-        if kind == "stored":
-            came = f"came.stored.{name}"
-        elif name in _ROWS_OF:
-            former = _chain(former, self.of.rows(_ROWS_OF[name]).present_row)
+    def make_reader(self, name: str) -> Callable[[int], int]:
+        former, came = self.of.base.make_reader(name), f"came.{name}"
+        if name in ROWS_OF:
+            former = _chain(former, self.of.rows(ROWS_OF[name]).present_row)
         if came not in self.of.arrays:
             return former
-        edits, values = self.of.rows(name.partition(".")[0]), self.of.arrays[came].tolist()
+        edits, values = self.of.rows(LAYER_OF[name]), self.of.arrays[came].tolist()
 
         def read(row: int) -> int:
             place, then = edits.find_row(row)
             return int(values[place]) if then < 0 else former(then)
 
         return read
-
-    def _gather_rows(
-        self, layer: str, came: str, rows: Rows, former: Callable[[Rows], NDArray[Any]]
-    ) -> NDArray[Any]:
-        """Return the values of some present rows, from the base and from the added rows."""
-        if came not in self.of.arrays:
-            return former(rows)
-        edits = self.of.rows(layer)
-        then = edits.to_former(rows)
-        old, new = then >= 0, then < 0
-        before = former(then[old])
-        values = np.empty(len(rows), dtype=before.dtype)
-        values[old] = before
-        values[new] = self.of.arrays[came][np.searchsorted(edits.at, rows[new])]
-        return values
 
     def places(self, layer: str, stored: Rows) -> Rows:
         edits = self.of.rows(layer)
@@ -115,8 +93,8 @@ class GenerationEdits:
     arrays: Mapping[str, NDArray[Any]]
 
     def rows(self, layer: str) -> RowEdits:
-        is_unit = layer in _UNITS and layer not in self._rows
-        return self._rows["unit" if is_unit else layer]
+        """Return the edits of a layer; without rows of their own, sentences are the units."""
+        return self._rows.get(layer) or self._rows["unit"]
 
     @cached_property
     def _rows(self) -> Mapping[str, RowEdits]:
@@ -125,20 +103,20 @@ class GenerationEdits:
 
     def assemble(self) -> EditedAssembly:
         """Apply the edits to the base."""
-        stored = {name: partial(self._stored_rows, name) for name in self.base.stored}
         columns = {name: partial(self._column, name) for name in self.base.columns}
         links = {pair: partial(self._link, pair) for pair in self.base.links}
-        sizes = {name: self.rows(name).size for name in self.base.stored}
-        return EditedAssembly(Lazily(stored), Lazily(columns), Lazily(links), sizes, of=self)
+        sizes = {name: self.rows(LAYER_OF[f"stored.{name}"]).size for name in self.base.stored}
+        return EditedAssembly(Lazily(columns), Lazily(links), sizes, of=self)
 
-    def _stored_rows(self, name: str) -> NDArray[Any]:
-        return self.rows(name).apply(self.base.stored[name], self.arrays[f"came.stored.{name}"])
+    def renumber(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return former values of a column with the present numbers of the rows that it holds."""
+        if name not in ROWS_OF:
+            return values
+        return self.rows(ROWS_OF[name]).to_present(values).astype(values.dtype)
 
     def _column(self, name: str) -> NDArray[Any]:
-        former = self.base.columns[name]
-        if name in _ROWS_OF:
-            former = self._rows[_ROWS_OF[name]].to_present(former).astype(former.dtype)
-        return self._rows[name.partition(".")[0]].apply(former, self.arrays[f"came.{name}"])
+        former = self.renumber(name, self.base.columns[name])
+        return self.rows(LAYER_OF[name]).apply(former, self.arrays[f"came.{name}"])
 
     def _link(self, pair: tuple[str, str]) -> Link:
         a, b = pair
@@ -149,12 +127,8 @@ class GenerationEdits:
 
 
 def _read_row_edits(base: Assembly, arrays: Mapping[str, NDArray[Any]], layer: str) -> RowEdits:
-    n = (
-        len(base.columns["mention.label"])
-        if layer == "mention"
-        else base.size("unit.sentence" if layer == "unit" else layer)
-    )
-    return RowEdits(n, *(arrays[f"{layer}.{name}"] for name in ("gone", "at", "from")))
+    parts = (arrays[f"{layer}.{name}"] for name in ("gone", "at", "from"))
+    return RowEdits(base.size(layer), *parts)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from clew.algo.links import expand_ranges
 from clew.base.runtime.once import Lazily, Once, reading
 from clew.base.types import Document, VocabularyEntry
 from clew.errors import MissingLayer
-from clew.index.generation.assemble import Assembly, select_prefix
+from clew.index.generation.assembly import Assembly, select_prefix
 from clew.index.generation.cached import ArrayLoader
 from clew.index.generation.rows import Rows, SomeRows
 from clew.index.generation.vectors import StoredVectors
@@ -82,7 +82,7 @@ class Parts:
 
     def stored_row(self, layer: str, row: int) -> int:
         """Return the stored row of a row, without reading the others."""
-        return self.assembly.stored_row(layer, row)
+        return self.assembly.value(f"stored.{layer}", row)
 
     def document(self, row: int) -> Document:
         return self._documents.get(row, lambda: self._read_documents([row])[0])
@@ -620,7 +620,7 @@ def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
     size = parts.assembly.size
     documents = _Documents(parts, "document", size("document"))
     chunks = _Chunks(parts, "chunk", size("chunk"))
-    units = _Units(parts, "unit", size("unit.sentence"))
+    units = _Units(parts, "unit", size("unit"))
     links = parts.assembly.links
     if ("subchunk", "term") not in links:
         whole = reading(links, links)

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.algo.links import expand_ranges
-from clew.index.generation.rows import (
-    build_link,
-    follow,
-    index_type,
-    place_by_row,
-    small_type,
-    take,
-)
+from clew.index.generation.rows import build_link, index_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from clew.index.generation.rows import Live, Rows
+    from clew.index.generation.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +25,8 @@ class Ranges:
     start: NDArray[Any]
     end: NDArray[Any]
 
-    @classmethod
-    def from_table(
-        cls, table: Mapping[str, NDArray[Any]], layer: str, rows: Rows, chunk: Rows
-    ) -> Ranges:
-        """Read the ranges of stored `rows` of a layer inside these chunks."""
-        return cls(chunk, table[f"{layer}.start"][rows], table[f"{layer}.end"][rows])
-
     def part(self, begin: int, end: int) -> Ranges:
         return Ranges(self.chunk[begin:end], self.start[begin:end], self.end[begin:end])
-
-    def columns(self, layer: str) -> dict[str, NDArray[Any]]:
-        chunk = self.chunk.astype(np.int32)
-        return {f"{layer}.chunk": chunk, f"{layer}.start": self.start, f"{layer}.end": self.end}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +37,6 @@ class Postings:
     term: NDArray[np.integer]  # in the numbers of the generation
     start: NDArray[Any]
     n_terms: int
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, NDArray[Any]], live: Live, terms: Rows) -> Postings:
-        """Read the postings of live chunks; `terms` are stored rows."""
-        n_chunks = len(table["chunk.document"])
-        rows, chunk = follow(table["posting.chunk"], live.rows["chunk"], n_chunks)
-        numbers = place_by_row(terms, int(terms.max(initial=-1)) + 1).astype(small_type(len(terms)))
-        term = take(table["posting.term"], rows)
-        term = take(numbers, term)
-        return cls(chunk, term, take(table["posting.start"], rows), len(terms))
 
     def sentence_terms(self, sentences: Ranges) -> csr_array:
         """Return the link from sentences to the terms in them, of weight 1."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.index.store.schema import TABLES, parent_column, size_column
+from clew.algo.narrow import small_type
+from clew.index.store.columns import StoredColumns
+from clew.index.store.schema import TABLES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,30 +54,27 @@ class SomeRows:
         return stored_rows if places.ndim else stored_rows[0]
 
 
-def live_rows(
-    table: Mapping[str, NDArray[Any]],
-    documents: Rows,
+def follow_rows(
+    stored: StoredColumns,
+    live: Live,
     layers: Iterable[str] = TABLES,
     *,
     n_extractions: int | None = None,
 ) -> Live:
-    """Return the live rows of `layers`, parents before children.
+    """Add the live rows of `layers` below those in `live`, parents before children.
 
-    An older extraction of the same chunk and kind is not live, nor is what hangs on it. Where
-    `n_extractions` is given those behind so many are not live either.
+    An older extraction of the same chunk and kind is not live, nor are the rows below it. Of
+    extractions the first `n_extractions` count, or all.
     """
-    live = Live({"document": documents})
     for layer in layers:
-        above = TABLES[layer].above
-        n_above = len(table[size_column(above)])
-        rows, places = follow(table[parent_column(layer)], live.rows[above], n_above)
-        if layer == "extraction":
-            if n_extractions is not None:
-                early = rows < n_extractions
-                rows, places = rows[early], places[early]
-            newest = find_newest(places, table["extraction.kind"][rows])
-            rows, places = rows[newest], places[newest]
-        live.rows[layer], live.above[layer] = rows, places
+        above = live.rows[TABLES[layer].above]
+        if layer == "extraction":  # which are not in the order of their chunks
+            chunks = stored.tail("extraction.chunk", 0)[:n_extractions]
+            rows, places = follow(chunks, above, stored.size("chunk"))
+            newest = find_newest(places, stored.take("extraction.kind", rows))
+            live.rows[layer], live.above[layer] = rows[newest], places[newest]
+        else:
+            live.rows[layer], live.above[layer] = stored.rows_below(layer, above)
     return live
 
 
@@ -98,11 +97,6 @@ def follow(parent: NDArray[Any], parents: Rows, n_stored: int) -> tuple[Rows, Ro
         order = np.argsort(position, kind="stable")
         rows, position = rows[order], position[order]
     return rows, position
-
-
-def small_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest type for numbers up to `n` and sums of two."""
-    return np.int32 if n < 2**30 else np.int64
 
 
 _BATCH_SIZE = 2**18  # places: NumPy makes larger numbers of them
@@ -156,33 +150,9 @@ def renumber(values: NDArray[Any]) -> tuple[Rows, Rows]:
     return values[first].astype(np.int64), groups
 
 
-def number_entities(
-    entities: NDArray[Any], chunks: Rows, chunk_document: Rows, titles: NDArray[Any]
-) -> tuple[Rows, Rows, Rows]:
-    """Number entities by first occurrence; a document's title precedes its text.
-
-    `chunks` holds the chunk of each occurrence. Occurrences in one document count in the order
-    given. Returns the stored row of each entity, and both inputs in the new numbers.
-    """
-    kind = small_type(2 * len(titles) + 1)
-    titled = np.flatnonzero(titles >= 0).astype(kind)
-    place = take(chunk_document, chunks).astype(kind, copy=False)
-    place = np.concatenate([2 * titled, 2 * place + 1])
-    order = np.argsort(place, kind="stable")
-    del place
-    values = np.concatenate([titles[titled].astype(entities.dtype), entities])
-    rows, groups = renumber(take(values, order))
-    numbers = np.empty(len(values), dtype=groups.dtype)
-    del values
-    numbers[order] = groups
-    new_titles = np.full(len(titles), -1, dtype=np.int64)
-    new_titles[titled] = numbers[: len(titled)]
-    return rows, numbers[len(titled) :], new_titles
-
-
-def place_by_row(rows: Rows, size: int) -> Rows:
-    """Return the index in `rows` of each of `size` stored rows, -1 if absent."""
-    places = np.full(size, -1, dtype=np.int64)
+def place_by_row(rows: Rows, size: int | None = None) -> Rows:
+    """Return the index in `rows` of each of `size` stored rows, or up to the last; -1 if absent."""
+    places = np.full(int(rows.max(initial=-1)) + 1 if size is None else size, -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     return places
 

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
-from clew.algo.narrow import widen
+from clew.algo.narrow import small_type, widen
 from clew.index.store.schema import Segment, parent_column, size_column
 from clew.index.store.segments import MappedSegment
 
 Rows = NDArray[np.int64]
 
 _FEW = 2**18  # rows: so many numbers are about the block of a segment that is checked at once
+
+_BULK_SHARE = 16  # of a column; where more is searched for, all of it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,13 @@ class StoredColumns:
     def take(self, name: str, rows: Rows) -> NDArray[Any]:
         """Return some rows of a column."""
         taken: NDArray[Any] | None = None
+        least, most = (rows.min(), rows.max()) if len(rows) else (0, -1)
         for segment, begin, end in self._places(name):
+            if begin <= least and most < end:
+                return widen(_read_rows(segment, name, rows - begin))
             mine = np.flatnonzero((rows >= begin) & (rows < end))
             if taken is None or len(mine):
-                local = rows[mine] - begin
-                values = widen(_verify_ranges(segment, name, local, local + 1)[local])
+                values = widen(_read_rows(segment, name, rows[mine] - begin))
                 if taken is None:
                     taken = np.zeros((len(rows), *values.shape[1:]), dtype=values.dtype)
                 taken[mine] = values
@@ -74,13 +78,15 @@ class StoredColumns:
             both = np.concatenate([parents[some], parents[some] + 1])
             first, last = _search_sorted(segment, name, both).reshape(2, -1)
             owner, local = expand_ranges(first, last)
-            rows.append(begin + local)
-            owners.append(some[owner])
+            rows.append((begin + local).astype(small_type(end)))
+            owners.append(some[owner].astype(small_type(len(parents))))
         children, owner = (
-            np.concatenate([*each, np.zeros(0, np.int64)]) for each in (rows, owners)
+            np.concatenate(each or [np.zeros(0, np.int32)]) for each in (rows, owners)
         )
-        order = np.argsort(owner, kind="stable")
-        return children[order].astype(np.int64), owner[order].astype(np.int64)
+        if np.any(owner[1:] < owner[:-1]):
+            order = np.argsort(owner, kind="stable")
+            children, owner = children[order], owner[order]
+        return children, owner
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
         """Return the segments that have a column, with the rows where it begins and ends there."""
@@ -109,7 +115,7 @@ class StoredColumn:
         return _read_part(self.segment, self.name, start, stop)
 
     def take(self, rows: Rows) -> NDArray[Any]:
-        return np.asarray(_verify_ranges(self.segment, self.name, rows, rows + 1)[rows])
+        return _read_rows(self.segment, self.name, rows)
 
 
 def _count_rows(segment: Segment, name: str) -> int:
@@ -122,6 +128,12 @@ def _read_part(segment: Segment, name: str, start: int, stop: int) -> NDArray[An
     return segment[name][start:stop]
 
 
+def _read_rows(segment: Segment, name: str, rows: Rows) -> NDArray[Any]:
+    is_bulk = len(rows) * _BULK_SHARE > _count_rows(segment, name)
+    column = segment[name] if is_bulk else _verify_ranges(segment, name, rows, rows + 1)
+    return np.asarray(column[rows])
+
+
 def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> NDArray[Any]:
     if isinstance(segment, MappedSegment):
         return segment.verify_ranges(name, starts, stops)
@@ -131,8 +143,9 @@ def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> ND
 def _search_sorted(segment: Segment, name: str, values: Rows) -> Rows:
     """Return where values stand, or would, in a column that ascends; little of it is read."""
     length = _count_rows(segment, name)
-    if length <= _FEW:
-        return np.searchsorted(_read_part(segment, name, 0, length), values).astype(np.int64)
+    if length <= max(_FEW, _BULK_SHARE * len(values)):
+        column = widen(_read_part(segment, name, 0, length))
+        return np.searchsorted(column, values.astype(column.dtype)).astype(np.int64)
     first = np.zeros(len(values), dtype=np.int64)
     last = np.full(len(values), length, dtype=np.int64)
     while np.any(first < last):

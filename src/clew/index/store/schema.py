@@ -6,7 +6,7 @@ extracted from a chunk comes later than it and may come again, so an extraction 
 chunk, and its results are rows below that.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from clew.algo import coding
 from clew.algo.narrow import narrow, widen
 from clew.base.types import Scalar
 from clew.index.snapshot.batch import REFERENCES, Batch
-from clew.index.store.segments import MappedSegment, let_go
+from clew.index.store.segments import MappedSegment
 
 Segment = Mapping[str, NDArray[Any]]
 
@@ -106,34 +106,6 @@ def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
     if len(parts) == 1:
         return np.asarray(parts[0])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
-
-
-class OpenColumns(Mapping[str, "NDArray[Any]"]):
-    """Every column of numbers over all segments.
-
-    Each is concatenated whenever it is read, since all of them at once would take much memory.
-    """
-
-    def __init__(self, segments: Sequence[Segment]) -> None:
-        self._segments = segments
-        columns = (name for layer in TABLES for name in number_columns(layer))
-        self._names = dict.fromkeys(["document.title_entity", *columns])
-        self._last = ""  # column that was asked for: its pages are let go of for the next one
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        for segment in self._segments:
-            if self._last in segment:
-                let_go(segment, self._last)
-        self._last = name
-        return concatenate_column(self._segments, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:

@@ -15,8 +15,9 @@ from clew.base.types import Document, Scalar, VocabularyEntry
 from clew.errors import StoreError
 from clew.extras.cluster.shards.exchange import Taken, count_entities
 from clew.extras.cluster.shards.whole import CorpusTotals
-from clew.index.generation import assemble
-from clew.index.generation.assemble import Assembly
+from clew.index.generation.assemble import assemble
+from clew.index.generation.assembly import Assembly
+from clew.index.generation.edits.source import IndexCounts
 from clew.index.generation.layers import Parts, build_snapshot, resolve_aliases
 from clew.index.layers.salient_merging import SalientTerms, combine_salient_terms
 from clew.index.layers.statistical import STATISTICAL
@@ -92,8 +93,8 @@ def join_shards(
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
     has_all = n_chunks == whole.n_chunks
     pairs, rows = resolve_aliases(aliases), view.names["entity"]
-    counts = assemble.IndexCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0])
-    assembly = assemble.assemble(
+    counts = IndexCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0])
+    assembly = assemble(
         view.segments,
         np.array([row for _, row in live], dtype=np.int64),
         {rows[a]: rows[b] for a, b in pairs.items() if a in rows and b in rows},

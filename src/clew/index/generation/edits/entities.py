@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +18,12 @@ from clew.index.generation.edits.search import (
     take_or_any,
     take_or_default,
 )
-from clew.index.generation.edits.triples import merge_entries
-from clew.index.generation.rows import build_link, place_by_row
+from clew.index.generation.rows import place_by_row, renumber
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from clew.index.generation.edits.source import Source
     from clew.index.generation.edits.units import MentionEdits, UnitEdits
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _NONE = np.iinfo(np.int64).max  # behind every place
 _TITLE, _MENTION, _DESCRIPTION = range(3)  # how a document names an entity
+_ROW_BITS = 32  # of a key: the row below the place
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,164 +40,202 @@ class EntityEdits:
 
     edits: RowEdits
     stored: Rows
-    numbers: Rows  # the present row of each stored entity that came, -1 for others
-    mention: Rows
-    description: Rows
-    linkable: NDArray[np.bool_]
-    extracted: NDArray[np.bool_]
-    type: NDArray[np.uint8]
+    numbers: Rows  # the present row of each stored entity that came, -1 for others; -1 at the end
+    columns: Mapping[str, NDArray[Any]]
+    lookups: Mapping[str, NDArray[Any]]
+
+    def number(self, stored: NDArray[Any]) -> Rows:
+        """Return the present rows of stored entities that were added, -1 for -1."""
+        return self.numbers[stored]
 
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Find the added and removed entities; an entity's place is its first mention."""
-    titled = np.flatnonzero(source.titles >= 0)
-    described = source.new_values("description.entity").astype(np.int64)
-    lost = _find_lost(source, mentions)
-    came = np.concatenate([source.titles[titled], mentions.entity, described])
-    touched, place = np.unique(
-        np.concatenate([came, source.base.stored["entity"][lost]]), return_inverse=True
-    )
-    n = len(touched)
-    in_titles, in_mentions, in_described, _ = np.split(
-        place, np.cumsum([len(titled), len(mentions.entity), len(described)])
-    )
+    namings = _find_namings(source, units, mentions)
+    lost = np.unique(np.concatenate([each.find_lost(source) for each in namings]))
+    came = [*(each.entities for each in namings), source.base.stored["entity"][lost]]
+    touched, groups = renumber(np.concatenate(came))
+    groups = np.split(groups, np.cumsum([len(each) for each in came[:-1]]))[:-1]
     row = take_or_default(source.lookups["entity.rows"], touched)
     kept_title, kept_mention, linkable = _kept_occurrences(source, mentions, row, lost)
-    rows, owner = _kept_descriptions(source, row)
-    kept_description = first_in_groups(owner, n)
-    kept_description[kept_description >= 0] = rows[kept_description[kept_description >= 0]]
-    new_title, new_mention, new_description = (
-        first_in_groups(each, n) for each in (in_titles, in_mentions, in_described)
-    )
-    linkable[in_titles] = True
-    linkable[in_mentions[mentions.columns["label"] != DATE]] = True
-    by_graph = source.column("chunk.graph")[source.column("description.chunk")[rows]] == IMPORTED
-    linkable[owner[by_graph]] = True
-    chunk = source.live.chunks_of("description")
-    linkable[in_described[source.extraction_sources(GRAPH)[chunk] == IMPORTED]] = True
-    votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int64)
-    np.add.at(votes, (owner, source.column("description.type")[rows]), 1)
-    np.add.at(votes, (in_described, source.new_values("description.type")), 1)
-    votes[:, 0] = 0  # "other" is no vote
-
-    first = _FirstPlaces(
-        source, units, mentions, np.full((3, n), _NONE), np.zeros(n, dtype=np.int64)
-    )
-    new_title = np.where(new_title >= 0, take_or_any(titled, new_title), -1)
-    first.scan_kept(_TITLE, kept_title)
-    first.scan_kept(_MENTION, kept_mention)
-    first.scan_kept(_DESCRIPTION, kept_description)
-    first.scan_new(_TITLE, new_title)
-    first.scan_new(_MENTION, new_mention)
-    first.scan_new(_DESCRIPTION, new_description)
-    left = np.flatnonzero(first.places[0] < _NONE)
-    left = left[np.lexsort(first.places[::-1, left])]
-    edits = RowEdits.from_changes(
-        len(source.base.stored["entity"]), np.sort(row[row >= 0]), first.before[left], row[left]
-    )
-    numbers = np.full(int(touched.max(initial=-1)) + 1, -1, dtype=np.int64)
+    descriptions = _kept_descriptions(source, row)
+    kept = kept_title, kept_mention, _first_rows(*descriptions, len(touched))
+    parts = zip(range(3), namings, kept, groups, strict=True)
+    firsts = [_find_firsts(source, how, *part) for how, *part in parts]
+    keys = np.stack([keys for keys, _ in firsts])
+    how, key = keys.argmin(axis=0), keys.min(axis=0)
+    left = np.flatnonzero(key < _NONE)
+    left = left[np.argsort(key[left])]
+    before = np.choose(how[left], [before[left] for _, before in firsts])
+    gone = np.sort(row[row >= 0])
+    edits = RowEdits.from_changes(len(source.base.stored["entity"]), gone, before, row[left])
+    numbers = np.full(int(touched.max(initial=-1)) + 2, -1, dtype=np.int64)
     numbers[touched[left]] = edits.at
-    description = _first_before(source.descriptions, kept_description, new_description)
+    _mark_linkable(source, mentions, linkable, groups, descriptions)
+    mention, description = (
+        _prefer_own(keys[how], namings[how], groups[how])[left] for how in (_MENTION, _DESCRIPTION)
+    )
+    types = _count_types(source, groups[_DESCRIPTION], descriptions, len(touched))
+    place, first = key[left] >> _ROW_BITS, _rows_of(key[left])
     return EntityEdits(
         edits=edits,
         stored=touched[left],
         numbers=numbers,
-        mention=_first_before(mentions.edits, kept_mention, new_mention)[left],
-        description=description[left],
-        linkable=linkable[left],
-        extracted=description[left] >= 0,
-        type=votes.argmax(axis=1).astype(np.uint8)[left],
+        columns={
+            "entity.mention": mention,
+            "entity.description": description,
+            "entity.linkable": linkable[left],
+            "entity.extracted": description >= 0,
+            "entity.type": types[left],
+        },
+        lookups={"entity.place": place, "entity.first": np.where(place % 3 == _TITLE, 0, first)},
     )
 
 
-def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
-    """Return the former entities in removed titles, mentions and descriptions, ascending."""
-    gone = {
-        "document.title_entity": source.documents.gone,
-        "mention.entity": mentions.edits.gone,
-        "description.entity": source.descriptions.gone,
-    }
-    lost = [source.column(name)[rows] for name, rows in gone.items() if len(rows)]
-    return np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *lost]), [-1])
-
-
-def _first_before(edits: RowEdits, stays: Rows, new: Rows) -> Rows:
-    """Return the lower of a kept and an added row for each entity, -1 for neither."""
-    firsts = np.full(len(stays), _NONE)
-    has = stays >= 0
-    firsts[has] = edits.to_present(stays[has])
-    has = new >= 0
-    firsts[has] = np.minimum(firsts[has], edits.at[new[has]])
-    firsts[firsts == _NONE] = -1
-    return firsts
-
-
 @dataclass(frozen=True, slots=True)
-class _FirstPlaces:
-    """The first place of each entity among the rows scanned so far.
+class _Naming:
+    """The titles, mentions or descriptions that came and name an entity."""
 
-    A place is three times the present document and how it names the entity; the present unit or
-    description; the row of the title, mention or description.
+    column: str  # the entities of the former ones
+    edits: RowEdits
+    rows: Rows  # places among all that came
+    entities: Rows  # stored
+    own: NDArray[np.bool_]  # by a name of its own, not by an alias
+    documents: Callable[[Rows], Rows]  # from some that came to their present documents
+    former_documents: Callable[[Rows], Rows]  # from some former ones to their former documents
+
+    def find_lost(self, source: Source) -> Rows:
+        """Return the former entities that removed rows name."""
+        if not len(self.edits.gone):
+            return np.zeros(0, dtype=np.int64)
+        entities = source.column(self.column)[self.edits.gone]
+        return entities[entities >= 0].astype(np.int64)
+
+
+def _find_namings(source: Source, units: UnitEdits, mentions: MentionEdits) -> tuple[_Naming, ...]:
+    column, document = source.column, source.column("chunk.document")
+    titled = np.flatnonzero(source.titles >= 0)
+    written = source.new_values("description.entity")
+    described = source.resolve(written)
+    chunks = source.live.chunks_of("description")
+    return (
+        _Naming(
+            "document.title_entity",
+            source.documents,
+            titled,
+            source.titles[titled],
+            np.ones(len(titled), dtype=bool),
+            source.documents.at.__getitem__,
+            lambda rows: rows,
+        ),
+        _Naming(
+            "mention.entity",
+            mentions.edits,
+            np.arange(len(mentions.entity)),
+            mentions.entity,
+            mentions.own,
+            lambda rows: source.documents_of(units.distinct.chunk[mentions.unit[rows]]),
+            lambda rows: document[column("unit.chunk")[column("mention.unit")[rows]]],
+        ),
+        _Naming(
+            "description.entity",
+            source.descriptions,
+            np.arange(len(described)),
+            described,
+            described == written,
+            lambda rows: source.chunk_documents[chunks[rows]],
+            lambda rows: document[column("description.chunk")[rows]],
+        ),
+    )
+
+
+def _find_firsts(
+    source: Source, how: int, naming: _Naming, kept: Rows, groups: Rows
+) -> tuple[Rows, Rows]:
+    """Return the key of each entity's first title, mention or description, and where it belongs.
+
+    A key is three times the present document and how it names the entity, then the present row.
+    It belongs before a former entity. `kept` are the first former rows that stay, -1 for none, and
+    `groups` the entities of the rows that came.
     """
+    documents, edits = source.documents, naming.edits
+    find_place = partial(
+        places_inside, source.lookups["entity.place"], source.lookups["entity.first"]
+    )
+    keys, before = np.full(len(kept), _NONE), np.zeros(len(kept), dtype=np.int64)
+    some = np.flatnonzero(kept >= 0)
+    at = kept[some]
+    document = naming.former_documents(at).astype(np.int64)
+    keys[some] = _make_keys(3 * documents.to_present(document) + how, edits.to_present(at))
+    before[some] = find_place(3 * document + how, 0 * at if how == _TITLE else at)
+    new = _first_rows(naming.rows, groups, len(kept))
+    some = np.flatnonzero(new >= 0)
+    at = new[some]
+    document = naming.documents(at)
+    own = _make_keys(3 * document + how, edits.at[at])
+    is_lower = own < keys[some]
+    some, at, document = some[is_lower], at[is_lower], document[is_lower]
+    keys[some] = own[is_lower]
+    former = documents.to_former(document)
+    place = 3 * former + how
+    behind = 0 * at if how == _TITLE else edits.before[at]
+    came = np.flatnonzero(former < 0)
+    place[came] = 3 * documents.before[np.searchsorted(documents.at, document[came])]
+    behind[came] = 0
+    before[some] = find_place(place, behind)
+    return keys, before
 
-    source: Source
-    units: UnitEdits
-    mentions: MentionEdits
-    places: Rows  # (3, n)
-    before: Rows  # (n,) the former entity before which one stands that is first there
 
-    def scan_kept(self, how: int, rows: Rows) -> None:
-        """Scan former titles, mentions or descriptions; -1 stands for none."""
-        some = np.flatnonzero(rows >= 0)
-        at, column = rows[some], self.source.column
-        documents = ranks = at
-        if how == _MENTION:
-            unit = column("mention.unit")[at].astype(np.int64)
-            documents = column("chunk.document")[column("unit.chunk")[unit]].astype(np.int64)
-            ranks = self.units.edits.to_present(unit)
-        elif how == _DESCRIPTION:
-            chunk = column("description.chunk")[at]
-            documents = column("chunk.document")[chunk].astype(np.int64)
-            ranks = self.source.descriptions.to_present(at)
-        before = self._place_inside(3 * documents + how, 0 * at if how == _TITLE else at)
-        now = 3 * self.source.documents.to_present(documents) + how
-        self._lower_places(some, np.stack([now, ranks, at]), before)
+def _make_keys(places: Rows, rows: Rows) -> Rows:
+    return (places.astype(np.int64) << _ROW_BITS) | rows
 
-    def scan_new(self, how: int, rows: Rows) -> None:
-        """Scan added titles, mentions or descriptions; -1 stands for none."""
-        some = np.flatnonzero(rows >= 0)
-        at, edits = rows[some], self.source.documents
-        if how == _TITLE:
-            documents, ranks, behind = edits.at[at], at, 0 * at
-        elif how == _MENTION:
-            unit = self.mentions.unit[at]
-            documents = self.source.documents_of(self.units.distinct.chunk[unit])
-            ranks, behind = self.units.edits.at[unit], self.mentions.before[at]
-        else:
-            chunk = self.source.live.chunks_of("description")[at]
-            documents = self.source.chunk_documents[chunk]
-            descriptions = self.source.descriptions
-            ranks, behind = descriptions.at[at], descriptions.before[at]
-        former = edits.to_former(documents)
-        before = self._place_inside(3 * np.maximum(former, 0) + how, behind)
-        new = np.flatnonzero(former < 0)  # in documents that came
-        titles = 3 * edits.before[np.searchsorted(edits.at, documents[new])]
-        before[new] = self._place_inside(titles, 0 * titles)
-        self._lower_places(some, np.stack([3 * documents + how, ranks, at]), before)
 
-    def _place_inside(self, places: Rows, rows: Rows) -> Rows:
-        lookups = self.source.lookups
-        return places_inside(lookups["entity.place"], lookups["entity.first"], places, rows)
+def _rows_of(keys: Rows) -> Rows:
+    return keys & ((1 << _ROW_BITS) - 1)
 
-    def _lower_places(self, some: Rows, places: Rows, before: Rows) -> None:
-        """Lower the first places of some entities."""
-        own = self.places[:, some]
-        lower = places[2] < own[2]
-        for i in (1, 0):
-            lower = (places[i] < own[i]) | ((places[i] == own[i]) & lower)
-        rows = some[lower]
-        self.places[:, rows] = places[:, lower]
-        self.before[rows] = before[lower]
+
+def _first_rows(rows: Rows, groups: Rows, size: int) -> Rows:
+    """Return the first row of each of `size` groups, -1 for an empty one."""
+    first = first_in_groups(groups, size)
+    return np.where(first >= 0, take_or_any(rows, first), -1)
+
+
+def _prefer_own(keys: Rows, naming: _Naming, groups: Rows) -> Rows:
+    """Return each entity's first row, -1 for none; a name of its own before an alias."""
+    first = np.where(keys < _NONE, _rows_of(keys), -1)
+    if naming.own.all():
+        return first
+    own = _first_rows(naming.edits.at[naming.own], groups[naming.own], len(keys))
+    return np.where(own >= 0, own, first)
+
+
+def _mark_linkable(
+    source: Source,
+    mentions: MentionEdits,
+    linkable: NDArray[np.bool_],
+    groups: Sequence[Rows],
+    descriptions: tuple[Rows, Rows],
+) -> None:
+    """Mark the entities that a title, an undated mention or an imported graph names."""
+    linkable[groups[_TITLE]] = True
+    linkable[groups[_MENTION][mentions.columns["label"] != DATE]] = True
+    rows, owner = descriptions
+    imported = source.column("chunk.graph")[source.column("description.chunk")[rows]] == IMPORTED
+    linkable[owner[imported]] = True
+    chunk = source.live.chunks_of("description")
+    linkable[groups[_DESCRIPTION][source.extraction_sources(GRAPH)[chunk] == IMPORTED]] = True
+
+
+def _count_types(
+    source: Source, groups: Rows, descriptions: tuple[Rows, Rows], n: int
+) -> NDArray[np.intp]:
+    """Return the type that most descriptions of each entity have; "other" is no vote."""
+    rows, owner = descriptions
+    votes = np.zeros((n, len(ENTITY_TYPES)), dtype=np.int32)
+    np.add.at(votes, (owner, source.column("description.type")[rows]), 1)
+    np.add.at(votes, (groups, source.new_values("description.type")), 1)
+    votes[:, 0] = 0
+    return votes.argmax(axis=1)
 
 
 def _kept_occurrences(
@@ -242,12 +282,3 @@ def _kept_descriptions(source: Source, rows: Rows) -> tuple[Rows, Rows]:
     number[rows[places]] = places
     owner = number[source.column("description.entity")[descriptions]]
     return descriptions[owner >= 0], owner[owner >= 0]
-
-
-def entity_chunks(source: Source, entities: EntityEdits) -> csr_array:
-    """Return the rows of the link from entities to the chunks whose extractions name them."""
-    described = entities.numbers[source.new_values("description.entity")]
-    place = np.searchsorted(entities.edits.at, described)
-    chunk = source.chunks.at[source.live.chunks_of("description")]
-    new = build_link(place, chunk, len(entities.edits.at), source.chunks.size)
-    return merge_entries(source, source.base.links["entity", "chunk"], entities.edits.origin, new)

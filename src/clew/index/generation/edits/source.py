@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.row_edits import RowEdits
-from clew.base.types import KINDS
-from clew.index.generation.assemble import Assembly
-from clew.index.generation.edits.search import are_in, insertion_places, rows_below
-from clew.index.generation.rows import Live, Rows, find_newest, follow, place_by_row
+from clew.base.types import KINDS, LLM_MADE, UNITS
+from clew.index.generation.assembly import Assembly
+from clew.index.generation.edits.search import are_in, insertion_places, rows_below, take_or_any
+from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row
 from clew.index.store import Touched
 from clew.index.store.columns import StoredColumns
 
 MOST_ROWS = 10_000  # of a layer that come; of more, everything is put together anew
+_LAYERS = (
+    "sentence", "count", "subchunk", "extraction", "statement", "triple", "description", "profile",
+)  # fmt: skip
 _LIMITED_LAYERS = ("sentence", "statement", "triple", "description")
 
 
@@ -24,52 +27,72 @@ class TooManyEdits(Exception):
     """The generations differ too much, or in a way that edits do not cover."""
 
 
+@dataclass(frozen=True, slots=True)
+class IndexCounts:
+    """Counts over a whole index by stored row, for an assembly that holds only a part of it."""
+
+    n_chunks: int
+    written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
+    mentioned: NDArray[np.int64]  # (n_entities,) how many chunks mention each
+
+
 @dataclass(frozen=True)
 class Source:
     """The changes that edits are derived from, and the edits of documents and chunks.
 
     A chunk of which something was extracted since is one that went, and came in its own place.
+    Of an empty base the edits are the whole generation.
     """
 
     base: Assembly
-    lookups: Mapping[str, NDArray[Any]]
     stored: StoredColumns
-    touched: Sequence[Touched]
+    added: Rows  # the stored rows of the added documents, in the order of their ids
+    documents: RowEdits
+    # For a whole generation only:
+    targets: Rows | None = None  # the entity that each stored one is an alias of, or itself
+    n_extractions: int | None = None  # how many count; None: all
+    whole: IndexCounts | None = None  # of the index that it is a part of
+
+    @property
+    def lookups(self) -> Mapping[str, NDArray[Any]]:
+        return self.base.lookups
+
+    @cached_property
+    def is_edited(self) -> bool:
+        """Whether there is a base, so that these edits may be too many."""
+        return self.base.size("chunk") > 0
 
     @property
     def is_halved(self) -> bool:
         return "subchunk" in self.base.stored
 
-    @property
+    @cached_property
     def has_statements(self) -> bool:
         """Whether an LLM made units, so that sentences are rows of their own."""
-        return "sentence" in self.base.stored
+        if self.is_edited:
+            return "sentence" in self.base.stored
+        return bool(len(self.live.rows["statement"])) or not self.has_own_units.all()
+
+    @cached_property
+    def has_own_units(self) -> NDArray[np.bool_]:
+        """Mark the added sentences that are units: in their chunk no LLM made any."""
+        is_own = self.extraction_sources(UNITS)[self.live.above["sentence"]] != LLM_MADE
+        return np.asarray(is_own)
 
     def column(self, name: str) -> NDArray[Any]:
         return self.base.columns[name]
 
+    def resolve(self, entities: NDArray[Any]) -> Rows:
+        """Return the stored entities that some stored entities stand for."""
+        targets = self.targets
+        return entities.astype(np.int64) if targets is None else targets[entities]
+
+    def check_size(self, n: int) -> None:
+        """Raise TooManyEdits if more rows come than are worth editing a generation for."""
+        if self.is_edited and n > MOST_ROWS:
+            raise TooManyEdits
+
     # -- documents and chunks ---------------------------------------------------------------------
-
-    @property
-    def _added_documents(self) -> Rows:
-        """The stored rows of the added documents."""
-        return np.array([each.row for each in self.touched if each.live], dtype=np.int64)
-
-    @cached_property
-    def documents(self) -> RowEdits:
-        rows = self.base.stored["document"]
-        place = place_by_row(rows, int(self.lookups["sizes"][0]))
-        touched = np.array([each.row for each in self.touched], dtype=np.int64)
-        gone = place[touched[touched < len(place)]]
-        place[touched[touched < len(place)]] = -1
-        new = [each for each in self.touched if each.live]
-        before = np.zeros(len(new), dtype=np.int64)
-        for i, each in enumerate(new):
-            if 0 <= each.after < len(place) and place[each.after] >= 0:
-                before[i] = place[each.after] + 1
-            elif i and each.after >= 0:  # behind another one that came
-                before[i] = before[i - 1]
-        return RowEdits.from_changes(len(rows), np.sort(gone[gone >= 0]), before)
 
     @cached_property
     def removed(self) -> Rows:
@@ -88,9 +111,8 @@ class Source:
     def _chunks(self) -> tuple[Rows, Rows, Rows, Rows]:
         """The added chunks in order: stored row, present document, insertion point and origin."""
         document = self.column("chunk.document")
-        new, owner = self.stored.rows_below("chunk", self._added_documents)
-        if len(new) + len(self.changed) > MOST_ROWS:
-            raise TooManyEdits
+        new, owner = self.stored.rows_below("chunk", self.added)
+        self.check_size(len(new) + len(self.changed))
         stays = self.documents.to_present(document[self.changed])
         rows = np.concatenate([new, self.base.stored["chunk"][self.changed]])
         documents = np.concatenate([self.documents.at[owner], stays])
@@ -119,7 +141,7 @@ class Source:
     def documents_of(self, chunks: Rows) -> Rows:
         """Return the document of each given chunk; both are present rows."""
         former = self.chunks.to_former(chunks)
-        old = self.documents.to_present(self.column("chunk.document")[np.maximum(former, 0)])
+        old = self.documents.to_present(take_or_any(self.column("chunk.document"), former))
         new = np.flatnonzero(former < 0)
         old[new] = self.chunk_documents[np.searchsorted(self.chunks.at, chunks[new])]
         return old
@@ -128,27 +150,14 @@ class Source:
 
     @cached_property
     def live(self) -> Live:
-        """The stored rows of the added documents and chunks, and of all layers below them."""
-        chunks = self._chunks[0]
-        live = Live({"document": self._added_documents, "chunk": chunks})
-        for layer in ("sentence", "count", "posting"):
-            self._follow(live, layer, chunks)
-        if self.is_halved:
-            self._follow(live, "subchunk", chunks)
-        n_stored = self.stored.size("chunk")
-        extracted, of = follow(self.stored.tail("extraction.chunk", 0), chunks, n_stored)
-        newest = find_newest(of, self.stored.take("extraction.kind", extracted))
-        live.rows["extraction"], live.above["extraction"] = extracted[newest], of[newest]
-        for layer in ("statement", "triple", "description"):
-            self._follow(live, layer, live.rows["extraction"])
-        self._follow(live, "profile", live.rows["description"])
+        """The stored rows of the added documents and chunks, and of the layers below them."""
+        live = Live({"document": self.added, "chunk": self._chunks[0]})
+        for layer in _LAYERS:
+            if layer != "subchunk" or self.is_halved:
+                follow_rows(self.stored, live, (layer,), n_extractions=self.n_extractions)
+            if layer in _LIMITED_LAYERS:
+                self.check_size(len(live.rows[layer]))
         return live
-
-    def _follow(self, live: Live, layer: str, above: Rows) -> None:
-        """Add the rows of a layer below some rows. Raises TooManyEdits above the limit."""
-        live.rows[layer], live.above[layer] = self.stored.rows_below(layer, above)
-        if layer in _LIMITED_LAYERS and len(live.rows[layer]) > MOST_ROWS:
-            raise TooManyEdits
 
     def new_values(self, name: str) -> NDArray[Any]:
         """Return a stored column of the rows added with chunks."""
@@ -161,22 +170,45 @@ class Source:
         sources[self.live.above["extraction"][mine]] = self.new_values("extraction.source")[mine]
         return sources
 
-    def edit_rows_below(self, column: str, chunks: Rows) -> RowEdits:
-        """Return the edits of rows that are added and removed with their chunks.
+    def edit_rows_below(self, layer: str, chunks: Rows | None = None) -> RowEdits:
+        """Return the edits of a layer whose rows are added and removed with their chunks.
 
-        `column` names that of the chunks that they stand in; `chunks` are those that came.
+        `chunks` are those that the added rows stand in, among the added chunks.
         """
-        former = self.column(column)
+        former = self.column(f"{layer}.chunk")
         before = insertion_places(former, self.chunks_before)
         gone = rows_below(former, self.chunks.gone)
-        return RowEdits.from_changes(len(former), gone, before[chunks])
+        own = self.live.chunks_of(layer) if chunks is None else chunks
+        return RowEdits.from_changes(len(former), gone, before[own])
 
     @cached_property
     def descriptions(self) -> RowEdits:
-        return self.edit_rows_below("description.chunk", self.live.chunks_of("description"))
+        return self.edit_rows_below("description")
+
+    @property
+    def described(self) -> Rows:
+        """The stored entity of each added description."""
+        return self.resolve(self.new_values("description.entity"))
 
     @cached_property
     def titles(self) -> Rows:
         """The stored entity in the title of each added document, -1 for none."""
         rows = self.live.rows["document"]
-        return self.stored.take("document.title_entity", rows).astype(np.int64)
+        return self.resolve(self.stored.take("document.title_entity", rows))
+
+
+def find_documents(base: Assembly, touched: Sequence[Touched]) -> RowEdits:
+    """Return the edits of the documents, given those that were touched, by their ids."""
+    rows = base.stored["document"]
+    place = place_by_row(rows, int(base.lookups["sizes"][0]))
+    stored = np.array([each.row for each in touched], dtype=np.int64)
+    gone = place[stored[stored < len(place)]]
+    place[stored[stored < len(place)]] = -1
+    new = [each for each in touched if each.live]
+    before = np.zeros(len(new), dtype=np.int64)
+    for i, each in enumerate(new):
+        if 0 <= each.after < len(place) and place[each.after] >= 0:
+            before[i] = place[each.after] + 1
+        elif i and each.after >= 0:  # behind another one that came
+            before[i] = before[i - 1]
+    return RowEdits.from_changes(len(rows), np.sort(gone[gone >= 0]), before)

@@ -1,19 +1,20 @@
 """Find the triples that were added and removed, and their occurrences in chunks."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clew.algo.links import Link
 from clew.algo.row_edits import RowEdits
 from clew.index.generation.edits.distinct import DistinctEdits, KnownRows, Occurrences, find_moves
 from clew.index.generation.edits.search import are_in, rows_below
 from clew.index.generation.edits.source import Source
-from clew.index.generation.lookups import triple_keys
 from clew.index.generation.rows import Rows, build_link
+
+if TYPE_CHECKING:
+    from clew.index.generation.edits.entities import EntityEdits
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,6 @@ class TripleEdits:
 
     distinct: DistinctEdits
     occurrences: RowEdits
-    stored: Rows  # of the occurrences that came
-    chunk: Rows  # of these, by its place among the chunks that came
     strength: NDArray[np.float32]
     chunks: csr_array  # the rows of the link from triples to chunks of those that came
 
@@ -35,42 +34,61 @@ class TripleEdits:
 def find_triples(source: Source) -> TripleEdits:
     """Find the added and removed triples and occurrences."""
     rows, chunk = source.live.rows["triple"], source.live.chunks_of("triple")
-    two = source.new_values("triple.subject") != source.new_values("triple.object")
+    ends = (source.resolve(source.new_values(f"triple.{end}")) for end in ("subject", "object"))
+    two = np.not_equal(*ends)
     rows, chunk = rows[two], chunk[two]
     stored = source.base.stored["triple"]
-    known = KnownRows.from_lookups("triple", source.lookups, source.column("triple.chunk"), stored)
+    known = KnownRows.from_source(source, "triple", stored)
     gone = rows_below(source.column("occurrence.chunk"), source.chunks.gone)
     lost = _keys(source, stored[np.unique(source.column("occurrence.triple")[gone])])
     came = Occurrences(_keys(source, rows), chunk, rows)
     moves = find_moves(known, source, source.chunks.gone, came, lost, always=True)
     distinct = DistinctEdits.from_moves(len(stored), moves)
     strength = source.stored.take("triple.strength", rows).astype(np.float32)
-    place = np.searchsorted(distinct.edits.at, distinct.of_came)
-    shape = len(distinct.edits.at), source.chunks.size
-    new = build_link(place, source.chunks.at[chunk], *shape, strength)
-    former = source.base.links["triple", "chunk"]
+    edits = distinct.edits
     return TripleEdits(
         distinct=distinct,
-        occurrences=source.edit_rows_below("occurrence.chunk", chunk),
-        stored=rows,
-        chunk=chunk,
+        occurrences=source.edit_rows_below("occurrence", chunk),
         strength=strength,
-        chunks=merge_entries(source, former, distinct.edits.origin, new),
+        chunks=link_to_chunks(source, "triple", edits, distinct.of_came, chunk, strength),
     )
 
 
 def _keys(source: Source, rows: Rows) -> NDArray[np.uint64]:
-    names = ("subject", "relation_key", "object")
-    return triple_keys(*(source.stored.take(f"triple.{name}", rows) for name in names))
+    """Return one 64-bit hash of each stored triple, by entities (splitmix64's finaliser)."""
+    subjects, objects, relations = (
+        source.stored.take(f"triple.{name}", rows) for name in ("subject", "object", "relation_key")
+    )
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in (source.resolve(subjects), source.resolve(objects), relations):
+        key = column.astype(np.int64).astype(np.uint64)
+        mixed = (mixed ^ key) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
-def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) -> csr_array:
-    """Merge a link's entries in kept chunks with the new entries.
+def link_to_chunks(
+    source: Source,
+    layer: str,
+    edits: RowEdits,
+    rows: Rows,
+    chunks: Rows,
+    weights: NDArray[Any] | None = None,
+) -> csr_array:
+    """Return the added rows of a link from what extractions have to their chunks.
 
-    `origin` is the former row of each, -1 for one that is new.
+    `rows` are the present rows of what stands in `chunks`, which are numbered among those that
+    came. Entries in kept chunks are those of the base.
     """
-    old = np.flatnonzero(origin >= 0)
-    entries = former.rows(origin[old]).tocoo()
+    shape = len(edits.at), source.chunks.size
+    place = np.searchsorted(edits.at, rows)
+    new = build_link(place, source.chunks.at[chunks], *shape, weights)
+    old = np.flatnonzero(edits.origin >= 0)
+    if not len(old):
+        return new
+    entries = source.base.links[layer, "chunk"].rows(edits.origin[old]).tocoo()
     stay = ~are_in(entries.col, source.chunks.gone)
     rows, chunks = old[entries.row[stay]], source.chunks.to_present(entries.col[stay])
     more = new.tocoo()
@@ -78,25 +96,27 @@ def merge_entries(source: Source, former: Link, origin: Rows, new: csr_array) ->
         np.concatenate([entries.data[stay], more.data]),
         (np.concatenate([rows, more.row]), np.concatenate([chunks, more.col])),
     )
-    link = csr_array(together, shape=new.shape)
+    link = csr_array(together, shape=shape)
     link.sort_indices()
     return link
 
 
-def triple_columns(source: Source, triples: TripleEdits, numbers: Rows) -> dict[str, NDArray[Any]]:
-    """Return the column values of added triples; `numbers` maps entities to present rows."""
+def triple_columns(
+    source: Source, triples: TripleEdits, entities: "EntityEdits"
+) -> dict[str, NDArray[Any]]:
+    """Return the column values of added triples and occurrences."""
     stored = triples.distinct.code
     ends = {
-        f"triple.{end}": numbers[source.stored.take(f"triple.{end}", stored)]
+        f"triple.{end}": entities.number(
+            source.resolve(source.stored.take(f"triple.{end}", stored))
+        )
         for end in ("subject", "object")
     }
     sums = np.asarray(triples.chunks.sum(axis=1, dtype=np.float64), dtype=np.float32)
     return ends | {
-        "stored.triple": stored,
-        "stored.occurrence": triples.stored,
         "triple.chunk": triples.distinct.chunk,
         "triple.strength": sums,
         "occurrence.triple": triples.distinct.of_came,
-        "occurrence.chunk": source.chunks.at[triples.chunk],
+        "occurrence.chunk": source.chunks.at[triples.distinct.came.chunk],
         "occurrence.strength": triples.strength,
     }

@@ -1,12 +1,13 @@
 """Find the units and mentions that were added and removed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.ascending import match_sorted
 from clew.algo.row_edits import RowEdits
 from clew.base.types import LLM_MADE, TERM, UNITS
 from clew.index.generation.edits.distinct import (
@@ -14,21 +15,33 @@ from clew.index.generation.edits.distinct import (
     KnownRows,
     Moves,
     Occurrences,
-    TermEdits,
     find_moves,
 )
-from clew.index.generation.edits.search import are_in, insertion_places, rows_below, take_or_default
+from clew.index.generation.edits.search import (
+    are_in,
+    insertion_places,
+    rows_below,
+    take_or_any,
+    take_or_default,
+)
 from clew.index.generation.edits.source import MOST_ROWS, Source, TooManyEdits
-from clew.index.generation.lookups import FIRST_STATEMENT, is_useful, unit_codes
+from clew.index.generation.edits.terms import TermEdits
 from clew.index.generation.rows import Rows
 from clew.index.store.columns import StoredColumns
 
 _MENTION = ("entity", "term", "start", "end", "label")
+FIRST_STATEMENT = 2**31  # the code of the first stored statement: behind all sentences
+# A statistical term (scripts without capitals) is an entity where it joins a few chunks.
+_TERM_MIN_CHUNKS = 2
+_TERM_MAX_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUnits:
-    """Stored sentences and LLM-made statements as one sequence of codes, those of `unit_codes`."""
+    """Stored sentences and LLM-made statements as one sequence of codes.
+
+    Codes ascend where the units of one chunk do.
+    """
 
     stored: StoredColumns
 
@@ -66,8 +79,10 @@ class StoredUnits:
         places[statements] = rows - first
         return places
 
-    def mentions_of(self, codes: Rows) -> tuple[Rows, dict[str, NDArray[Any]]]:
-        """Return the mentions in some units, in order, and the index of each one's unit."""
+    def mentions_of(
+        self, codes: Rows, names: Sequence[str] = _MENTION
+    ) -> tuple[Rows, dict[str, NDArray[Any]]]:
+        """Return columns of the mentions in some units, in order, and each one's unit's index."""
         is_statement = self.are_statements(codes)
         own, other = np.flatnonzero(~is_statement), np.flatnonzero(is_statement)
         rows, in_own = self.stored.rows_below("mention", codes[own])
@@ -75,7 +90,7 @@ class StoredUnits:
         place = np.concatenate([own[in_own], other[in_other]])
         order = np.argsort(place, kind="stable")
         columns = {}
-        for name in _MENTION:
+        for name in names:
             of_sentences = self.stored.take(f"mention.{name}", rows)
             of_statements = self.stored.take(f"statement_mention.{name}", more)
             columns[name] = np.concatenate([of_sentences, of_statements])[order]
@@ -109,6 +124,12 @@ class StoredUnits:
         return values
 
 
+def is_useful(df: NDArray[Any], n_chunks: int) -> NDArray[np.bool_]:
+    """Mark the words of scripts without capitals that are names, by their chunk counts."""
+    most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
+    return np.asarray((df >= _TERM_MIN_CHUNKS) & (df <= most))
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """The stored entities that are names in scripts without capitals, ascending.
@@ -117,6 +138,7 @@ class Names:
     """
 
     entities: Rows
+    df: NDArray[np.int64]  # how many chunks each is in
     useful: NDArray[np.bool_]  # which of them are names now
     flipped: Rows  # those that are names now and were not, or the other way
 
@@ -132,7 +154,7 @@ def find_names(
     source: Source, stored_units: StoredUnits, known_units: KnownRows, moves: Moves
 ) -> Names:
     """Find which words of such scripts are names after units were added and removed."""
-    owner, columns = stored_units.mentions_of(moves.code)
+    owner, columns = stored_units.mentions_of(moves.code, ("entity", "label"))
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
     before, df = source.lookups["named.entities"], source.lookups["named.df"]
     entities = np.union1d(before, entity[is_term])
@@ -140,23 +162,28 @@ def find_names(
     counts = np.zeros(len(entities), dtype=np.int64)
     counts[at] = df
     if len(entities):
-        _, went = stored_units.mentions_of(known_units.code[moves.gone].astype(np.int64))
-        touched = np.union1d(entity, went["entity"])
-        changed = entities[are_in(entities, touched)]
+        gone = known_units.code[moves.gone].astype(np.int64)
+        went = stored_units.mentions_of(gone, ("entity",))[1]["entity"]
+        _, touched = match_sorted(entities, np.concatenate([entity, went]))
+        changed = entities[np.unique(touched)]
         is_own = are_in(entity, changed)
         pairs = [(entity[is_own], moves.chunk[owner[is_own]])]
-        former, names = stored_units.mentions_with("entity", changed)
-        units = known_units.rows_of(stored_units.keys(former), former)
-        stays = (units >= 0) & ~are_in(units, moves.gone)
-        stands = source.column("unit.chunk")[units[stays]].astype(np.int64)
-        pairs.append((names[stays], source.chunks.to_present(stands)))
+        if source.is_edited:
+            former, names = stored_units.mentions_with("entity", changed)
+            units = known_units.rows_of(stored_units.keys(former), former)
+            stays = (units >= 0) & ~are_in(units, moves.gone)
+            stands = source.column("unit.chunk")[units[stays]].astype(np.int64)
+            pairs.append((names[stays], source.chunks.to_present(stands)))
         both = np.unique(np.concatenate([np.stack(pair) for pair in pairs], axis=1), axis=1)
         counts[np.searchsorted(entities, changed)] = np.bincount(
             np.searchsorted(changed, both[0]), minlength=len(changed)
         )
-    useful = is_useful(counts, source.chunks.size)
+    n_chunks, whole = source.chunks.size, source.whole
+    if whole is not None:
+        counts, n_chunks = whole.mentioned[entities], whole.n_chunks
+    useful = is_useful(counts, n_chunks)
     were = is_useful(df, source.chunks.n)
-    return Names(entities, useful, before[useful[at] != were])
+    return Names(entities, counts, useful, before[useful[at] != were])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +193,6 @@ class UnitEdits:
     distinct: DistinctEdits
     known_rows: KnownRows
     stored_units: StoredUnits
-    came: Occurrences  # of units in chunks that came
     names: Names
 
     @property
@@ -179,18 +205,16 @@ class MentionEdits:
     """The mentions of the added units, in order."""
 
     edits: RowEdits
-    before: Rows
     unit: Rows  # among the units that came
     entity: Rows  # stored
+    own: NDArray[np.bool_]  # by a name of its own, not by an alias
     columns: Mapping[str, NDArray[Any]]  # start, end, label
 
 
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     """Find the units that were added or removed, or whose first chunk changed."""
     stored_units = StoredUnits(source.stored)
-    known_rows = KnownRows.from_lookups(
-        "unit", source.lookups, source.column("unit.chunk"), _former_codes(source)
-    )
+    known_rows = KnownRows.from_source(source, "unit", _former_codes(source))
     chunk, codes = _new_units(source)
     came = Occurrences(stored_units.keys(codes), chunk, codes)
     lost = rows_below(known_rows.chunk, source.chunks.gone)
@@ -202,31 +226,37 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     again = again[~are_in(again, moves.gone)]
     at = source.chunks.to_present(known_rows.chunk[again])
     moves = moves.add_returning(again, at, known_rows.code[again].astype(np.int64))
-    if source.has_statements and not stored_units.are_statements(moves.code).any():
+    if (
+        source.is_edited
+        and source.has_statements
+        and not stored_units.are_statements(moves.code).any()
+    ):
         were = np.flatnonzero(stored_units.are_statements(known_rows.code))
         if are_in(were, moves.gone).all():
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
     distinct = DistinctEdits.from_moves(len(known_rows.chunk), moves)
-    return UnitEdits(distinct, known_rows, stored_units, came, names)
+    return UnitEdits(distinct, known_rows, stored_units, names)
 
 
 def _former_codes(source: Source) -> NDArray[Any]:
     """Return the code of the first occurrence of each former unit."""
+    sentences, statements = (
+        source.base.stored[name] for name in ("unit.sentence", "unit.statement")
+    )
     if not source.has_statements:
-        return source.base.stored["unit.sentence"]
-    return unit_codes(*(source.base.stored[f"unit.{each}"] for each in ("sentence", "statement")))
+        return sentences
+    return np.where(statements >= 0, FIRST_STATEMENT + statements, sentences)
 
 
 def _new_units(source: Source) -> tuple[Rows, Rows]:
     """Return the units of added chunks: the index of the chunk, and the code."""
     live = source.live
-    is_kept = source.extraction_sources(UNITS)[live.above["sentence"]] != LLM_MADE
-    statements = live.rows["statement"]
+    is_kept, statements = source.has_own_units, live.rows["statement"]
     if not source.has_statements and (len(statements) or not is_kept.all()):
         raise TooManyEdits  # sentences are rows of their own from now on
     sentences = live.rows["sentence"][is_kept]
     chunk = np.concatenate([live.above["sentence"][is_kept], live.chunks_of("statement")])
-    codes = np.concatenate([sentences, FIRST_STATEMENT + statements])
+    codes = np.concatenate([sentences, FIRST_STATEMENT + statements.astype(np.int64)])
     order = np.argsort(chunk, kind="stable")
     return chunk[order], codes[order]
 
@@ -250,16 +280,17 @@ def _find_renamed_units(
 def find_mentions(source: Source, terms: TermEdits, units: UnitEdits) -> MentionEdits:
     """Find the added and removed mentions of units."""
     unit, columns = units.stored_units.mentions_of(units.distinct.code)
-    term = columns["term"].astype(np.int64)
+    term = columns.pop("term").astype(np.int64)
     stays = (term < 0) | ~take_or_default(terms.are_common, term, other=False)
     stays &= units.names.are_useful(columns["label"], columns["entity"].astype(np.int64))
     unit, columns = unit[stays], {name: column[stays] for name, column in columns.items()}
     former = source.column("mention.unit")
     gone = rows_below(former, units.edits.gone)
     before = insertion_places(former, units.distinct.before)[unit]
-    entity = columns.pop("entity").astype(np.int64)
+    written = columns.pop("entity")
+    entity = source.resolve(written)
     edits = RowEdits.from_changes(len(former), gone, before)
-    return MentionEdits(edits, before, unit, entity, columns)
+    return MentionEdits(edits, unit, entity, entity == written, columns)
 
 
 def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
@@ -267,13 +298,12 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     stored_units, chunks = units.stored_units, units.distinct.chunk
     codes = units.distinct.code
     is_statement = stored_units.are_statements(codes)
-    made_by = source.column("chunk.units")[np.maximum(source.chunks.to_former(chunks), 0)]
-    new = np.flatnonzero(source.chunks.to_former(chunks) < 0)
+    former = source.chunks.to_former(chunks)
+    made_by = take_or_any(source.column("chunk.units"), former)
+    new = np.flatnonzero(former < 0)
     came = np.searchsorted(source.chunks.at, chunks[new])
     made_by[new] = source.extraction_sources(UNITS)[came]
     columns: dict[str, NDArray[Any]] = {
-        "stored.unit.sentence": np.where(is_statement, -1, codes),
-        "stored.unit.statement": np.where(is_statement, codes - FIRST_STATEMENT, -1),
         "unit.chunk": chunks,
         "unit.source": np.where(is_statement, LLM_MADE, made_by),
         "unit.place": stored_units.places(codes),
@@ -283,36 +313,24 @@ def unit_columns(source: Source, units: UnitEdits) -> dict[str, NDArray[Any]]:
     for name in ("first_token", "last_token"):
         n_known = sum(source.stored.sizes(f"sentence.{name}"))
         has_tokens = units.edits.size > 0 and n_known == source.stored.size("sentence")
-        if has_tokens != (f"unit.{name}" in source.base.columns):
+        if source.is_edited and has_tokens != (f"unit.{name}" in source.base.columns):
             raise TooManyEdits
         if has_tokens:
             columns[f"unit.{name}"] = stored_units.tokens(name, codes)
     return columns
 
 
-# -- sentences ------------------------------------------------------------------------------------
+def find_sentences(source: Source) -> DistinctEdits:
+    """Find the sentences added and removed with documents, where they are not the units.
 
-
-@dataclass(frozen=True, slots=True)
-class SentenceEdits:
-    """The added sentences, in order, if sentences are not the units."""
-
-    edits: RowEdits
-    chunk: Rows
-    stored: Rows
-
-
-def find_sentences(source: Source) -> SentenceEdits:
-    """Find the sentences added and removed with documents, whatever was extracted from them."""
+    It does not matter what was extracted from them.
+    """
     stored = source.base.stored["sentence"]
-    known_rows = KnownRows.from_lookups(
-        "sentence", source.lookups, source.column("sentence.chunk"), stored
-    )
+    known_rows = KnownRows.from_source(source, "sentence", stored)
     stored_units, above = StoredUnits(source.stored), source.live.above["sentence"]
     new = np.flatnonzero(source.chunks.origin[above] < 0)
     codes = source.live.rows["sentence"][new]
     came = Occurrences(stored_units.keys(codes), above[new], codes)
     lost = stored_units.keys(stored[rows_below(known_rows.chunk, source.removed)])
     moves = find_moves(known_rows, source, source.removed, came, lost)
-    distinct = DistinctEdits.from_moves(len(stored), moves)
-    return SentenceEdits(distinct.edits, distinct.chunk, distinct.code)
+    return DistinctEdits.from_moves(len(stored), moves)
