@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from clew import methods as retrieval
-from clew import readers
+from clew import plugins, readers
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.types import Document, Usage
 from clew.errors import InputError, NotAnIndex, UnreadableSource
-from clew.extras.cluster.workers import open_workers, parse_workers
 from clew.filters import Filter, match, to_filter
 from clew.index import adding, origins
 from clew.index import recipe as recipes
@@ -60,6 +59,20 @@ class Added(Shown):
     usage: Usage
     n_documents: int  # in the index now
     n_chunks: int
+
+
+def _parse_workers(spec: int | str) -> int | str:
+    """Return a checked spec of workers: 1 for none, else one that a package opens."""
+    is_one = spec in {1, "1"} and not isinstance(spec, bool)
+    checked: int | str = 1 if is_one else _find_workers(spec).parse_workers(spec)
+    return checked
+
+
+def _find_workers(spec: int | str) -> Any:  # noqa: ANN401 -- a module of a package
+    """Return what parses and opens workers. Raises InputError where no package does."""
+    kind = str(spec).partition(":")[0]
+    is_known = kind in plugins.find_registered("workers")
+    return plugins.load("workers", kind if is_known else "processes", "'workers'")
 
 
 class Adding(OpenIndex):
@@ -157,7 +170,7 @@ class Adding(OpenIndex):
 
         for each in methods or ():
             retrieval.load(each)
-        workers = parse_workers(workers)
+        workers = _parse_workers(workers)
         progress = progress or Progress()
         meter = progress.meter = Meter(progress=progress, budget=budget)
         progress.stage = "indexing"
@@ -250,7 +263,8 @@ class Adding(OpenIndex):
             yield None
             return
         specs = recipes.from_recipe(self._specs, store.recipe)
-        opened = open_workers(spec, replace(specs, llm=None, reranker=None, reader=None))
+        models = replace(specs, llm=None, reranker=None, reader=None)
+        opened = _find_workers(spec).open_workers(spec, models)
         with nullcontext() if opened is None else closing(opened):
             yield opened
 
@@ -293,7 +307,7 @@ class Adding(OpenIndex):
         models = limit_models(self.models, budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
-            from clew.extras.cluster.workers.spread import SpreadExtractor, spread_embedder
+            from clew.index.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
@@ -365,8 +379,8 @@ class Adding(OpenIndex):
         line and a packed file may take. Raises InputError where there is no such path or no such
         format, UnreadableSource where nothing in it can be used, otherwise as `add`.
         """
-        from clew.extras.connect.imports import open_system
         from clew.index import graph
+        from clew.readers.systems import open_system
 
         meter = Meter()
         roots = origins.name_roots(self._find_store(), self.folder, path, "")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.errors import UnreadableSource
-from clew.extras.connect.imports import System
 from clew.extras.connect.imports.property_graph import PropertyNode, Relationship, state
 from clew.readers.decode import open_text
+from clew.readers.systems import System
 from clew.readers.walk import File
 from clew.text.cells import unguard
 

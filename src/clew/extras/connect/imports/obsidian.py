@@ -14,10 +14,10 @@ from textwrap import shorten
 from urllib.parse import unquote
 
 from clew.base.types import Document, Skipped, Triple
-from clew.extras.connect.imports import System
 from clew.extras.connect.imports.property_graph import words_of
 from clew.readers.formats import read as read_files
 from clew.readers.roots import Roots
+from clew.readers.systems import System
 from clew.readers.triples import Stated, explain_refusal, name_apart
 from clew.readers.walk import File
 from clew.text.lines import MARKDOWN
