@@ -93,7 +93,7 @@ def find_usable(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package 
 
 
 def load_all(kind: str) -> list[Any]:
-    """Return the entries of a kind that can be imported, in the order of their registration."""
+    """Return the entries of a kind that can be imported, in the order of their names."""
     found = (find_usable(kind, name) for name in find_registered(kind))
     return [each for each in found if each is not None]
 
@@ -114,8 +114,10 @@ def read_registered() -> Mapping[str, Mapping[str, Registered]]:
                     packages.setdefault(each.name.partition("-")[0], each.path)
     for package, folder in sorted(packages.items()):
         for group, name, value in _read_entry_points(Path(folder, "entry_points.txt")):
-            groups.setdefault(group, {}).setdefault(name, Registered(name, value, package))
-    return groups
+            groups.setdefault(group, {}).setdefault(
+                name, Registered(name, value, package.replace("_", "-"))
+            )
+    return {group: dict(sorted(found.items())) for group, found in groups.items()}
 
 
 def _read_entry_points(file: Path) -> Iterator[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 The address stands in a file of a folder that stands for it and holds copies that can be had again,
 so that whoever has the folder opens the same index. A package registers by the scheme what reads
-addresses (`clew.stores`): a module with `parse_address`, which returns an `StoreAddress`, and `FORM`.
+addresses (`clew.stores`): a module with `FORM` and `parse_address`, which gives a `StoreAddress`.
 """
 
 from __future__ import annotations
@@ -93,9 +93,8 @@ def address_of(folder: Path) -> Any:  # noqa: ANN401 -- an `StoreAddress`, of a 
 
 def parse_address(place: str) -> StoreAddress:
     """Return the parts of an address. Raises InputError where no package opens it."""
-    address: StoreAddress = plugins.load("stores", place.partition(":")[0], place).parse_address(
-        place
-    )
+    package = plugins.load("stores", place.partition(":")[0], "an address of this kind")
+    address: StoreAddress = package.parse_address(place)
     return address
 
 

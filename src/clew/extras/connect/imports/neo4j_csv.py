@@ -20,6 +20,7 @@ from clew.readers.walk import File
 from clew.text.cells import unguard
 
 SYSTEM = "Neo4j CSV"
+IS_COMMON = True
 _COLUMN = re.compile(
     r"(?P<name>[^:]*)(?::(?P<type>\w+)(?P<list>\[\])?(?:\((?P<space>[^)]*)\))?.*)?"
 )

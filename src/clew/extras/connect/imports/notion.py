@@ -26,6 +26,7 @@ from clew.readers.triples import Stated, explain_refusal
 from clew.readers.walk import File
 
 SYSTEM = "Notion, Confluence"
+IS_COMMON = True
 _NUMBER = re.compile(r"(?: |%20)[0-9a-f]{32}(?=$|\.|_all\.)")
 _NOTION = f"* {'[0-9a-f]' * 32}.*"
 _PAGE_NUMBER = re.compile(r"_\d+(?=\.html$)")
