@@ -263,6 +263,6 @@ def test_what_is_refused(folder, tmp_path):
         clew.Index(folder).backup(tmp_path / ("x" * 250 + ".tar"))
     (folder / "store.txt").write_text("shelf:x\n")
     with pytest.raises(
-        InputError, match="names the store 'shelf:x', which no installed package opens"
+        InputError, match="names the store 'shelf:x', which no installed package"
     ):
         clew.Index(folder).backup(tmp_path / "c.tar")

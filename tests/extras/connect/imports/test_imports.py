@@ -125,7 +125,7 @@ def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
     with pytest.raises(
         InputError,
-        match="no folder of GraphML, .* LightRAG, nano-graphrag, .* or Notion, Confluence",
+        match="no folder of GraphML, .* or Notion, Confluence",
     ):
         take(tmp_path)
     for name in ("one", "two"):
