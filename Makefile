@@ -66,7 +66,7 @@ test-core: $(DEV)/ready ## run the core's tests on a copy without its satellites
 	@git ls-files -z -- . ':!src/clew/extras' ':!src/clew/client.py' ':!src/clew/evaluate.py' ':!src/clew/shards.py' \
 		':!tests/extras' ':!tests/page' ':!tests/docs' ':!tests/architecture' ':!packages' \
 		| tar --null --create --files-from - | tar --extract --directory .venv-core
-	@cd .venv-core && PYTHONPATH="$$PWD/src" ../$(DEV)/bin/pytest --numprocesses auto
+	@cd .venv-core && PYTHONPATH="$$PWD/src" ../$(DEV)/bin/pytest -m "not slow and not satellite" --numprocesses auto
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
