@@ -123,10 +123,7 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(
-        InputError,
-        match="no folder of GraphML, .* or Notion, Confluence",
-    ):
+    with pytest.raises(InputError, match="no folder of GraphML, .* or Notion, Confluence"):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)
