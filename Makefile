@@ -32,10 +32,10 @@ IMAGE ?= clew
 PAGES ?= pages
 HELM ?= helm
 
-.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs publish-docs pictures test suite test-slow test-page test-ray lint format types coverage golden notebooks bench results minilm lock clean audit sbom wheel image workflows chart
+.PHONY: compiled $(ADAPTERS) test-adapters help demo demo-cluster serve docs publish-docs pictures test suite test-core test-slow test-page test-ray lint format types coverage golden notebooks bench results minilm lock clean audit sbom wheel image workflows chart
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PRECIOUS: .venv-%/ready .venv-%/package
+.PRECIOUS: .venv-%/locked .venv-%/ready .venv-%/package
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +61,13 @@ suite: compiled ## run the tests alone, as workflows do for each version of Pyth
 # In a new clone the testers would each compile all tests at the same time.
 compiled: $(DEV)/ready
 	@test -d tests/__pycache__ || $(DEV)/bin/pytest --collect-only -qq >/dev/null || true
+
+test-core: $(DEV)/ready ## run the core's tests on a copy without its satellites
+	@rm -rf .venv-core && mkdir .venv-core
+	@git ls-files -z -- . ':!src/clew/extras' ':!src/clew/client.py' ':!src/clew/evaluate.py' ':!src/clew/shards.py' \
+		':!tests/extras' ':!tests/page' ':!tests/docs' ':!tests/architecture' ':!packages' \
+		| tar --null --create --files-from - | tar --extract --directory .venv-core
+	@cd .venv-core && PYTHONPATH="$$PWD/src" ../$(DEV)/bin/pytest -m "not slow and not satellite" --numprocesses auto
 
 test-slow: $(DEV)/local ## run the tests that need minutes or a real model
 	@$(DEV)/bin/pytest -m slow
@@ -191,10 +198,14 @@ clean: ## remove the environments and caches
 	@$(@D)/bin/python $(PIP) 'uv>=0.13,<0.14'
 	@touch $@
 
-.venv-%/ready: requirements/%.txt
+.venv-%/locked: requirements/%.txt
 	$(new-environment)
 	@echo 'Installing $< into $(@D): this takes a minute or two.'
 	@$(@D)/bin/python $(PIP) --require-hashes -r $<
+	@touch $@
+
+# Entry points are read from what is installed.
+.venv-%/ready: .venv-%/locked pyproject.toml
 	@PATH="$(CURDIR)/$(@D)/bin:$$PATH" $(@D)/bin/python $(PIP) --no-build-isolation -e .
 	@touch $@
 

@@ -1,34 +1,65 @@
-"""Find the methods, readers and models of other packages by their entry points.
+"""Find what other packages, and Clew's own satellites, register as entry points.
 
 - `clew.methods`: the name is the method's, the value its class, as `clew.methods.Method`.
 - `clew.readers`: the name is a suffix, such as `.xyz`, the value reads a `File`, as `clew.readers`.
 - `clew.embedders`, `clew.taggers`, `clew.llms`: the name is the KIND of a spec KIND:NAME, the value
   makes the model from NAME.
 - `clew.rerankers`: the same, from NAME and the embedder.
+- `clew.commands`: a command of click, by its name.
+- `clew.stores`: a module that keeps indexes at addresses of a scheme, as `index.store.opening`.
+- `clew.remote`: a module that lists what is at an address of a scheme, as `readers.remote`.
+- `clew.importers`: a module that reads what another system keeps, as `readers.systems`.
+- `clew.workers`: a module that opens workers, as `api.adding`; the name begins their spec.
+- `clew.openers`: a module that opens several indexes as one: the name is the file of their folder.
+- `clew.datasets`: a function that reads a file of questions or of labelled texts.
 
-What Clew has itself under a name comes first. Nothing is imported before it is asked for by name.
+What Clew's core has itself under a name comes first. Nothing is imported before it is asked for by
+name.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
 from clew.errors import InputError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from importlib.metadata import EntryPoint
+_METADATA = (".dist-info", ".egg-info")
+_OURS = "clew."
 
 
-@cache
-def find_registered(kind: str) -> Mapping[str, EntryPoint]:
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An entry point: an object of a package by its name."""
+
+    name: str
+    value: str  # MODULE or MODULE:ATTRIBUTE
+    package: str
+
+    def load(self) -> Any:  # noqa: ANN401 -- what a package brings
+        """Return the object. Raises InputError where it cannot be imported."""
+        module, _, attribute = self.value.partition(":")
+        try:
+            found = import_module(module)
+            return attrgetter(attribute)(found) if attribute else found
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"{self.name!r} of the package {self.package} cannot be loaded ({error}): install"
+                f" that package again, or remove it"
+            ) from error
+
+
+def find_registered(kind: str) -> Mapping[str, Registered]:
     """Return what the installed packages register as methods, readers, ..., by name."""
-    from importlib.metadata import entry_points  # which loads the parser of mail
-
-    points = entry_points(group=f"clew.{kind}")
-    return MappingProxyType({each.name: each for each in sorted(points, key=lambda e: e.name)})
+    return read_registered().get(f"{_OURS}{kind}", {})
 
 
 def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
@@ -37,12 +68,68 @@ def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
     Raises InputError where it cannot be imported.
     """
     entry = find_registered(kind).get(name)
-    if entry is None:
-        return None
-    try:
-        return entry.load()
-    except (ImportError, AttributeError) as error:
-        package = entry.dist.name if entry.dist is not None else entry.value
+    return None if entry is None else entry.load()
+
+
+def load(kind: str, name: str, purpose: str) -> Any:  # noqa: ANN401 -- what a package brings
+    """Return the entry registered under a name, which `purpose` needs.
+
+    Raises InputError where there is none, or it cannot be imported.
+    """
+    found = find(kind, name)
+    if found is None:
         raise InputError(
-            f"{name!r} of the package {package} cannot be loaded ({error}): update or remove it"
-        ) from error
+            f"{purpose} needs a package that registers {name!r} in {_OURS}{kind}, and none is"
+            f" installed: install clew again, with all its files"
+        )
+    return found
+
+
+def find_usable(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
+    """Return the entry registered under a name; None also where it cannot be imported."""
+    with suppress(InputError):
+        return find(kind, name)
+    return None
+
+
+def load_all(kind: str) -> list[Any]:
+    """Return the entries of a kind that can be imported, in the order of their names."""
+    found = (find_usable(kind, name) for name in find_registered(kind))
+    return [each for each in found if each is not None]
+
+
+@cache
+def read_registered() -> Mapping[str, Mapping[str, Registered]]:
+    """Return what all installed packages register for Clew, by group and name.
+
+    The metadata is read here since importlib.metadata takes 45 ms, which `clew --help` would wait
+    for. Of a package that is installed twice the first on the path counts.
+    """
+    groups: dict[str, dict[str, Registered]] = {}
+    packages: dict[str, str] = {}  # the folder of the metadata of each
+    for place in sys.path:
+        with suppress(OSError), os.scandir(place or ".") as entries:
+            for each in entries:
+                if each.name.endswith(_METADATA):
+                    packages.setdefault(each.name.partition("-")[0], each.path)
+    for package, folder in sorted(packages.items()):
+        for group, name, value in _read_entry_points(Path(folder, "entry_points.txt")):
+            groups.setdefault(group, {}).setdefault(
+                name, Registered(name, value, package.replace("_", "-"))
+            )
+    return {group: dict(sorted(found.items())) for group, found in groups.items()}
+
+
+def _read_entry_points(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield group, name and value of each entry point of a package that is for Clew."""
+    group = ""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError):  # most packages have none
+        return
+    for line in text.splitlines():
+        head, _, value = line.partition("=")
+        if line.startswith("["):
+            group = line.strip("[] ")
+        elif value and group.startswith(_OURS) and not line.startswith(("#", ";")):
+            yield group, head.strip(), value.partition("[")[0].strip()  # without its extras

@@ -10,9 +10,6 @@ import clew
 from clew import methods
 from clew.base.types import GRAPH, UNITS, Document
 from clew.errors import EndpointError, InputError, RecipeMismatch
-from clew.evaluate import Dataset, DatasetQuestion, Setting
-from clew.extras.evaluate.graph_questions import GraphQuestion, measure_graph
-from clew.extras.evaluate.measure import Protocol, measure
 from clew.index.recipe import Settings
 from clew.models.budget import Budget
 from clew.testing import QUESTIONS, models, small_documents
@@ -368,8 +365,13 @@ def test_a_question_goes_on_without_an_llm_that_fails(folder, method, caplog):
     assert told == ["the LLM is done without: nothing came back"] * (1 if method == "bm25" else 2)
 
 
+@pytest.mark.satellite
 def test_an_evaluation_does_not_go_on_without_its_llm(folder):
     """What it measures would be another method: the failure stands in its row."""
+    from clew.evaluate import Dataset, DatasetQuestion, Setting
+    from clew.extras.evaluate.graph_questions import GraphQuestion, measure_graph
+    from clew.extras.evaluate.measure import Protocol, measure
+
     question = DatasetQuestion(
         id="q", text="Who built the Comet?", answers=(), type="single", supporting_ids=("comet",)
     )

@@ -74,9 +74,9 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "site"
     install(folder, "scratch_clew", MODULE, ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(folder))
-    plugins.find_registered.cache_clear()
+    plugins.read_registered.cache_clear()
     yield folder
-    plugins.find_registered.cache_clear()
+    plugins.read_registered.cache_clear()
     sys.modules.pop("scratch_clew", None)
 
 

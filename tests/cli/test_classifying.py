@@ -2,9 +2,11 @@
 
 import json
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
+from clew.cli.classifying import compute_scores
 from clew.testing import ScriptedLLM
 from tests.cli.conftest import with_llm
 
@@ -161,3 +163,14 @@ def test_a_data_set_of_rounds(clew, tmp_path):
     assert [row["right"] for row in rows] == ["sea ice", "sled dogs", "ship crews"]
     assert [row["out_of_set"] for row in rows] == [False, False, True]
     assert (last["texts"], last["out_of_set"]) == (3, pytest.approx(1 / 3))
+
+
+def test_scores_by_hand():
+    """Three of five are right: two of three, one of one and none of one; a sixth has no label."""
+    right = ["ice", "ice", "ice", "Sled dogs", "ship", ""]
+    given = ["Ice", "ice.", "ship", "sled-dogs", "ice", "ice"]
+    results = [SimpleNamespace(label=each, out_of_set=each == "ship") for each in given]
+    scores = compute_scores(list(zip(right, results, strict=True)))
+    wanted = {"accuracy": 3 / 5, "macro_recall": (2 / 3 + 1 + 0) / 3, "out_of_set": 1 / 5}
+    assert scores == pytest.approx(wanted)
+    assert compute_scores([("", results[0])]) == {}

@@ -131,6 +131,7 @@ def test_no_command_prints_what_nobody_sees(clew, folder, indexed):
     assert click.style("Archer", bold=True) in shown
 
 
+@pytest.mark.satellite
 def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_path):
     """Progress, summaries, logs, plans, imports, evaluations, settings, and what an LLM says."""
     place, _ = indexed

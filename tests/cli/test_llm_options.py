@@ -150,6 +150,7 @@ def test_the_ledger_keeps_prompts_where_asked(tmp_path):
     assert [each["content"] for each in messages] == [prompt.system, prompt.user]
 
 
+@pytest.mark.satellite
 def test_eval_gives_the_seed_to_the_llms(clew, dataset, tmp_path, monkeypatch):
     seen = []
 

@@ -104,6 +104,7 @@ def test_other_entities_are_refused_before_new_documents_are_read(spent, article
     assert (result.exit_code, calls, texts) == (1, 0, 0)
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("command", [("index", *LLM), ("eval", "--methods", "bm25")])
 def test_dollars_without_a_price_buy_nothing(spent, dataset, command):
     name, *options = command
@@ -115,6 +116,7 @@ def test_dollars_without_a_price_buy_nothing(spent, dataset, command):
     assert (result.exit_code, calls, texts) == (1, 0, 0)
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -134,6 +136,7 @@ def test_eval_indexes_nothing_in_vain(spent, dataset, options, message):
     assert (result.exit_code, calls, texts) == (1, 0, 0)
 
 
+@pytest.mark.satellite
 def test_a_silent_llm_is_known_before_anything_is_indexed(spent, dataset):
     result, calls, texts = spent("eval", dataset, "--methods", "bm25", "--answers", chat=Silent())
     assert "nothing answers at" in result.stderr
@@ -141,6 +144,7 @@ def test_a_silent_llm_is_known_before_anything_is_indexed(spent, dataset):
     assert (calls, texts) == (0, 0)
 
 
+@pytest.mark.satellite
 def test_a_run_of_another_corpus_is_refused_before_anything_is_paid(spent, dataset, tmp_path):
     """What hangs on the index alone is compared once that is there."""
     folder, common = tmp_path / "runs", ("--methods", "bm25", "--json")

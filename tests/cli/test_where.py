@@ -62,6 +62,7 @@ def test_what_is_wrong(index, where, reason):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.satellite
 def test_eval(index, tmp_path):
     """An evaluation of some documents, whose runs are not taken for those of all."""
     folder = tmp_path / "set"

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import clew
 from clew.base.types import Document
 from clew.methods.counts import find_counted
-from clew.shards import Neighbourhood, open_shards, split
 from clew.testing import ScriptedLLM, models
 from tests.readers.test_tables import workbook
 
@@ -200,8 +199,11 @@ def test_no_llm_is_asked_what_rows_say(folder):
         assert index.plan_question("How many ferries are there?").calls == 0
 
 
+@pytest.mark.satellite
 def test_shards_count_what_they_gather_whole(folder, tmp_path):
     """A part of what there is has no total."""
+    from clew.shards import Neighbourhood, open_shards, split
+
     parts = split(folder, tmp_path / "shards", 2)
     question = "How many ferries are there?"
     with open_shards(parts, models=models()) as shards:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import methods as retrieval
-from clew import readers
+from clew import plugins, readers
 from clew.api.checks import checked
 from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage
 from clew.errors import InputError, NotAnIndex, UnreadableSource
-from clew.extras.cluster.workers import open_workers, parse_workers
 from clew.filters import Filter, match, to_filter
 from clew.index import adding, origins
 from clew.index import recipe as recipes
@@ -61,6 +60,20 @@ class Added(Shown):
     n_chunks: int
 
 
+def _parse_workers(spec: int | str) -> int | str:
+    """Return a checked spec of workers: 1 for none, else one that a package opens."""
+    is_one = spec in {1, "1"} and not isinstance(spec, bool)
+    checked: int | str = 1 if is_one else _find_workers(spec).parse_workers(spec)
+    return checked
+
+
+def _find_workers(spec: int | str) -> Any:  # noqa: ANN401 -- a module of a package
+    """Return what parses and opens workers. Raises InputError where no package does."""
+    kind = str(spec).partition(":")[0]
+    is_known = kind in plugins.find_registered("workers")
+    return plugins.load("workers", kind if is_known else "processes", "'workers'")
+
+
 class Adding(OpenIndex):
     """An index to which documents are added."""
 
@@ -97,7 +110,7 @@ class Adding(OpenIndex):
 
         for each in options.methods or ():
             retrieval.load(each)
-        workers = parse_workers(options.workers)
+        workers = _parse_workers(options.workers)
         progress = options.progress or Progress()
         meter = progress.meter = Meter(progress=progress, budget=options.budget)
         progress.stage = "indexing"
@@ -198,7 +211,8 @@ class Adding(OpenIndex):
             yield None
             return
         specs = recipes.from_recipe(self._specs, store.recipe)
-        opened = open_workers(spec, replace(specs, llm=None, reranker=None, reader=None))
+        models = replace(specs, llm=None, reranker=None, reader=None)
+        opened = _find_workers(spec).open_workers(spec, models)
         with nullcontext() if opened is None else closing(opened):
             yield opened
 
@@ -238,7 +252,7 @@ class Adding(OpenIndex):
         models = limit_models(self.models, options.budget)
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
-            from clew.extras.cluster.workers.spread import SpreadExtractor, spread_embedder
+            from clew.index.spread import SpreadExtractor, spread_embedder
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
@@ -310,8 +324,8 @@ class Adding(OpenIndex):
         line and a packed file may take. Raises InputError where there is no such path or no such
         format, UnreadableSource where nothing in it can be used, otherwise as `add`.
         """
-        from clew.extras.connect.imports import open_system
         from clew.index import graph
+        from clew.readers.systems import open_system
 
         meter = Meter()
         roots = origins.name_roots(self._find_store(), self.folder, path, "")

@@ -17,7 +17,7 @@ from clew.errors import AlreadyExists, InputError, StoreError
 from clew.index import adding
 from clew.index.store import opening, paid
 from clew.index.vocabulary import check_type
-from clew.models import loading
+from clew.models import is_checked, loading
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
@@ -222,8 +222,8 @@ class Upkeep(OpenIndex):
                 raise InputError(opening.explain_repair(self.folder))
             return done
         mended = paid.mend(self.folder, {each.file for each in damages if each.is_paid})
-        if files:
-            self._check_embedder()
+        if files and is_checked(self.models.embedder):
+            self.models.embedder.check()
         if FILE in files:
             done = repair.rebuild_index(self.folder, store, self.models, meter)
             self.close()

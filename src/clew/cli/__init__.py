@@ -18,6 +18,8 @@ from clew.cli.program import Commands, Program
 __all__ = ["main"]
 
 
+# MODULE:FUNCTION of each command, in the order in which a newcomer needs them; "" for that of a
+# satellite, which registers it (`clew.plugins`).
 _COMMANDS = {
     "index": "building:run_index",
     "ask": "asking:run_ask",
@@ -37,16 +39,16 @@ _COMMANDS = {
     "check": "looking:check_index",
     "backup": "building:backup_index",
     "restore": "building:restore_index",
-    "split": "building:split_index",
+    "split": "",
     "import": "building:import_graph",
     "import-triples": "building:import_triples",
     "merge": "building:merge_names",
     "unmerge": "building:unmerge_name",
     "edit": "building:edit_entity",
-    "serve": "serving:run_server",
-    "keys": "serving:manage_keys",
-    "mcp": "serving:run_mcp",
-    "eval": "measuring:run_evaluation",
+    "serve": "",
+    "keys": "",
+    "mcp": "",
+    "eval": "",
     "config": "config:run_config",
     "help": "helping:show_help",
 }

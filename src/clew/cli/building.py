@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew import plugins
 from clew.base.options import plain_options
 from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, one_line
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
-    from clew.shards import Shards
 
 
 _MOST_WORDS = 3  # of a command to type next: paths, or a data set
@@ -110,7 +110,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
             with show_progress() as progress, handle_stop() as stop:
-                return opened.add(
+                added: Added = opened.add(
                     paths[0] if len(paths) == 1 else source,
                     **{**adding, **more},
                     budget=paid.budget,
@@ -119,6 +119,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
                     workers=workers,
                     part=part,
                 )
+                return added
 
         if watch:
             from clew import api
@@ -157,7 +158,7 @@ def _check_vocabulary(path: Path | None) -> None:
         read_vocabulary(path)
 
 
-def _take_vocabulary(opened: Index | Shards, path: Path | None) -> None:
+def _take_vocabulary(opened: options.Opened, path: Path | None) -> None:
     if path is not None:
         for each in options.iterate_indexes(opened):
             each.take_vocabulary(path)
@@ -166,10 +167,9 @@ def _take_vocabulary(opened: Index | Shards, path: Path | None) -> None:
 def _make_shards(folder: Path, n: int) -> None:
     """Make a folder of shards, unless it is one of so many."""
     from clew.index.store import sharded
-    from clew.shards import create
 
     if not sharded.is_home(folder):
-        create(folder, n)
+        plugins.load("openers", sharded.SHARDS, "--shards").create(folder, n)
     elif (there := len(sharded.read_places(folder))) != n:
         held = format_count(there, "shard")
         raise InputError(f"{folder} has {held}, not {n}: leave --shards out")
@@ -476,29 +476,6 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
     print_result(report, [line], as_json=as_json, is_news=True)
 
 
-@click.command("split", cls=GroupedCommand)
-@click.argument("home", type=click.Path(path_type=Path), metavar="FOLDER")
-@click.argument("shards", type=click.IntRange(min=1), metavar="N")
-@options.usual
-def split_index(
-    opener: options.Opener, home: Path, shards: int, folder: Path, *, as_json: bool
-) -> None:
-    """Cut an index into N shards in a new FOLDER, which are asked as one.
-
-    Nothing is computed anew, and the index stays what it is. 'clew ask', 'search', 'index',
-    'list', 'remove' and 'compact' take the FOLDER as an index; all else takes one of the shards.
-    """
-    from clew.shards import split as cut
-
-    places = cut(folder, home, shards)
-    if as_json:
-        echo_json({"index": str(home), "shards": [str(place) for place in places]})
-    else:
-        with options.open_any(opener, folder) as opened:
-            suggestion = suggest_question("ask", opened=opened, folder=home)
-        say(f"{one_line(str(home))} has {format_count(shards, 'shard')}.\n\n{suggestion}")
-
-
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
     """Say on stderr what gave no document, a line each, and how many files no reader takes."""
     from clew.readers.ocr import PICTURES
@@ -597,7 +574,7 @@ def _count_extracted(done: ExtractionReport, kind: str) -> Iterator[str]:
         yield f"{format_count(n_waiting, 'chunk')} waiting"
 
 
-def suggest_question(*words: str, opened: Index | Shards, folder: Path) -> str:
+def suggest_question(*words: str, opened: options.Opened, folder: Path) -> str:
     """Return a line with a command that asks an index about what one of its first titles names."""
     layers = (index.snapshot().document_layer for index in options.iterate_indexes(opened))
     first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
@@ -642,7 +619,7 @@ def _suggest_triples(paths: Sequence[str], folder: Path, adding: Mapping[str, An
     return f"{need}  {options.command_line('index', *words, folder=folder)}"
 
 
-def _suggest_embedder(opened: Index | Shards) -> str:
+def _suggest_embedder(opened: options.Opened) -> str:
     """Return the embedder for texts of which most are in a language that the index's is not for."""
     snapshot = next(iter(options.iterate_indexes(opened))).snapshot()
     chunks = snapshot.layer("chunk")

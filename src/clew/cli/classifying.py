@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import starmap
+from itertools import chain, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +91,12 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
 
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
     """Print what each text of a file is classified as, then how many are right, and the costs."""
-    from clew import readers
+    from clew import plugins, readers
     from clew.answers.classify import document_label
     from clew.base.types import Document, Skipped, Usage
-    from clew.extras.evaluate.formats.labelled import read_labelled
 
-    items = list(read_labelled(file, "test") or readers.read([file]))
+    labelled = plugins.find_usable("datasets", "labelled")
+    items = list((labelled and labelled(file, "test")) or readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]
     skipped = [item for item in items if isinstance(item, Skipped)]
     warn_skipped(skipped)
@@ -115,7 +115,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
             click.echo(tell(document.id, *done[-1]))
             if on_progress is not None:
                 on_progress(len(done), len(documents))
-    scores = _compute_scores(done)
+    scores = compute_scores(done)
     if as_json:
         click.echo(to_json({"texts": len(done), **scores, "usage": usage.to_dict()}))
     else:
@@ -124,18 +124,21 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
         sys.exit(SKIPPED)
 
 
-def _compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
+def compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
     """Return the metrics on the texts whose lines have a label; none where there are none."""
-    from clew.extras.evaluate import metrics
+    from statistics import fmean
 
-    pairs = [(right, result) for right, result in done if right]
-    if not pairs:
+    by_label: dict[str, list[bool]] = {}
+    for right, result in done:
+        if right:
+            is_right = label_key(right) == label_key(result.label)
+            by_label.setdefault(label_key(right), []).append(is_right)
+    if not by_label:
         return {}
-    right, given = [right for right, _ in pairs], [result.label for _, result in pairs]
     return {
-        "accuracy": metrics.accuracy(right, given),
-        "macro_recall": metrics.macro_recall(right, given),
-        "out_of_set": sum(result.out_of_set for _, result in pairs) / len(pairs),
+        "accuracy": fmean(chain.from_iterable(by_label.values())),
+        "macro_recall": fmean(map(fmean, by_label.values())),
+        "out_of_set": fmean(result.out_of_set for right, result in done if right),
     }
 
 

@@ -46,13 +46,14 @@ def read_settings(program: click.Group) -> tuple[Mapping[str, Values], Origins]:
     The values are by command and option. Raises InputError for a file that cannot be read, for a
     name that no option has, and for a value that only a trusted file may have.
     """
-    values: dict[str, Values] = {name: {} for name in program.commands}
+    values: dict[str, Values] = {}
     origins: Origins = {}
     for path in find_files():
         for command, option, value in _read_options(path, program):
-            values[command][option] = _resolve_index(path, value) if option == INDEX else value
+            resolved = _resolve_index(path, value) if option == INDEX else value
+            values.setdefault(command, {})[option] = resolved
             origins[command, option] = path
-    return {name: each for name, each in values.items() if each}, origins
+    return values, origins
 
 
 def find_files() -> list[Path]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import click
 from click.core import ParameterSource
 
+from clew import plugins
 from clew.answers.question import Question
 from clew.base.options import Option, join_parts, plain_options
 from clew.cli.config import INDEX
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
     from clew.models.loading import Specs
     from clew.models.prices import Price
-    from clew.shards import Shards
 
 Command = Callable[..., None]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# `Index`, or what a package opens of several as one (`clew.openers`), which has the same methods.
+Opened = Any
 
 DEFAULT_INDEX = "my.clew"
 _TRUTHS = {
@@ -67,18 +70,17 @@ def open_index(folder: Path, **how: Unpack[HowToOpen]) -> Index:
     return api.open_index(folder, **how)
 
 
-def open_any(opener: Opener, folder: Path, **how: Unpack[HowToOpen]) -> Index | Shards:
+def open_any(opener: Opener, folder: Path, **how: Unpack[HowToOpen]) -> Opened:
     """Return the index in `folder`, or all the shards that it names."""
     from clew.index.store import sharded
 
     if not sharded.is_home(folder):
         return opener(folder, **how)
-    from clew.shards import open_any as opened
+    opened: Opened = plugins.load("openers", sharded.SHARDS, str(folder)).open_any(folder, **how)
+    return opened
 
-    return opened(folder, **how)
 
-
-def iterate_indexes(opened: Index | Shards) -> Iterable[Index]:
+def iterate_indexes(opened: Opened) -> Iterable[Index]:
     """Return the indexes that were opened: one, or shards one after the other."""
     from clew.api import Index
 
@@ -349,9 +351,8 @@ class DatasetOptions:
             if self.corpus is not None:
                 raise click.UsageError("--corpus goes with --dataset.")
             return list(paths), folder
-        from clew.evaluate import load
-        from clew.extras.evaluate.formats.labelled import read_labelled
-
+        kinds = ("labelled", "questions")
+        read_labelled, load = (plugins.load("datasets", each, "--dataset") for each in kinds)
         texts = read_labelled(self.dataset, "train")
         dataset = None if texts else load(self.dataset, corpus=self.corpus)
         name = self.dataset.resolve().stem if dataset is None else dataset.name
@@ -454,9 +455,7 @@ class QuestionOptions:
     reranker: str | None
     options: Mapping[str, Any]  # of `Question`
 
-    def open_index(
-        self, opener: Opener, paid: PaidModels, reader: str | None = None
-    ) -> Index | Shards:
+    def open_index(self, opener: Opener, paid: PaidModels, reader: str | None = None) -> Opened:
         """Return the index, with the models that are asked."""
         return open_any(opener, self.folder, **paid.choose_models(self.reranker, reader))
 

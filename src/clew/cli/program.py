@@ -9,12 +9,13 @@ from typing import IO, Any, Never
 
 import click
 
+from clew import plugins
 from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.visible import has_hidden
 from clew.base.options import plain_options
 from clew.cli import config, talk
 from clew.cli.plain import let_print, one_line
-from clew.errors import BudgetSpent, ClewError
+from clew.errors import BudgetSpent, ClewError, InputError
 from clew.index.options import AddOptions, PlanOptions
 
 SKIPPED = 3  # the exit status where some input gave no document
@@ -50,26 +51,48 @@ _FORMER = {"import-kg": "import"}  # what commands were called, which still work
 
 
 class Commands(Mapping[str, click.Command]):
-    """The commands by their names; one is imported when it is looked up."""
+    """The commands by their names; one is imported when it is looked up.
+
+    Those that other packages register come last. Whoever lists all does not see a command that
+    cannot be imported; whoever looks it up gets an InputError.
+    """
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = places  # MODULE:FUNCTION, in the order in which a newcomer needs them
+        self._places = places  # MODULE:FUNCTION, "" for that of a satellite
         self._loaded: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            module, _, function = self._places[name].partition(":")
-            command: click.Command = getattr(import_module(f"clew.cli.{module}"), function)
+            command = self._load(name)
             config.give_variables(command, name)
             command.params += talk.build_options()
             self._loaded[name] = command
         return self._loaded[name]
 
+    def _load(self, name: str) -> click.Command:
+        module, _, function = self._places.get(name, "").partition(":")
+        if module:
+            command: click.Command = getattr(import_module(f"clew.cli.{module}"), function)
+        elif name in self._places:
+            command = plugins.load("commands", name, f"'clew {name}'")
+        else:
+            command = plugins.find("commands", name)
+        if command is None:
+            raise KeyError(name)
+        return command
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            return name in self
+        except InputError:
+            return False
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        names = dict.fromkeys([*self._places, *plugins.find_registered("commands")])
+        return filter(self._is_there, names)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return sum(1 for _ in self)
 
 
 class Program(click.Group):
@@ -153,8 +176,8 @@ HEADING_OF = {
 
 def _names_index(word: str) -> bool:
     """Say whether a word is the folder of an index that is there, or the address of an index."""
-    if word.startswith(("postgres://", "postgresql://")):
-        return " " not in word
+    if "://" in word:
+        return " " not in word and word.partition(":")[0] in plugins.find_registered("stores")
     if not word or not Path(word).is_dir():
         return False
     from clew.index.store import opening, sharded

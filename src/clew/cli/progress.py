@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress as Bars
 
-    from clew.api import Index
-    from clew.shards import Shards
+    from clew.cli.options import Opened
 
 
 Documents = Callable[[int], None]
@@ -219,7 +218,7 @@ def handle_stop() -> Iterator[Stop]:
 
 
 @contextmanager
-def report_interruption(index: Index | Shards) -> Iterator[None]:
+def report_interruption(index: Opened) -> Iterator[None]:
     """Say of a block that was interrupted how many documents the index has."""
     try:
         yield

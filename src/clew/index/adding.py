@@ -36,8 +36,8 @@ from clew.stopping import Stop
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.extras.connect.remote import FetchedPlaces
     from clew.index.building import Workers
+    from clew.readers.remote import FetchedPlaces
     from clew.readers.roots import Roots
     from clew.readers.selection import Selection
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from clew.base.types import Document
-    from clew.extras.connect.remote import FetchedPlaces
     from clew.index.adding import AddReport
     from clew.index.snapshot import Snapshot
     from clew.index.store import Store
     from clew.readers.formats import FindKnown
+    from clew.readers.remote import FetchedPlaces
     from clew.readers.selection import Selection
     from clew.readers.sources import Source
 
@@ -66,8 +66,8 @@ def store_roots(
 
 
 def get_fetched(store: Store | None) -> FetchedPlaces:
-    """Return what an index has of places that are fetched (`clew.extras.connect.remote`)."""
-    from clew.extras.connect.remote import FetchedPlaces  # which no question needs
+    """Return what an index has of places that are fetched (`clew.readers.remote`)."""
+    from clew.readers.remote import FetchedPlaces  # which no question needs
 
     if store is None:
         return FetchedPlaces()

@@ -15,7 +15,6 @@ from textwrap import shorten
 from clew import plugins
 from clew.base.types import PARTLY, Document, Skipped
 from clew.errors import InputError, MissingExtra, UnreadableSource
-from clew.extras.connect.remote import FetchedPlaces, check_allowed, fetch_files
 from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
 from clew.readers import decode, inputs, packed
@@ -24,6 +23,7 @@ from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, Remote, StandardInput
 from clew.readers.ocr import HINT, PICTURES, check_engine
 from clew.readers.part import ShardPart
+from clew.readers.remote import FetchedPlaces, check_allowed, fetch_files
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.readers.titled import is_plain_name, stem_title
@@ -99,7 +99,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     as the caller iterates.
 
     A file:// address is a path, `-` is standard input, which `stdin` may name, and a web address is
-    fetched where `web` allows it. So is what another address leads to (`extras.connect`), as
+    fetched where `web` allows it. So is what another address leads to (`readers.remote`), as
     far as the run before that `fetched` knows has not given it; of a database what the query `sql`
     gives. With a `progress` all files are looked for before the first is
     read, so that their size is known. With `times` the time at which a file was written last is the

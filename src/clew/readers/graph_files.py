@@ -26,8 +26,6 @@ from clew.base.display.visible import restore_unseen
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import Extraction, Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.imports.property_graph import name_documents
-from clew.extras.connect.imports.saying import to_strength
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import open_text
@@ -42,6 +40,8 @@ from clew.readers.triples import (
     extraction,
     fields,
     json_value,
+    name_documents,
+    to_strength,
     triple,
 )
 from clew.readers.walk import File, files, os_reason

@@ -31,6 +31,8 @@ from clew.readers.walk import File, os_reason
 from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
 
+_MOST_STRENGTH = 10
+_RANGE = re.compile(r":\d+-\d+$")  # of a chunk, behind the id of its document
 IDS = ("document_id", "passage_id", "id", "_id")
 _RELATIONS = ("relation", "predicate")
 _TYPES = {name: name for name in ENTITY_TYPES} | {
@@ -312,3 +314,18 @@ def _clean(text: str) -> str:
 
 
 _name = lru_cache(maxsize=1 << 16)(_clean)  # names come again and again, other texts do not
+
+
+def to_strength(weight: object) -> int:
+    """Return a weight of any scale as a whole number from 1 to 10."""
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or weight != weight:  # noqa: PLR0124
+        return 1
+    return round(min(max(weight, 1), _MOST_STRENGTH))
+
+
+def name_documents(properties: Mapping[str, object]) -> Iterator[str]:
+    """Yield the documents that a relationship or triple names, itself or by their chunks."""
+    for key in ("document", "documents", "chunks"):
+        value = properties.get(key) or ""
+        for each in value if isinstance(value, list) else str(value).splitlines():
+            yield _RANGE.sub("", str(each))

@@ -50,7 +50,7 @@ class File:
     limits: ReadingLimits = LIMITS
     modified: float = 0.0  # when it was written last, in seconds since 1970; 0: not known
     ocr: bool = False  # pages and pictures without text are read by OCR
-    place: str = ""  # the address that it was fetched from; see `clew.extras.connect.remote`
+    place: str = ""  # the address that it was fetched from; see `clew.readers.remote`
     fingerprint: str = ""  # that it had there
     metadata: Mapping[str, Value] = field(default_factory=dict, compare=False)  # of its documents
     known: Document | None = field(default=None, compare=False)  # the index's, if OCR read it

@@ -133,7 +133,7 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
     """A home without keys, and without indexes but `notes`, whose jobs are started as they are."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(job_paths))
     monkeypatch.syspath_prepend(str(_gated_package))
-    plugins.find_registered.cache_clear()
+    plugins.read_registered.cache_clear()
     specs = Specs(embedder=f"gated:{tmp_path / 'gate'}")
     home = JobHome(ServerSettings(home=tmp_path / "home", specs=specs, jobs=2))
     with home.database() as database:
@@ -142,7 +142,7 @@ def started_jobs_home(tmp_path, _gated_package, job_paths, monkeypatch):
         indexes.close()
     yield home
     home.end_all()
-    plugins.find_registered.cache_clear()
+    plugins.read_registered.cache_clear()
 
 
 REPLY = "The builder is named. ANSWER: Ola Eriksen built the Comet in Bakken [1]."

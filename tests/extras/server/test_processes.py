@@ -186,11 +186,11 @@ def place(tmp_path_factory):
     install(folder / "site", "patient_clew", MODULE, ENTRY_POINTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder / "site"))
-        plugins.find_registered.cache_clear()
+        plugins.read_registered.cache_clear()
         specs = Specs(embedder=f"waiting:{folder / 'gate'}")
         with clew.open(folder / "small.clew", specs=specs) as index:
             index.add(small_documents())
-    plugins.find_registered.cache_clear()
+    plugins.read_registered.cache_clear()
     return folder
 
 

@@ -262,5 +262,5 @@ def test_what_is_refused(folder, tmp_path):
     with pytest.raises(StoreError, match="name another place"):
         clew.Index(folder).backup(tmp_path / ("x" * 250 + ".tar"))
     (folder / "store.txt").write_text("shelf:x\n")
-    with pytest.raises(InputError, match="names the store 'shelf:x', which Clew does not have"):
+    with pytest.raises(InputError, match="names the store 'shelf:x', which no installed package"):
         clew.Index(folder).backup(tmp_path / "c.tar")

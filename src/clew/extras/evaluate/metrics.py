@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Literal
 
 from clew.errors import InputError, MissingExtra
-from clew.text.normalize import label_key
 
 YesNo = Literal["plain", "hotpot", "ket"]
 
@@ -150,35 +149,6 @@ def rouge_l(prediction: str, answers: Sequence[str], *, precision: bool = False)
         common, length = common_length(given, wanted), len(given) + len(wanted) or 1
         scores.append(common / (len(given) or 1) if precision else 2 * common / length)
     return max(scores)
-
-
-def accuracy(right: Sequence[str], given: Sequence[str]) -> float:
-    """Return the share of texts with the right label, compared by `label_key`.
-
-    Raises InputError without texts.
-    """
-    return _mean(_are_right(right, given))
-
-
-def macro_recall(right: Sequence[str], given: Sequence[str]) -> float:
-    """Return the mean recall over the right labels.
-
-    Labels are compared by `label_key`. Raises InputError without texts.
-    """
-    by_label: dict[str, list[bool]] = {}
-    for label, is_right in zip(right, _are_right(right, given), strict=True):
-        by_label.setdefault(label_key(label), []).append(is_right)
-    return _mean([_mean(each) for each in by_label.values()])
-
-
-def _are_right(right: Sequence[str], given: Sequence[str]) -> list[bool]:
-    return [label_key(a) == label_key(b) for a, b in zip(right, given, strict=True)]
-
-
-def _mean(values: Sequence[float]) -> float:
-    if not values:
-        raise InputError("there is no text with a right label to compare with")
-    return math.fsum(values) / len(values)
 
 
 def _normalize_answers(answers: Sequence[str]) -> list[str]:

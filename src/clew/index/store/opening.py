@@ -1,34 +1,52 @@
-"""Open the store of an index: the folder itself, or PostgreSQL and object storage by an address.
+"""Open the store of an index: the folder itself, or what an address leads to.
 
 The address stands in a file of a folder that stands for it and holds copies that can be had again,
-so that whoever has the folder opens the same index.
+so that whoever has the folder opens the same index. A package registers by the scheme what reads
+addresses (`clew.stores`): a module with `FORM` and `parse_address`, which gives a `StoreAddress`.
 """
 
 from __future__ import annotations
 
 import shutil
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
+from clew import plugins
 from clew.base.runtime.private import make_file, make_folder
-from clew.errors import InputError, NotAnIndex, StoreError
-from clew.extras.cluster.postgres import address
+from clew.errors import InputError, NotAnIndex, StoreError, write_install
 from clew.index.store import sharded
 from clew.index.store.database import FILE
 from clew.index.store.embedded import NAMED_IN, EmbeddedStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.base.types import Document, Scalar
-    from clew.extras.cluster.postgres.store import PostgresStore
     from clew.index.store import Store
     from clew.index.store.check import Damage
-    from clew.models.sqlite import Place
+    from clew.models.sqlite import PaidFile, Place
 
-_POSTGRES = "postgres:"  # stands before the address in a folder's file
+
+class StoreAddress(Protocol):
+    """Where an index is, if not in a folder of this machine."""
+
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that stands for it."""
+
+    def exists(self) -> bool: ...
+    def open(self) -> Store: ...
+    def create(self, recipe: Mapping[str, Scalar]) -> Store: ...
+    def erase(self) -> None: ...
+    def find_damages(self, hash_of: Callable[[Document], str]) -> list[Damage]: ...
+    def open_paid(self, kind: str, application_id: int, tables: Sequence[str]) -> PaidFile: ...
+    def explain_backup(self) -> str: ...
+    def explain_repair(self) -> str: ...
 
 
 def folder_of(place: str | Path) -> Path:
@@ -38,11 +56,14 @@ def folder_of(place: str | Path) -> Path:
     """
     if not isinstance(place, str) or "://" not in place:
         return Path(place)
-    if not address.is_address(place):
-        raise InputError(
-            f"an index is a folder, or {address.FORM}; {place.partition('://')[0]}:// is neither"
+    scheme = place.partition("://")[0]
+    if scheme not in plugins.find_registered("stores"):
+        forms = dict.fromkeys(each.FORM for each in plugins.load_all("stores"))
+        others = (
+            " or ".join(forms) or f"an address of a package such as {write_install('postgres')}"
         )
-    folder, spec = address.parse_address(place).folder, f"{_POSTGRES}{place}"
+        raise InputError(f"an index is a folder, or {others}; {scheme}:// is neither")
+    folder, spec = parse_address(place).folder, f"{scheme}:{place}"
     if _read_spec(folder) != spec:
         try:
             make_folder(folder)
@@ -61,31 +82,39 @@ def describe_place(folder: Path) -> str:
     return str(folder) if place is None else place.shown
 
 
-def address_of(folder: Path) -> address.IndexAddress | None:
+def address_of(folder: Path) -> Any:  # noqa: ANN401 -- an `StoreAddress`, of a package's own type
     """Return the address for which a folder stands, None where it stands for none.
 
-    Raises InputError where the folder names a store of another kind.
+    Raises InputError where the folder names a store that no package opens.
     """
     place = _address_in(folder)
-    return None if place is None else address.parse_address(place)
+    return None if place is None else parse_address(place)
+
+
+def parse_address(place: str) -> StoreAddress:
+    """Return the parts of an address. Raises InputError where no package opens it."""
+    package = plugins.load("stores", place.partition(":")[0], "an address of this kind")
+    address: StoreAddress = package.parse_address(place)
+    return address
+
+
+def describe_address(place: str) -> str:
+    """Return an address as messages show it, without a password."""
+    known = place.partition("://")[0] in plugins.find_registered("stores")
+    return parse_address(place).shown if known else place
 
 
 def paid_place(folder: Path, name: str) -> Place:
     """Return where an index keeps what was paid for: a file of its folder, or its database."""
-    place = address_of(folder)
-    if place is None:
-        return folder / name
-    from clew.extras.cluster.postgres.paid import PostgresFile
-
-    return partial(PostgresFile, place)
+    place: StoreAddress | None = address_of(folder)
+    return folder / name if place is None else place.open_paid
 
 
 def erase(folder: Path) -> None:
     """Delete an index, wherever it is, with the folder that stands for it."""
     place = address_of(folder)
     if place is not None:
-        with _postgres_store()(place) as store:
-            store.erase()
+        place.erase()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -96,8 +125,8 @@ def place_of(folder: Path) -> str:
 
 def exists(folder: Path) -> bool:
     """Say whether `folder` is an index's, or stands for one that is there."""
-    place = address_of(folder)
-    return EmbeddedStore.exists(folder) if place is None else _postgres_store().exists(place)
+    place: StoreAddress | None = address_of(folder)
+    return EmbeddedStore.exists(folder) if place is None else place.exists()
 
 
 def find_file(folder: Path) -> int | None:
@@ -115,10 +144,8 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
     """Make the index of a folder, or open the one that is; it is where its address says."""
     if sharded.is_home(folder):
         raise NotAnIndex(sharded.explain_home(folder))
-    place = address_of(folder)
-    if place is None:
-        return EmbeddedStore.create(folder, recipe)
-    return _postgres_store().create(place, recipe)
+    place: StoreAddress | None = address_of(folder)
+    return EmbeddedStore.create(folder, recipe) if place is None else place.create(recipe)
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
@@ -126,47 +153,30 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
 
     Raises NotAnIndex where there is none.
     """
-    place = address_of(folder)
-    if place is None:
-        from clew.index.store.check import find_damages
+    place: StoreAddress | None = address_of(folder)
+    if place is not None:
+        return place.find_damages(hash_of)
+    from clew.index.store.check import find_damages
 
-        return find_damages(folder, hash_of)
-    from clew.extras.cluster.postgres.store import find_postgres_damages
-
-    with _postgres_store()(place) as store:
-        return find_postgres_damages(store, hash_of)
+    return find_damages(folder, hash_of)
 
 
 def explain_backup(folder: Path) -> str:
     """Return how an index is backed up that is not in its folder, "" where it is."""
-    place = address_of(folder)
-    if place is None:
-        return ""
-    return (
-        f"{place.shown} is in PostgreSQL: dump it with pg_dump --schema '\"{place.schema}\"', and"
-        f" let the bucket keep what is deleted from it as long as the dumps"
-    )
+    place: StoreAddress | None = address_of(folder)
+    return "" if place is None else place.explain_backup()
 
 
 def explain_repair(folder: Path) -> str:
     """Return how a damaged index is mended that is not in its folder."""
-    return (
-        f"{describe_place(folder)} is in PostgreSQL: restore the damaged objects from what the"
-        f" bucket or a backup keeps, or the database from a dump, or index the documents anew"
-    )
+    place: StoreAddress | None = address_of(folder)
+    return "" if place is None else place.explain_repair()
 
 
 def open_store(folder: Path) -> Store:
     """Open the store of an index. Raises NotAnIndex where there is none."""
-    place = address_of(folder)
-    return EmbeddedStore.open(folder) if place is None else _postgres_store()(place)
-
-
-def _postgres_store() -> type[PostgresStore]:
-    """Return the class of stores in PostgreSQL, whose libraries are loaded for these alone."""
-    from clew.extras.cluster.postgres.store import PostgresStore
-
-    return PostgresStore
+    place: StoreAddress | None = address_of(folder)
+    return EmbeddedStore.open(folder) if place is None else place.open()
 
 
 def _address_in(folder: Path) -> str | None:
@@ -174,12 +184,13 @@ def _address_in(folder: Path) -> str | None:
     spec = _read_spec(folder)
     if spec is None:
         return None
-    if not spec.startswith(_POSTGRES):
+    kind, _, place = spec.partition(":")
+    if kind not in plugins.find_registered("stores"):
         raise InputError(
-            f"{folder / NAMED_IN} names the store {spec!r}, which Clew does not have: index the"
-            f" documents anew into another folder"
+            f"{folder / NAMED_IN} names the store {spec!r}, which no installed package opens:"
+            f" install that package, or index the documents anew into another folder"
         )
-    return spec.removeprefix(_POSTGRES)
+    return place
 
 
 def _read_spec(folder: Path) -> str | None:

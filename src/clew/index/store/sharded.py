@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.errors import InputError, StoreError
-from clew.extras.cluster.postgres import address
 
 SHARDS = "shards.json"
 _FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'
@@ -54,9 +53,11 @@ def read_places(home: Path) -> list[str]:
 
 def describe_shard(home: Path, name: str) -> str:
     """Return the name of a shard in messages: its folder, or an address without a password."""
-    if address.is_address(name):
-        return address.parse_address(name).shown
-    return name if "://" in name else str(home / name)
+    if "://" not in name:
+        return str(home / name)
+    from clew.index.store.opening import describe_address  # which opens shards, too
+
+    return describe_address(name)
 
 
 def explain_home(home: Path) -> str:

@@ -11,8 +11,8 @@ import pytest
 import clew
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.imports import open_system
 from clew.readers.roots import Roots
+from clew.readers.systems import open_system
 from clew.testing import models
 
 KEPT = Path(__file__).parent / "kept"
@@ -123,7 +123,7 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(InputError, match="no folder of LightRAG, nano-graphrag, .* or GraphML"):
+    with pytest.raises(InputError, match="no folder of GraphML, .* or Notion, Confluence"):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)

@@ -1,16 +1,26 @@
 """Addresses of indexes in PostgreSQL: postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE/INDEX."""
 
+from __future__ import annotations
+
 import os
 import re
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError
 
-SCHEMES = ("postgresql://", "postgres://")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from clew.base.types import Document, Scalar
+    from clew.extras.cluster.postgres.paid import PostgresFile
+    from clew.extras.cluster.postgres.store import PostgresStore
+    from clew.index.store.check import Damage
+
 FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE/INDEX"
 _NAME = compile_re(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 _OBJECTS = "objects"
@@ -49,10 +59,56 @@ class IndexAddress:
         digest = sha256(self.shown.encode()).hexdigest()[:12]
         return cache_root() / f"{self.index}-{digest}"
 
+    def exists(self) -> bool:
+        """Say whether an index is there."""
+        return _load_store().exists(self)
 
-def is_address(text: str) -> bool:
-    """Say whether a text is meant as an address of PostgreSQL."""
-    return text.startswith(SCHEMES)
+    def open(self) -> PostgresStore:
+        """Open the store of the index. Raises NotAnIndex where there is none."""
+        return _load_store()(self)
+
+    def create(self, recipe: Mapping[str, Scalar]) -> PostgresStore:
+        """Make an index, or open the one that is there."""
+        return _load_store().create(self, recipe)
+
+    def erase(self) -> None:
+        """Delete the index."""
+        with self.open() as store:
+            store.erase()
+
+    def find_damages(self, hash_of: Callable[[Document], str]) -> list[Damage]:
+        """Return what is damaged in the database and its objects."""
+        from clew.extras.cluster.postgres.store import find_postgres_damages
+
+        with self.open() as store:
+            return find_postgres_damages(store, hash_of)
+
+    def open_paid(self, kind: str, application_id: int, tables: Sequence[str]) -> PostgresFile:
+        """Return the tables of what was paid for."""
+        from clew.extras.cluster.postgres.paid import PostgresFile
+
+        return PostgresFile(self, kind, application_id, tables)
+
+    def explain_backup(self) -> str:
+        """Return how the index is backed up."""
+        return (
+            f"{self.shown} is in PostgreSQL: dump it with pg_dump --schema '\"{self.schema}\"', and"
+            f" let the bucket keep what is deleted from it as long as the dumps"
+        )
+
+    def explain_repair(self) -> str:
+        """Return how the index is mended where it is damaged."""
+        return (
+            f"{self.shown} is in PostgreSQL: restore the damaged objects from what the bucket or a"
+            f" backup keeps, or the database from a dump, or index the documents anew"
+        )
+
+
+def _load_store() -> type[PostgresStore]:
+    """Return the class of stores, whose libraries no folder needs."""
+    from clew.extras.cluster.postgres.store import PostgresStore
+
+    return PostgresStore
 
 
 def parse_address(text: str) -> IndexAddress:

@@ -6,12 +6,13 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
-from clew.extras.connect.imports import System
 from clew.extras.connect.imports.property_graph import PropertyNode, Relationship, state
+from clew.readers.systems import System
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 
 SYSTEM = "GraphML"
+IS_COMMON = False
 _TYPES = {"int": int, "long": int, "float": float, "double": float}
 _RELATIONS = ("relation", "label", "type", "name", "predicate", "keywords")
 

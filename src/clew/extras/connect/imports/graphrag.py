@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from clew.base.types import Document, Skipped
-from clew.extras.connect.imports import System, only_folder
 from clew.extras.connect.imports.saying import (
     describe,
     distinct_documents,
@@ -17,11 +16,13 @@ from clew.extras.connect.imports.saying import (
     spell_names,
     unquote_name,
 )
+from clew.readers.systems import System, only_folder
 from clew.readers.table import read_rows
 from clew.readers.triples import Stated
 from clew.readers.walk import File
 
 SYSTEM = "GraphRAG"
+IS_COMMON = False
 _OLD = "create_final_"  # before the names of files, until version 1
 _LEFT = {
     "community_reports": "community reports",

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from clew.base.types import Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.imports import System, only_folder
 from clew.extras.connect.imports.saying import make_documents
 from clew.readers import record
+from clew.readers.systems import System, only_folder
 from clew.readers.triples import Stated, explain_refusal, extraction
 from clew.readers.walk import File
 
 SYSTEM = "HippoRAG"
+IS_COMMON = False
 _RESULTS = "openie*results*.json"
 _LONGEST_TITLE = 100
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from clew.base.types import Document, Skipped
 from clew.errors import UnreadableSource
-from clew.extras.connect.imports import System, only_folder
 from clew.extras.connect.imports.graphml import GraphmlData, read_graphml
 from clew.extras.connect.imports.saying import (
     describe,
@@ -20,10 +19,12 @@ from clew.extras.connect.imports.saying import (
     unquote_name,
 )
 from clew.readers import record
+from clew.readers.systems import System, only_folder
 from clew.readers.triples import Stated
 from clew.readers.walk import File
 
 SYSTEM = "LightRAG, nano-graphrag"
+IS_COMMON = False
 _GRAPH = "graph_chunk_entity_relation.graphml"
 _SEPARATOR = "<SEP>"
 _UNKNOWN = {"", "unknown_source", "no-file-path"}  # names of files that LightRAG gives by itself

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clew.errors import UnreadableSource
-from clew.extras.connect.imports import System
 from clew.extras.connect.imports.property_graph import PropertyNode, Relationship, state
 from clew.readers.decode import open_text
+from clew.readers.systems import System
 from clew.readers.walk import File
 from clew.text.cells import unguard
 
 SYSTEM = "Neo4j CSV"
+IS_COMMON = True
 _COLUMN = re.compile(
     r"(?P<name>[^:]*)(?::(?P<type>\w+)(?P<list>\[\])?(?:\((?P<space>[^)]*)\))?.*)?"
 )

@@ -18,14 +18,15 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser
 
 from clew.base.types import Document, Skipped, Triple
-from clew.extras.connect.imports import System
 from clew.extras.connect.imports.obsidian import PLAIN_LINK, rename_source
 from clew.readers.formats import read as read_files
 from clew.readers.roots import Roots
+from clew.readers.systems import System
 from clew.readers.triples import Stated, explain_refusal
 from clew.readers.walk import File
 
 SYSTEM = "Notion, Confluence"
+IS_COMMON = True
 _NUMBER = re.compile(r"(?: |%20)[0-9a-f]{32}(?=$|\.|_all\.)")
 _NOTION = f"* {'[0-9a-f]' * 32}.*"
 _PAGE_NUMBER = re.compile(r"_\d+(?=\.html$)")

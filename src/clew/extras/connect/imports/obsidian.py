@@ -14,16 +14,17 @@ from textwrap import shorten
 from urllib.parse import unquote
 
 from clew.base.types import Document, Skipped, Triple
-from clew.extras.connect.imports import System
 from clew.extras.connect.imports.property_graph import words_of
 from clew.readers.formats import read as read_files
 from clew.readers.roots import Roots
+from clew.readers.systems import System
 from clew.readers.triples import Stated, explain_refusal, name_apart
 from clew.readers.walk import File
 from clew.text.lines import MARKDOWN
 from clew.text.normalize import collapse
 
 SYSTEM = "Obsidian"
+IS_COMMON = False
 _LINK = re.compile(r"(!?)\[\[([^\[\]|#^\n]*)(?:[#^][^\[\]|\n]*)?(?:\|([^\[\]\n]*))?\]\]")
 PLAIN_LINK = re.compile(
     r"(!?)\[([^\]\n]{0,500})\]\(<?([^)\s>#]{1,500}\.md)(?:#[^)\s>]{0,500})?>?\)"

@@ -6,15 +6,22 @@ those that are types of Clew. A relationship is called by its property `relation
 in words: BUILT_BY is "built by".
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from clew.base.display.visible import restore_unseen
 from clew.base.types import ENTITY_TYPES, Described, Skipped, Triple
-from clew.extras.connect.imports.saying import RELATED, relate, to_strength
-from clew.readers.triples import Stated, entity_type, explain_refusal, name_apart, split_words
+from clew.extras.connect.imports.saying import RELATED, relate
+from clew.readers.triples import (
+    Stated,
+    entity_type,
+    explain_refusal,
+    name_apart,
+    name_documents,
+    split_words,
+    to_strength,
+)
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 
@@ -25,7 +32,6 @@ _NO_FACTS = {
     "created_at", "updated_at", "source_id", "chunks", "document", "documents", "weight",
 }  # fmt: skip
 _NO_TYPES = {"", "entity", "node", "__entity__", "__kgbuilder__", "unique import label"}
-_RANGE = re.compile(r":\d+-\d+$")  # of a chunk, behind the id of its document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,11 +173,3 @@ def _state_relationship(
     )
     for document in documents or [""]:
         yield Stated(triple=triple, document_id=document, line=each.line)
-
-
-def name_documents(properties: Mapping[str, object]) -> Iterator[str]:
-    """Yield the documents that a relationship or triple names, itself or by their chunks."""
-    for key in ("document", "documents", "chunks"):
-        value = properties.get(key) or ""
-        for each in value if isinstance(value, list) else str(value).splitlines():
-            yield _RANGE.sub("", str(each))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clew.base.types import Described, Document, Skipped, Triple
 from clew.models.extractors.cooccurrence import LONGEST_RELATION
-from clew.readers.triples import Stated, entity_type, explain_refusal
+from clew.readers.triples import Stated, entity_type, explain_refusal, to_strength
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 
@@ -14,7 +14,6 @@ RELATED = "is related to"
 _EDGES = " \t\n,;:.–—()[]\"“”'’"
 _ARTICLE = re.compile(r"(?<=\w) (?:an?|the)$")
 _SENTENCE_END = re.compile(r"[.!?]\s")
-_MOST_STRENGTH = 10
 
 
 def relate(
@@ -68,13 +67,6 @@ def describe(
 def unquote_name(text: str) -> str:
     """Return a text without the quotes that some systems leave around what their LLM wrote."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
-
-
-def to_strength(weight: object) -> int:
-    """Return a weight of any scale as a whole number from 1 to 10."""
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or weight != weight:  # noqa: PLR0124
-        return 1
-    return round(min(max(weight, 1), _MOST_STRENGTH))
 
 
 def make_documents(

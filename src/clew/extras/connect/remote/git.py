@@ -19,7 +19,7 @@ from urllib.request import url2pathname
 
 from clew.base.types import Skipped, Value
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.remote import Entry, RemotePlace, to_seconds
+from clew.readers.remote import Entry, RemotePlace, to_seconds
 
 # A repository may be hostile: nothing that its own settings name is run.
 _SETTINGS = [

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from clew.base.types import Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.remote import Entry, RemotePlace
+from clew.readers.remote import Entry, RemotePlace
 
 PASSWORD = "CLEW_IMAP_PASSWORD"  # noqa: S105 -- the name of a variable
 _WAIT_S = 30

@@ -17,8 +17,9 @@ from urllib.parse import unquote, urlsplit
 from clew.base.runtime.lazy import needs
 from clew.base.types import Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.remote import Entry, RemotePlace
+from clew.readers.remote import Entry, RemotePlace
 
+IS_QUERIED = True
 _NOT_ONE = "is asked by one SELECT alone"
 Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # names of columns, and rows
 

@@ -15,7 +15,7 @@ from typing import Any
 from clew.base.runtime.lazy import needs
 from clew.base.types import Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.remote import Entry, RemotePlace, to_seconds
+from clew.readers.remote import Entry, RemotePlace, to_seconds
 from clew.readers.walk import os_reason
 
 _OBJECTS = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "azure", "adl")

@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clew.answers.question import Question
-from clew.cli import options, settings
+from clew.cli import options
 from clew.cli.building import describe_added, warn_skipped
 from clew.cli.plain import align, echo_json, one_line
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_progress, show_questions
 from clew.cli.talk import print_result, say
 from clew.errors import BudgetSpent, InputError, NotAnIndex
+from clew.extras.evaluate.cli import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
     from clew.base.types import Evidence, Scalar
-    from clew.evaluate import Dataset, Report
+    from clew.extras.evaluate.datasets import Dataset
     from clew.extras.evaluate.graph_questions import GraphRow
     from clew.extras.evaluate.measure import Protocol
+    from clew.extras.evaluate.report import Report
     from clew.extras.evaluate.summary import Row
     from clew.models.budget import Budget
 
@@ -47,7 +49,7 @@ def compare_runs(
     RUN is a file, or a folder of such. All runs must be over the same questions and documents, and
     scored the same way. Settings of the same name are distinguished by their folders.
     """
-    from clew.evaluate import read_runs, report_of
+    from clew.extras.evaluate.run_files import read_runs, report_of
 
     settings.check_reports(reports)
     report = report_of(read_runs(paths), baseline)
@@ -124,7 +126,7 @@ class EvaluationGroup(GroupedCommand):
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
         commands = {"compare": compare_runs, "graph": measure_graph_questions}
         if args[:1] == ["papers"]:
-            from clew.cli.papers import measure_paper
+            from clew.extras.evaluate.cli.papers import measure_paper
 
             commands["papers"] = measure_paper
         command = commands.get(args[0]) if args else None
@@ -162,7 +164,7 @@ def run_evaluation(
     'clew eval compare RUN...' puts runs that --runs wrote into one report. With --report, dense and
     bm25 are measured too.
     """
-    from clew.evaluate import load
+    from clew.extras.evaluate.datasets import load
     from clew.extras.evaluate.evaluation import measurable
     from clew.extras.evaluate.files import make_folder
     from clew.extras.evaluate.measure import check_before, measure
@@ -214,7 +216,7 @@ def print_report(
     report: Report, files: Sequence[Path], *, as_json: bool, with_rows: bool = False
 ) -> None:
     """Print a report, and write it to the files."""
-    from clew.evaluate import render
+    from clew.extras.evaluate.tables import render
 
     if as_json:
         echo_json(report.to_json(with_rows=with_rows))

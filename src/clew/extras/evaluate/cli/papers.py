@@ -21,7 +21,7 @@ from clew.text.quantities import format_count
 if TYPE_CHECKING:
     from clew.api import Index
     from clew.base.types import CostEstimate
-    from clew.evaluate import Dataset
+    from clew.extras.evaluate.datasets import Dataset
     from clew.extras.evaluate.papers import (
         IndexRecipe,
         MeasuredTable,
@@ -70,7 +70,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
     are measured with --llm; rows that cannot be measured say why. The cost is printed first. A
     second run continues the first, and pays for nothing twice.
     """
-    from clew.evaluate import load
+    from clew.extras.evaluate.datasets import load
     from clew.extras.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
 
     tables = load_tables()

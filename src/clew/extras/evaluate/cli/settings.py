@@ -155,8 +155,8 @@ def check_reports(files: Sequence[Path]) -> None:
 
 def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
     """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
-    from clew.evaluate import Scoring, Setting, grid
     from clew.extras.evaluate.measure import Protocol, check_protocol
+    from clew.extras.evaluate.settings import Scoring, Setting, grid
 
     names = options.split_list(flags.names)
     if not names:

@@ -1,0 +1,256 @@
+"""Places that are no folder of this machine: object storage, repositories, databases and sites.
+
+A package registers a module for a scheme (`clew.remote`), or one named "storage" for all others:
+
+    list_entries(place)      an `Entry` for each file, message, page or table, in a fixed order
+    IS_QUERIED = True        where a query says what is fetched
+
+An entry is fetched where it is not known from the run before: what an index has of a place is kept
+in `FetchedPlaces`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from clew import plugins
+from clew.base.display.addresses import hide_secrets
+from clew.base.types import Skipped, Value
+from clew.errors import InputError, UnreadableSource
+from clew.limits import LIMITS, ReadingLimits
+from clew.readers.inputs import Remote
+from clew.readers.selection import Selection
+from clew.readers.walk import Columns, File, file_stem
+
+_TABLE = re.compile(r"\bFROM\s+[\"`]?(\w+(?:\.\w+)*)", re.IGNORECASE)
+_LOCAL = frozenset("duckdb file local memory sqlite tar zip".split())  # on this machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is fetched as one file."""
+
+    id: str
+    fetch: Callable[[Path], Path]  # writes it to a file, and returns that; raises UnreadableSource
+    suffix: str  # of its format, as far as it is known before
+    fingerprint: str = ""  # another one where the content is another; empty: not known
+    below: str = ""  # its path below the place, by which it is selected
+    size: int = 0
+    modified: float = 0.0  # in seconds since 1970; 0: not known
+    metadata: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePlace:
+    """An address, with what was said of it."""
+
+    address: str
+    id: str  # the address without what is secret
+    sql: str = ""
+    limits: ReadingLimits = LIMITS
+    knows: Callable[[str, str], bool] = lambda _id, _fingerprint: False  # an entry is as it was
+    is_unchanged: Callable[[str], bool] = lambda _fingerprint: False  # all of it is, and is kept
+
+
+class _Module(Protocol):
+    def list_entries(self, place: RemotePlace) -> Iterator[Entry | Skipped]: ...
+
+
+class FetchedPlaces:
+    """What an index has of places: of each entry the fingerprint and the ids of its documents."""
+
+    def __init__(
+        self, noted: Mapping[str, Any] | None = None, has: Callable[[str], bool] = lambda _id: False
+    ) -> None:
+        """Begin with what was `noted` last; `has` says whether a document is still there."""
+        self._noted = noted or {}
+        self._has = has
+        self._now: dict[str, dict[str, tuple[str, list[str]]]] = {}  # by place and entry
+        self._failed: dict[str, set[str]] = {}
+        self.kept: list[str] = []  # ids of documents that were not fetched, as they are as before
+
+    def open_place(self, place_id: str) -> None:
+        """Begin with a place."""
+        self._now[place_id], self._failed[place_id] = {}, set()
+
+    def knows(self, place_id: str, entry_id: str, fingerprint: str) -> bool:
+        """Say whether an entry is as it was; its documents are kept then."""
+        former, ids = self._noted.get(place_id, {}).get(entry_id, ("", []))
+        if not fingerprint or former != fingerprint or not all(map(self._has, ids)):
+            return False
+        self._now[place_id][entry_id] = fingerprint, list(ids)
+        self.kept += ids
+        return True
+
+    def keep_place(self, place_id: str, fingerprint: str) -> bool:
+        """Say whether all of a place is as it was; all its documents are kept then."""
+        former = self._noted.get(place_id, {})
+        ids = [own for _, documents in former.values() for own in documents]
+        if former.get("", [""])[0] != fingerprint or not all(map(self._has, ids)):
+            self._now[place_id][""] = fingerprint, []
+            return False
+        self._now[place_id] = {entry: (mark, own) for entry, (mark, own) in former.items()}
+        self.kept += ids
+        return True
+
+    def fail(self, place_id: str, entry_id: str) -> None:
+        """Note that an entry could not be read, so that what the index has of it stays."""
+        self._failed[place_id].add(entry_id)
+        self._now[place_id].pop("", None)  # it is looked at again
+
+    def note(self, file: File, ids: list[str]) -> None:
+        """Note which documents a fetched file gave."""
+        self._now[file.place][file.id] = file.fingerprint, ids
+
+    def find_gone(self) -> list[str]:
+        """Return the ids of documents whose entries the places of this run have no more."""
+        seen = {own for entries in self._now.values() for _, ids in entries.values() for own in ids}
+        gone = []
+        for place_id, failed in self._failed.items():
+            for entry_id, (_, ids) in self._noted.get(place_id, {}).items():
+                if not failed & {"", entry_id}:
+                    gone += [own for own in ids if own not in seen and self._has(own)]
+        return list(dict.fromkeys(gone))
+
+    def to_note(self) -> Mapping[str, Any]:
+        """Return what is noted for the next run: entries that failed stay as they were."""
+        noted = dict(self._noted)
+        for place_id, entries in self._now.items():
+            former = self._noted.get(place_id, {})
+            stays = (
+                former
+                if "" in self._failed[place_id]
+                else {each: former[each] for each in self._failed[place_id] if each in former}
+            )
+            noted[place_id] = {**stays, **{own: list(values) for own, values in entries.items()}}
+        return noted
+
+
+def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
+    """Raise InputError where a place may not be fetched from, or lacks its query."""
+    scheme = remote.scheme
+    shown = _id_of(remote.address)
+    parts = remote.address.split("::")  # a part that is one word is a kind of place, too
+    schemes = [part.partition("://")[0] for part in parts if "://" in part or part.isalpha()]
+    is_local = remote.is_path if scheme == "git" else _LOCAL.issuperset(schemes)
+    if not (web or is_local):
+        raise InputError(f"{shown!r} is fetched only with --web, or web=True in Python")
+    if getattr(_load_module(remote), "IS_QUERIED", False) != bool(sql):
+        why = "needs a query: say one by --sql" if not sql else "is not a database: leave --sql out"
+        raise InputError(f"{shown!r} {why}")
+
+
+def fetch_files(
+    remote: Remote,
+    selection: Selection,
+    fetched: FetchedPlaces,
+    is_readable: Callable[[Path], bool],
+    *,
+    sql: str = "",
+    limits: ReadingLimits = LIMITS,
+) -> Iterator[File | Skipped]:
+    """Yield what a place has as files, each there until the next is asked for.
+
+    What the `selection` leaves out, what no reader takes and what is as it was is not fetched.
+    """
+    shown = _id_of(remote.address)
+    if sql:  # the rows of another table are another place
+        table = _TABLE.search(sql)
+        shown = f"{shown}/{table[1] if table else 'rows'}"
+    fetched.open_place(shown)
+    place = RemotePlace(
+        address=remote.address,
+        id=shown,
+        sql=sql,
+        limits=limits,
+        knows=lambda own, fingerprint: fetched.knows(shown, own, fingerprint),
+        is_unchanged=lambda fingerprint: fetched.keep_place(
+            shown, f"{fingerprint} {' '.join(selection.patterns)}"
+        ),
+    )
+    try:
+        urlsplit(remote.address)
+    except ValueError as error:
+        raise InputError(f"{shown!r} is not an address: {error}") from None
+    try:
+        for entry in _load_module(remote).list_entries(place):
+            if isinstance(entry, Skipped):
+                fetched.fail(shown, entry.source)
+                yield entry
+            elif _takes(selection, entry, shown) and not place.knows(entry.id, entry.fingerprint):
+                yield from _fetch(entry, place, fetched, is_readable)
+    except UnreadableSource as error:
+        fetched.fail(shown, "")  # nothing is known of what it has
+        yield Skipped(source=error.source, reason=error.reason)
+
+
+def _load_module(remote: Remote) -> _Module:
+    """Return what lists a place. Raises InputError where no package does."""
+    is_known = remote.scheme in plugins.find_registered("remote")
+    kind = remote.scheme if is_known else "storage"
+    module: _Module = plugins.load("remote", kind, repr(_id_of(remote.address)))
+    return module
+
+
+def _takes(selection: Selection, entry: Entry, place_id: str) -> bool:
+    parts = PurePosixPath(entry.below).parts
+    paths = [Path(*parts[:n]) for n in range(1, len(parts) + 1)]
+    names = [(path, path.as_posix()) for path in paths]
+    return all(selection.takes(p, p, below, f"{place_id}/{below}", None) for p, below in names)
+
+
+def _fetch(
+    entry: Entry, place: RemotePlace, fetched: FetchedPlaces, is_readable: Callable[[Path], bool]
+) -> Iterator[File | Skipped]:
+    name = file_stem(PurePosixPath(entry.below or entry.id).stem)
+    with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / f"{name}{entry.suffix}"
+        if not is_readable(path):
+            suffix = entry.suffix.lower()
+            yield Skipped(source=entry.id, reason=f"no reader for {suffix} files", unread=suffix)
+            return
+        try:
+            _check_size(entry, place.limits)
+            path = entry.fetch(path)
+        except UnreadableSource as error:
+            fetched.fail(place.id, entry.id)
+            yield Skipped(source=error.source, reason=error.reason)
+            return
+        yield File(
+            path=path,
+            id=entry.id,
+            source=entry.id,
+            named=not entry.below,
+            size=path.stat().st_size,
+            modified=entry.modified,
+            limits=place.limits,
+            columns=Columns(),
+            place=place.id,
+            fingerprint=entry.fingerprint,
+            metadata=entry.metadata,
+        )
+
+
+def _check_size(entry: Entry, limits: ReadingLimits) -> None:
+    if entry.size > limits.file_bytes:
+        raise UnreadableSource(entry.id, f"has {limits.more_than('file_bytes', 'bytes')}")
+
+
+def _id_of(address: str) -> str:
+    """Return an address without a password, a token, or what stands behind a question mark."""
+    parts = hide_secrets(address).split("::")
+    return "::".join(part.partition("?")[0] for part in parts).rstrip("/")
+
+
+def to_seconds(moment: str) -> float:
+    """Return a time of ISO 8601 in seconds since 1970, 0 where it is none; of no zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(moment)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
