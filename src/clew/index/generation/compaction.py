@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from clew.algo.narrow import narrow, narrow_type
 from clew.base.types import DATE
 from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row, renumber
-from clew.index.snapshot.batch import REFERENCES
 from clew.index.store import Compacted, schema
 from clew.index.store.columns import StoredColumns
 from clew.index.store.schema import Segment
@@ -78,7 +77,7 @@ def _columns(stored: StoredColumns, live: Live, layer: str, new: Mapping[str, Ro
         if name == schema.parent_column(layer):
             arrays[name] = narrow(live.above[layer].astype(np.int32))
             continue
-        numbers = new.get(REFERENCES.get(name, ""))
+        numbers = new.get(schema.REFERENCES.get(name, ""))
         read = partial(_values, stored, name, live.rows[layer], numbers)
         arrays[name] = Blocks((len(live.rows[layer]),), _common_dtype(read()), read())
     return arrays

@@ -15,8 +15,8 @@ from clew.base.runtime.lazy import compile_re
 from clew.base.runtime.once import Once
 from clew.base.types import LABELS, Document, Mention
 from clew.index.generation.assembly import Assembly
-from clew.index.generation.rows import Live, Rows, find_newest
-from clew.index.snapshot.batch import REFERENCES, Batch, Cut
+from clew.index.generation.rows import Live, Rows, find_newest, follow_rows
+from clew.index.snapshot.batch import Batch, Cut
 from clew.index.snapshot.layers import StoredSentence
 from clew.index.store import View, schema
 from clew.index.store.columns import StoredColumns
@@ -73,9 +73,9 @@ class Cutter:
             documents = np.sort(self.assembly.stored_rows("document", documents))
         owners = np.searchsorted(documents, above)
         live = Live({"document": documents, "chunk": stored}, {"chunk": owners})
-        for layer in schema.TABLES:
-            if layer != "chunk":
-                live.rows[layer], live.above[layer] = self._rows_below(live, layer)
+        live.rows["extraction"], live.above["extraction"] = self._extractions_of(stored)
+        given = {"chunk", "extraction"}
+        follow_rows(self._stored, live, [layer for layer in schema.TABLES if layer not in given])
         columns = self._columns(live)
         keys = {name: self._renumber(columns, name) for name in ("entity", "term")}
         columns |= self._name_columns(keys["entity"])
@@ -99,16 +99,12 @@ class Cutter:
     def _take(self, name: str, rows: Rows) -> NDArray[Any]:
         return self._stored.take(name, rows)
 
-    def _rows_below(self, live: Live, layer: str) -> tuple[Rows, Rows]:
-        """Return the rows of a layer below live rows, and the index of each one's parent."""
-        above = live.rows[schema.TABLES[layer].above]
-        if layer != "extraction":
-            return self._stored.rows_below(layer, above)
-        order, sorted_chunks = self._extractions  # which are not in the order of the chunks
-        firsts, lasts = (np.searchsorted(sorted_chunks, above, side) for side in ("left", "right"))
-        owners = np.repeat(np.arange(len(above)), lasts - firsts)
-        ranges = [order[a:b] for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)]
-        rows = np.concatenate([np.zeros(0, np.int64), *ranges])
+    def _extractions_of(self, chunks: Rows) -> tuple[Rows, Rows]:
+        """Return the newest extractions of stored chunks, and the index of each one's chunk."""
+        order, sorted_chunks = self._extractions
+        firsts, lasts = (np.searchsorted(sorted_chunks, chunks, side) for side in ("left", "right"))
+        owners, places = expand_ranges(firsts, lasts)
+        rows = order[places]
         newest = find_newest(owners, self._take("extraction.kind", rows))
         return rows[newest], owners[newest]
 
@@ -137,7 +133,7 @@ class Cutter:
                     ends = self._ends(f"{layer}.{count}")
                     columns[wide] = self._read_ranges(wide, ends[rows], ends[rows + 1])
         return {
-            name: column.astype(np.int32) if REFERENCES.get(name) else column
+            name: column.astype(np.int32) if schema.REFERENCES.get(name) else column
             for name, column in columns.items()
         }
 
@@ -156,7 +152,7 @@ class Cutter:
 
     def _renumber(self, columns: Columns, layer: str) -> Rows:
         """Replace stored entities or terms by indices in columns; return their stored rows."""
-        names = [name for name in columns if REFERENCES.get(name) == layer]
+        names = [name for name in columns if schema.REFERENCES.get(name) == layer]
         rows = np.unique(np.concatenate([columns[name] for name in names]))
         rows = rows[rows >= 0].astype(np.int64)
         for name in names:

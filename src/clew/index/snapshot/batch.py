@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class Batch:
     """The rows that one commit adds: documents with all rows below them, extractions, or both.
 
-    `columns` holds arrays by "layer.column". A column that points to rows of another layer (see
-    `REFERENCES`) counts from the first row of the batch; entities and terms are positions in
-    `entities` and `terms`, which the store turns into its own rows. Extractions beside documents
-    belong to the chunks of the batch; without any, to chunks that are in the index already:
-    `extraction.chunk` holds the "number" of a snapshot's chunks.
+    `columns` holds arrays by "layer.column". A column that holds rows of another layer counts from
+    the first row of the batch; entities and terms are positions in `entities` and `terms`, which
+    the store turns into its own rows. Extractions beside documents belong to the chunks of the
+    batch; without any, to chunks that are in the index already: `extraction.chunk` holds the
+    "number" of a snapshot's chunks.
     """
 
     documents: Sequence[Document] = ()
@@ -43,29 +43,3 @@ class Cut:
     chunks: NDArray[np.int64]
     entities: NDArray[np.int64]
     terms: NDArray[np.int64]
-
-
-REFERENCES: Mapping[str, str] = {  # which layer's rows a stored column holds
-    "document.title_entity": "entity",  # -1: no title
-    "chunk.document": "document",
-    "subchunk.chunk": "chunk",
-    "sentence.chunk": "chunk",
-    "mention.sentence": "sentence",
-    "mention.entity": "entity",
-    "mention.term": "term",  # -1: surely a name
-    "count.chunk": "chunk",
-    "count.term": "term",
-    "posting.chunk": "chunk",
-    "posting.term": "term",
-    "name.entity": "entity",
-    "statement.extraction": "extraction",
-    "statement_mention.statement": "statement",
-    "statement_mention.entity": "entity",
-    "statement_mention.term": "term",  # -1: surely a name
-    "triple.extraction": "extraction",
-    "triple.subject": "entity",
-    "triple.object": "entity",
-    "description.extraction": "extraction",
-    "description.entity": "entity",
-    "profile.description": "description",
-}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.algo import coding
 from clew.algo.narrow import narrow, widen
 from clew.base.types import Scalar
-from clew.index.snapshot.batch import REFERENCES, Batch
+from clew.index.snapshot.batch import Batch
 from clew.index.store.segments import MappedSegment
 
 Segment = Mapping[str, NDArray[Any]]
@@ -64,6 +64,19 @@ TABLES: Mapping[str, LayerTable] = {
         {"n_name": "description_name.bytes", "n_text": "description_text.bytes"},
     ),
     "profile": LayerTable("description", vectors=True),
+}
+
+# The layer whose rows a stored column holds. An extraction's chunk may be of an earlier commit.
+REFERENCES = {
+    **{f"{layer}.{t.above}": t.above for layer, t in TABLES.items() if layer != "extraction"},
+    **{
+        f"{layer}.{name}": "term" if name == "term" else "entity"
+        for layer, t in TABLES.items()
+        for name in t.columns
+        if name in {"entity", "subject", "object", "term"}
+    },
+    "document.title_entity": "entity",  # -1: no title
+    "name.entity": "entity",
 }
 
 
