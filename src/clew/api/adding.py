@@ -377,7 +377,7 @@ class Adding(OpenIndex):
     def plan(self, source: Source, options: PlanOptions) -> Plan:
         """Return what each setting of the extraction by an LLM would cost for these documents.
 
-            index.plan("docs").lines
+            index.plan("docs").estimates
 
         Triples are estimated for all chunks and for the share `core` of them: the real core where
         this index holds just these documents, else a random sample. Nothing is written, and what

@@ -313,6 +313,11 @@ class OpenIndex(Closing):
                 self._store = opening.open_store(self.folder)
             return self._store
 
+    def _check_embedder(self) -> None:
+        embedder = self.models.embedder
+        if is_checked(embedder):
+            embedder.check()
+
     def _open_to_write(self, meter: Meter) -> Store:
         """Return the store for a write, made where there is none.
 
@@ -320,8 +325,7 @@ class OpenIndex(Closing):
         RecipeMismatch where the index was built with other models or settings.
         """
         models = add_meter(self.models, meter)
-        if is_checked(self.models.embedder):  # before a folder is made
-            self.models.embedder.check()
+        self._check_embedder()  # before a folder is made
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
             self._make_folder()  # the embedder's cache is in it

@@ -186,9 +186,10 @@ def with_options(
         parameters = [*head, *own.parameters.values()]
         take_keywords.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         before, _, rest = (method.__doc__ or "").partition(f"{whole.name}: ")
-        indent = before[before.rfind("\n") :]
-        listed = indent.join(f"{name}: {each.doc}" for name, each in known.items())
-        take_keywords.__doc__ = f"{before}{listed}\n{rest.partition(chr(10))[2]}"
+        if rest:
+            indent = before[before.rfind("\n") :]
+            listed = indent.join(f"{name}: {each.doc}" for name, each in known.items())
+            take_keywords.__doc__ = f"{before}{listed}\n{rest.partition(chr(10))[2]}"
         return take_keywords
 
     return decorate

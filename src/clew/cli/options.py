@@ -133,11 +133,6 @@ def number(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decor
     return text(declared, purpose, type=click.IntRange(min=least), **more)
 
 
-def share(declared: str, purpose: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option that takes a number from 0 to 1."""
-    return text(declared, purpose, type=click.FloatRange(0, 1), **more)
-
-
 def path(declared: str, purpose: str, *names: str, is_file: bool = False) -> Decorator:
     """Return an option that takes a file, or also a folder."""
     return text(declared, purpose, *names, type=click.Path(path_type=Path, dir_okay=not is_file))
@@ -310,7 +305,7 @@ prompts = path("--prompts FOLDER", "Your own prompts: 'clew help llm' lists thei
 SEED = "seed"
 DRAWN_OPTIONS = [
     text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),
-    share("--top-p X", "Share of the likeliest tokens to draw from."),
+    text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
     prompts,
     flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
 ]

@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from clew import Added, Index, Settings, Snapshot
 from clew import methods as retrieval
@@ -16,6 +16,7 @@ from clew import open as open_index
 from clew.answers.askable import Askable
 from clew.answers.question import Question
 from clew.api import HowToOpen, checked
+from clew.base.options import with_options
 from clew.base.runtime.closing import Closing
 from clew.base.runtime.once import Once
 from clew.base.runtime.threads import awaitable
@@ -39,6 +40,7 @@ from clew.extras.cluster.workers import parse_workers
 from clew.filters import Filter, match, parse, to_filter
 from clew.index import recipe as recipes
 from clew.index.layers.statistical import STATISTICAL
+from clew.index.options import AddOptions
 from clew.index.store import opening, sharded
 from clew.methods import Method
 from clew.models import Models, Price, loading
@@ -278,7 +280,8 @@ class Shards(Askable, Closing):
         return open_index(place, **self._how)
 
     @checked
-    def add(self, source: Source, **options: Any) -> Added:  # noqa: ANN401 -- of `Index.add`
+    @with_options(AddOptions)
+    def add(self, source: Source, options: AddOptions) -> Added:
         """Add documents to their shards, one shard after the other, as `Index.add`.
 
         Of folders each shard reads the files that are its own; a file of records is read for each
@@ -286,7 +289,7 @@ class Shards(Askable, Closing):
         One that lacks documents as yet is made empty. `part` is for one shard, which
         `open_index` opens: so several machines may each fill their own.
         """
-        return writing.add_to_shards(self._places, self._open_shard, source, **options)
+        return writing.add_to_shards(self._places, self._open_shard, source, options)
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:

@@ -13,42 +13,35 @@ from clew.errors import InputError, StoreError
 from clew.filters import Filter, match, to_filter
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
+from clew.index.options import AddOptions
 from clew.index.store import opening
 from clew.models.metered import Meter
 from clew.progress import Progress
 from clew.readers.part import ShardPart
 from clew.readers.sources import Source
-from clew.stopping import Stop
 
 Place = Path | str  # a folder, or the address of an index of a server
 Open = Callable[[Place], Index]
 
 
 def add_to_shards(
-    places: Sequence[Place],
-    open_one: Open,
-    source: Source,
-    *,
-    progress: Progress | None = None,
-    stop: Stop | None = None,
-    **options: Any,  # noqa: ANN401 -- of `Index.add`
+    places: Sequence[Place], open_one: Open, source: Source, options: AddOptions
 ) -> Added:
     """Add documents to their shards, one shard after the other; return a summed report."""
-    if options.pop("part", None) is not None:
+    if options.part is not None:
         raise InputError(
             "a part is of one shard, and these are all of them: leave it out, or name that shard"
         )
     again: Any = source  # each shard goes through it
     if not isinstance(source, str | Path | Document | Sequence):
         again = list(source)
-    progress, n, reports = progress or Progress(), len(places), []
+    progress, n, reports = options.progress or Progress(), len(places), []
     _make_shards(places, open_one)
     for number, place in enumerate(places):
         progress.enter(f"shard {number} of {n}")
         with open_one(place) as index:
-            one = index.add(
-                again, part=ShardPart(number, n), progress=progress, stop=stop, **options
-            )
+            own = {"part": ShardPart(number, n), "progress": progress}
+            one = index.add(again, **{**vars(options), **own})
         reports.append(one)
         if one.report.stopped:
             break
