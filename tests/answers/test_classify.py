@@ -266,8 +266,8 @@ def test_what_the_llm_is_shown_fits_the_budget(snapshot, budget):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name_weight": 1.5}, "0 to 1, not 1.5"),
-        ({"name_weight": float("nan")}, "0 to 1, not nan"),
+        ({"name_weight": 1.5}, "0 and 1, not 1.5"),
+        ({"name_weight": float("nan")}, "0 and 1, not nan"),
         ({"budget_tokens": 0}, "at least 1 token, not 0"),
     ],
 )

@@ -153,7 +153,7 @@ endpoint:MODEL@URL""",
         ),
         (
             lambda: load_llm("claude"),
-            """there is no LLM 'claude': take local:FILE.gguf, ollama:MODEL, openai:MODEL \
+            """there is no LLM 'claude': choose local:FILE.gguf, ollama:MODEL, openai:MODEL \
 or openai:MODEL@URL""",
         ),
     ],

@@ -84,7 +84,7 @@ def test_filters_of_documents(index):
 
 def test_documents_are_removed_by_a_filter(index):
     assert index.remove("d*", where="kind = 'man'", dry_run=True) == ["dorn"]
-    with pytest.raises(InputError, match="no document has one of these names and fulfils"):
+    with pytest.raises(InputError, match="no document has one of these names and matches"):
         index.remove("v*", where="kind = 'man'")
     for nothing in ([], ()):
         with pytest.raises(InputError, match="name the documents to remove"):
@@ -99,7 +99,7 @@ def test_documents_are_removed_by_a_filter(index):
     [
         ("kind =", "ends where a value is expected"),
         ("colour = 1", "no document has the field 'colour': there are id, source, title, kind"),
-        ("kind = 'sea'", "no document fulfils"),
+        ("kind = 'sea'", "no document matches"),
         (3, "a filter is a text or made of clew.field, not 3"),
         (field("kind"), "a filter is a text or made of clew.field, not field"),
     ],

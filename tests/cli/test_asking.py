@@ -136,7 +136,7 @@ def test_an_llm_answers_in_its_words(clew, own_index):
     assert "25 tokens, 2 LLM calls, $0.0030;" in result.stdout
     result = clew("ask", QUESTION, "--index", own_index, "--method", "zero_shot")
     assert result.stdout.startswith("No answer: ")
-    assert "Note: zero_shot answers by an LLM only" in result.stdout
+    assert "Note: zero_shot needs an LLM" in result.stdout
 
 
 def test_search_ranks_chunks(clew, own_index):

@@ -117,7 +117,7 @@ def test_a_command_that_is_written_wrongly(clew, command):
     [
         (EndpointError("it said:\n\x1b[31mno\r\n"), ["it said: <U+001B>[31mno"], 1),
         (PermissionError(errno.EACCES, "Permission denied", "/c"), ["/c: Permission denied"], 1),
-        (KeyboardInterrupt(), ["kept", "the same command goes on"], 130),
+        (KeyboardInterrupt(), ["kept", "run the same command again to continue"], 130),
     ],
     ids=["unsafe", "system", "Ctrl-C"],
 )
@@ -144,7 +144,9 @@ def test_an_llm_that_is_not_there_is_done_without(clew, own_index, monkeypatch, 
     assert "Note: the LLM" in result.stdout
     assert "cannot be reached" in result.stdout
     [line] = result.stderr.splitlines()
-    assert line.startswith(f"clew: the LLM is done without: {address}/chat/completions cannot be")
+    assert line.startswith(
+        f"clew: continuing without the LLM: {address}/chat/completions cannot be"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")

@@ -72,10 +72,10 @@ def test_quotes_are_not_written():
     out, is_written = written(["Lar", "vik is ", None, "A quote."], answered("A quote.", "quoted"))
     assert not is_written
     assert "A quote" not in out
-    assert re.search(r"that reply is of no use", out) is None  # no whole word was written yet
+    assert re.search(r"that reply cannot be used", out) is None  # no whole word was written yet
     out, _ = written(["Larvik ", "is ", None, "A quote."], answered("A quote.", "quoted"))
     assert out.startswith("Larvik\n")
-    assert "that reply is of no use" in out
+    assert "that reply cannot be used" in out
     out, is_written = written(["Oslo ", "is ", None, "Lar", "vik"], answered("Larvik"))
     assert is_written
     assert out.endswith("\nLarvik\n\n")

@@ -144,7 +144,7 @@ def test_giving_up_names_address_status_and_remedy(server, endpoint):
     with pytest.raises(EndpointError) as caught:
         send(endpoint(), {})
     assert str(caught.value) == (
-        f"{server.url}/embeddings gave no usable answer in 3 attempts, at last HTTP 503"
+        f"{server.url}/embeddings gave no usable answer in 3 attempts; the last was HTTP 503"
         " (model is loading). Hint: try again later"
     )
     assert len(server.requests) == 3
@@ -153,7 +153,7 @@ def test_giving_up_names_address_status_and_remedy(server, endpoint):
 def test_a_time_out_is_tried_again_then_named(server, endpoint):
     """A server that hangs ends the run after the attempts, not never."""
     server.script(Answer({}, delay_s=0.4))
-    with pytest.raises(EndpointError, match=r"in 2 attempts, at last nothing within 0.05 s"):
+    with pytest.raises(EndpointError, match=r"in 2 attempts; the last was nothing within 0.05 s"):
         send(endpoint(timeout_s=0.05, attempts=2), {})
 
 
@@ -217,7 +217,7 @@ def test_a_placeholder_for_a_key_spoils_no_message(server, endpoint, key, said, 
 @pytest.mark.parametrize("key", ["sk-\nInjected: 1", "sk-é"])
 def test_a_key_that_cannot_be_sent_is_not_repeated(endpoint, key):
     """A key with a line break or an accent is a mistake that is named without showing it."""
-    with pytest.raises(InputError, match="characters that no key has") as caught:
+    with pytest.raises(InputError, match="characters that no key can have") as caught:
         send(endpoint(api_key=key), {})
     assert key not in str(caught.value)
 
@@ -390,7 +390,7 @@ def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
     )
     lost = []
     with asking(), in_part("step"):
-        with pytest.raises(EndpointError, match=r"in 1 attempt, .* 0\.2 s") as first:
+        with pytest.raises(EndpointError, match=r"in 1 attempt; .* 0\.2 s") as first:
             found.post({}, on_lost=lost.append)
         with in_part("answer"), pytest.raises(EndpointError) as second:
             found.post({}, on_lost=lost.append)
@@ -475,7 +475,9 @@ def test_replies_that_are_too_much(server, endpoint):
     server.respond = lambda _: Answer(b'{"a": "' + b"x" * (30 << 20) + b'"}')
     lost = []
     began = time.monotonic()
-    with pytest.raises(EndpointError, match="in 1 attempt, at last a reply of more than 100,000 b"):
+    with pytest.raises(
+        EndpointError, match="in 1 attempt; the last was a reply of more than 100,000 b"
+    ):
         endpoint().post({}, on_lost=lost.append, most_bytes=100_000)
     assert time.monotonic() - began < 50
     assert lost == [False]

@@ -38,7 +38,7 @@ checked = arguments.check_values(
                 or arguments.is_path(value)
                 or arguments.are_several(value)
             ),
-            "a path, a document, or several, all paths or all documents",
+            "a path, a document, or a list of either",
         ),
         **dict.fromkeys(
             ("since", "until"),

@@ -297,7 +297,7 @@ def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
             raise InputError(f"the LLM {spec!r} takes no temperature, top-p and seed: leave them")
         return cast("Chat", brought(spec.partition(":")[2]))
     raise InputError(
-        f"there is no LLM {spec!r}{suggest(kind, _LLMS)}: take local:FILE.gguf, ollama:MODEL,"
+        f"there is no LLM {spec!r}{suggest(kind, _LLMS)}: choose local:FILE.gguf, ollama:MODEL,"
         f" openai:MODEL or openai:MODEL@URL"
     )
 

@@ -209,7 +209,7 @@ class OpenAIChat(Served):
             return turn
         except (KeyError, IndexError, TypeError, AttributeError):
             raise BadReply(
-                f"{self._endpoint.shown_address}, model {self.model}: the reply is no chat"
+                f"{self._endpoint.shown_address}, model {self.model}: the reply is not a chat"
                 f" completion. Hint: check that the base URL is that of an OpenAI-compatible API"
             ) from None
 

@@ -1,4 +1,4 @@
-"""Choose chunks as a set: each for what it adds to those that were chosen before it.
+"""Choose chunks as a set: each by what it adds to those chosen before it.
 
 `walk` does so with what it finds; the papers' methods can, by `choose_hits`. What it is worth to
 each: docs/results/.
@@ -27,7 +27,7 @@ _SAME_TERMS, _SAME_MEANING = 0.7, 0.7
 
 @dataclass(frozen=True, slots=True)
 class ChosenChunks:
-    """Chunks as a set."""
+    """Chunks chosen as a set."""
 
     rows: list[int]  # in the order in which they joined it
     also: Mapping[int, tuple[int, ...]]  # those that repeat a chunk before them
@@ -43,7 +43,7 @@ def choose_chunks(
     *,
     most: int | None = None,
 ) -> ChosenChunks:
-    """Return chunks as a set, by what each is worth by itself (n,) and entities that are `named`.
+    """Choose chunks as a set, by the (n,) worth of each alone and the `named` entities.
 
     These are the entities that the question names. No more than `most` are chosen where none
     repeats another one.
@@ -65,7 +65,7 @@ def order_as_set(
     scores: Sequence[float] | NDArray[np.float64],
     coverage: steps.Coverage | None = None,
 ) -> tuple[list[int], ChosenChunks]:
-    """Return the places of some rows, best first, in the order of their chunks as a set.
+    """Return the positions of ranked rows in the order in which their chunks are chosen as a set.
 
     `chunks` are those that hold the rows, and `scores`, (n,), say what each is worth by itself,
     once scaled to 0..1 over the candidates. Rows of one chunk stay together and in their order.
@@ -86,7 +86,7 @@ def order_as_set(
 def choose_hits(
     snapshot: Snapshot, query: steps.Query, evidence: Evidence, n: int | None = None
 ) -> Evidence:
-    """Return evidence with the chunks of its hits chosen as a set, and the `n` first hits.
+    """Choose the chunks of the hits as a set, and return the evidence with the first `n` hits.
 
     The score of a hit is 1 / its place then, and the paths follow the hits.
     """
@@ -103,7 +103,7 @@ def choose_hits(
 
 
 def order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
-    """Return the paths to hits, in the order of these."""
+    """Return the paths to the hits, in the hits' order."""
     order = {text_place(hit): i for i, hit in enumerate(hits)}
     places = ((order.get(text_place(path.steps[-1])), path) for path in paths if path.steps)
     pairs = [(place, path) for place, path in places if place is not None]
@@ -113,7 +113,7 @@ def order_paths(paths: Sequence[Path], hits: Sequence[Hit]) -> tuple[Path, ...]:
 def _find_repeated(
     rows: Sequence[int], order: Sequence[int], repeats: NDArray[np.bool_]
 ) -> dict[int, tuple[int, ...]]:
-    """Return for each row the later ones that repeat it, and nothing that came before them."""
+    """Return for each row the later rows that repeat it but no earlier row."""
     also: dict[int, list[int]] = {}
     place = {i: n for n, i in enumerate(order)}
     for i in order:
@@ -135,7 +135,7 @@ def _build_candidates(
     named: Collection[int],
     vectors: NDArray[np.float32],
 ) -> Candidates:
-    """Return chunks as rows to choose from, by what each is worth (n,) and `named` entities.
+    """Return the candidates to choose from: chunks, their (n,) worth, and the `named` entities.
 
     The query names a chunk, or another chunk does, that has the entity of its title: by
     ln(1 + N / df) of that entity, as a share of the most that can be.
@@ -167,7 +167,7 @@ def _build_candidates(
 def _read_mentions(
     link: Link, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
-    """Return which of some chunks' texts mention which entities, or from these the other way."""
+    """Return the link between some chunks and the entities in their texts, in either direction."""
     entries = link.entries_of(rows)
     in_text = entries.data & steps.MENTIONED > 0
     return entries.owners[in_text], entries.indices[in_text]
@@ -180,7 +180,7 @@ def _find_repeats(
     titles: Entries,
     vectors: NDArray[np.float32],
 ) -> NDArray[np.bool_]:
-    """Return the (n, n) truth of whether chunk i says what chunk j says, of the same length n.
+    """Return (n, n) booleans: whether chunks i and j say the same.
 
     It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So
     the shorter of two versions repeats the longer one, and both repeat each other where they hardly

@@ -1,4 +1,4 @@
-"""Documents that a question asks to compare, by their titles or ids."""
+"""Find the documents that a question asks to compare, by their titles or ids."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tables of an index by columns, gathered over postings: those in texts, and files of records."""
+"""Find tables of records in texts and record files, by the terms of a question."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORDS_LISTED = 3  # words of a value that a cell lists with others
 
 
 class DataRow(NamedTuple):
-    """A row: its cells, and where it stands."""
+    """A row: its cells and its location."""
 
     cells: tuple[str, ...]
     document_id: str
@@ -51,7 +51,7 @@ class DataRow(NamedTuple):
 
 @dataclass(frozen=True)
 class DataTable:
-    """Records with the same columns, of a table or of several that have these."""
+    """Records with the same columns, from one table or several."""
 
     names: tuple[str, ...]  # of the columns
     caption: str  # what it is called: headings, titles and names of files
@@ -66,17 +66,17 @@ class DataTable:
 
     @cached_property
     def columns(self) -> tuple[TableColumn, ...]:
-        """What the columns have."""
+        """The kind of content of each column."""
         return read_columns(self.names, [row.cells for row in self.rows])
 
     @cached_property
     def caption_words(self) -> frozenset[str]:
-        """What the caption's words share with those of questions."""
+        """The forms of the caption's words, to match with those of questions."""
         return frozenset(map(caption_key, read_tokens(split_name(self.caption)))) - {""}
 
     @cached_property
     def values(self) -> Mapping[tuple[str, ...], Mapping[int, list[str]]]:
-        """The cells, and their parts, by the bases of their words and by their columns."""
+        """The cells and their parts, by the base forms of their words and by column."""
         values: dict[tuple[str, ...], dict[int, list[str]]] = {}
         for column in range(len(self.names)):
             cells = dict.fromkeys(self.cells(column))
@@ -89,7 +89,7 @@ class DataTable:
 
 
 def split_cell(cell: str) -> tuple[str, ...]:
-    """Return a cell and the values that it lists, which are a few words each."""
+    """Return a cell and the short values that it lists."""
     parts = _PARTS.split(cell)
     is_list = len(parts) > 1 and all(len(part.split()) <= _WORDS_LISTED for part in parts)
     return (cell, *parts) if is_list else (cell,)
@@ -101,7 +101,7 @@ _JOINED: Derived[dict[tuple[int, ...], DataTable]] = Derived("joined tables", la
 
 
 def gather_tables(snapshot: Snapshot, question: str) -> Iterator[DataTable]:
-    """Yield the tables of records that have words of a question, each with all of its rows.
+    """Yield the tables of records that share words with a question, with all their rows.
 
     Tables with the same columns are one, of texts those below the same heading; a row that several
     documents have is in it once. Rows of sums are left out. Read are the documents of the 200 best
@@ -136,7 +136,7 @@ def gather_tables(snapshot: Snapshot, question: str) -> Iterator[DataTable]:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files of records, by their places."""
+    """Record files by location."""
 
     rows: Mapping[str, list[int]]  # of their documents
     place_of: Mapping[int, str]  # of each of these
@@ -195,7 +195,7 @@ def _add_forms(question: str) -> str:
 
 
 def join_tables(tables: Sequence[DataTable]) -> DataTable:
-    """Return tables of the same columns as one: of equal rows, as many as one of them has."""
+    """Merge tables with the same columns; a row is repeated as often as in any one of them."""
     if len(tables) == 1:
         return tables[0]
     rows: list[DataRow] = []
@@ -229,7 +229,7 @@ _THOUSANDS = re.compile(r"(?<=\d)[,\s](?=\d{3}(?!\d))")
 
 
 def _read_tables(document: Document) -> Iterator[DataTable]:
-    """Yield the tables of a text that hold records, without those of an index or of contents."""
+    """Yield the tables of records in a text, but no index or table of contents."""
     tables = find_tables(document.text)
     covered = sum(table.end - table.start for table in tables)
     n_headings = sum(len(heading.title) for heading in document.headings)
@@ -248,7 +248,7 @@ def _read_tables(document: Document) -> Iterator[DataTable]:
 
 
 def _read_records_of(document: Document, table: TextTable) -> tuple[list[str], list[DataRow]]:
-    """Return the names of a table's columns and its records, none where it has no such."""
+    """Return a table's column names and records, or none if it holds no records."""
     names, lines = read_table_rows(document.text, table)
     width = len(names)
     filled = [(*cells, *[""] * (width - len(cells))) for cells in lines]
@@ -267,7 +267,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> Iterator[DataTable]:
-    """Yield the rows of a file, in its order, where its documents are records."""
+    """Yield the rows of a file in order, if its documents are records."""
     read = [(each, read_record(each)) for each in snapshot.documents(rows)]
     records = sorted(
         ((document, record) for document, record in read if record),

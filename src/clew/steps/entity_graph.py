@@ -1,4 +1,4 @@
-"""The graph of chunks and the entities in them, and where a question enters it.
+"""The graph of chunks and the entities in them, and a question's seeds in it.
 
 `pagerank` and `walk` spread weight over it. What each choice is worth: docs/results/walk.md. No
 transition matrix is cached: each write would make it anew.
@@ -42,7 +42,7 @@ _FIRST = 4  # questions for which the edges of a large graph are not all made
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Which links a graph has."""
+    """The kinds of links of a graph."""
 
     title_weight: float  # of a chunk's link to its title's entity; a mention's is 1
     unit_nodes: bool = False  # units as nodes between chunks and entities
@@ -51,7 +51,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """The links of units, where they are nodes."""
+    """The links of units, if these are nodes."""
 
     chunks: Link
     entities: Link
@@ -65,7 +65,7 @@ class _Units:
 
 @dataclass(frozen=True, slots=True)
 class Rarity:
-    """(n_entities,), ln(1 + N / df), computed of those that are asked for."""
+    """(n_entities,) rarity ln(1 + N / df), computed on access."""
 
     n_chunks: int  # of the index
     chunks: Link  # (n_entities, n_chunks)
@@ -86,7 +86,7 @@ class Rarity:
 
 @dataclass(frozen=True, slots=True)
 class _Degrees:
-    """(n,) sums of the weights of nodes' links but for those of names, of those asked for."""
+    """(n,) sums of the nodes' link weights, without links of names, computed on access."""
 
     wanted: Links
     n_chunks: int  # of the graph
@@ -170,7 +170,7 @@ class EntityGraph:
         return Entries((len(nodes), n), indptr, columns, weights)
 
     def spread_near(self, restart: Mapping[int, float], damping: float) -> LocalScores:
-        """Return the PageRank scores of nodes near to those that it starts from."""
+        """Return the PageRank scores of nodes near the restart nodes."""
         edges = self.get_edges if self.edges is None else self.edges
         return local_pagerank(
             edges,
@@ -221,14 +221,14 @@ class EntityGraph:
 
 
 def choose_residual(n_nodes: int, *, small: float = _NOTHING) -> float:
-    """Return the weight, as a share of a node's degree, that stays there in a graph of n nodes."""
+    """Return the share of a node's degree below which its residual is not pushed, for n nodes."""
     return _RESIDUAL if n_nodes > _SMALL else small
 
 
 def best_chunks(
     scores: LocalScores, n_chunks: int, k: int, then: steps.Ranking | None
 ) -> list[int]:
-    """Return the `k` chunks of the highest scores, best first, those best in `then` behind them.
+    """Return the `k` chunks with the highest scores, best first, filled up by those of `then`.
 
     The first `n_chunks` nodes are the chunks.
     """
@@ -240,7 +240,7 @@ def best_chunks(
 
 
 def _join_edges(parts: Iterable[Edges], n_nodes: int) -> Entries:
-    """Return parts of the edges of the same nodes as one, row by row."""
+    """Concatenate parts of the same nodes' edges, row by row."""
     (first, node, weights), *others = parts
     columns, indptr = first.indices + np.int32(node), first.indptr
     for part, node, values in others:
@@ -252,12 +252,12 @@ def _join_edges(parts: Iterable[Edges], n_nodes: int) -> Entries:
 
 
 def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
-    """Return the entries of some rows, ascending, of a link."""
+    """Return the entries of some ascending rows of a link."""
     return link.entries_of(rows) if len(rows) < link.shape[0] else link.all_entries
 
 
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return the graph of a snapshot with such links.
+    """Return the graph of a snapshot with the given links.
 
     Its edges are made once, unless they would take more than 256 MB. The first questions of a
     large graph read those that they go along, which is no slower than to make all.
@@ -270,7 +270,7 @@ def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
 
 
 def count_titles(snapshot: Snapshot) -> int:
-    """Return how many entities are the title of a document."""
+    """Return the number of entities that are a document's title."""
     if snapshot.totals is not None:
         return snapshot.totals.n_titles
     every = np.arange(len(snapshot.layer("entity")))
@@ -310,7 +310,7 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
 
 
 def _make_whole(snapshot: Snapshot, links: Links) -> EntityGraph:
-    """Return the graph with all of its edges in memory, which later questions take.
+    """Return the graph with all edges in memory, for this and later questions.
 
     A server makes it before the first question, which need not read single edges then.
     """
@@ -330,7 +330,7 @@ def _make_edges(graph: EntityGraph) -> EntityGraph:
 def _outside_weights(
     wanted: Links, totals: Totals, rarity: Rarity, sums: Sums, n_nodes: int
 ) -> NDArray[np.float64]:
-    """Return the (n_nodes,) weights of links to chunks that are in the index and not here."""
+    """Return the (n_nodes,) weights of links to chunks of the index outside this snapshot."""
     _, mentioned, titled, _ = _link_weights(wanted).tolist()
     every = np.arange(len(rarity))
     missing = titled * (totals.titled - sums["entity.titled"](every))
@@ -341,7 +341,7 @@ def _outside_weights(
 
 
 def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
-    """Return what the weights of some rows' links sum to, or those of all.
+    """Return the sums of the link weights of some rows, or of all.
 
     Of chunks and units the rarities of their entities, of entities how many chunks have them; of
     chunks and entities by how a chunk has an entity: "entity.titled".
@@ -372,7 +372,7 @@ def _sum_degrees(snapshot: Snapshot) -> Arrays:
 
 
 def _open_sums(snapshot: Snapshot) -> Sums:
-    """Return what reads the sums of `WEIGHTS`; a document changes the rarity of all entities.
+    """Open the sums of `WEIGHTS`, which every new document changes through the entities' rarity.
 
     So those of chunks and units are summed up for the rows that are asked for, after edits.
     """
@@ -403,12 +403,12 @@ _SUMS = Derived("sums of the weights of links", _open_sums)
 
 
 def _link_weights(wanted: Links) -> NDArray[np.float64]:
-    """Return the weight of each way to have an entity: none, in the text, as the title, both."""
+    """Return the weight of each kind of link: none, mention, title, both."""
     return weigh_kinds(wanted, 0.0 if wanted.unit_nodes else 1.0)
 
 
 def weigh_kinds(wanted: Links, mentioned: float) -> NDArray[np.float64]:
-    """Return the (4,) weights of ways to have an entity, one in the text weighing `mentioned`."""
+    """Return the (4,) weights of the kinds of links, with `mentioned` for a mention."""
     return np.array([0.0, mentioned, wanted.title_weight, wanted.title_weight + mentioned])
 
 
@@ -422,7 +422,7 @@ _QUESTIONS: Derived[Iterator[int]] = Derived("numbers of the questions", lambda 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What a seed entity weighs, and why it is one."""
+    """The weight of a seed entity, and the reason for it."""
 
     weight: float
     reason: str
@@ -435,7 +435,7 @@ Seeds = dict[int, Seed]  # by the entity's row
 def seed_entities(
     snapshot: Snapshot, models: Models, query: steps.Query, n_units: int, dense: steps.Ranking
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
-    """Return the seed entities, which of them the question names, and notes.
+    """Return the seed entities, those of them that the question names, and notes.
 
     Those that the question names weigh 1, by the LLM too if there is one; each of the `n_units`
     nearest units adds its cosine to its entities. `dense` are the chunks by their cosines.
@@ -457,7 +457,7 @@ def seed_entities(
 def build_restart(
     graph: EntityGraph, seeds: Seeds, hybrid: steps.Ranking, n_chunks: int, weight: float
 ) -> dict[int, float]:
-    """Return the weights of seed entities, and of the `n_chunks` best of a ranking.
+    """Return the restart weights of seed entities and of a ranking's `n_chunks` best chunks.
 
     A chunk weighs `weight` of its score.
     """
@@ -468,7 +468,7 @@ def build_restart(
 
 
 def seed_steps(snapshot: Snapshot, seeds: Seeds) -> tuple[Step, ...]:
-    """Return the seeds as stops, in the order of their rows."""
+    """Return the seeds as steps, in row order."""
     stops = [
         steps.UnreadStep("entity", row, seeds[row].reason, seeds[row].weight)
         for row in sorted(seeds)

@@ -1,4 +1,4 @@
-"""Of which type entities are: by hand, by extractions, by what a tagger and the texts say.
+"""Find the types of entities: by hand, by extractions, or from tagger and texts.
 
 Types are read when asked for: at indexing they would cost time for every name, and a view shows a
 few hundred.
@@ -33,7 +33,7 @@ _SURE = 0.75  # of the votes, those of one type
 
 
 def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
-    """Return the type of each entity, "other" where none is sure.
+    """Return the type of each entity, "other" if uncertain.
 
     What was said by hand or by a list comes first, then what extractions say mostly, then what its
     name, the titles of its documents and its first texts say, where three in four of these agree.
@@ -51,7 +51,7 @@ def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
 def find_types_in(
     sentences: Iterable[tuple[str, Sequence[Mention]]], snapshot: Snapshot | None
 ) -> Mapping[str, str]:
-    """Return the types of the names in some sentences, by their keys, "other" where none is sure.
+    """Return the types of the names in some sentences by key, "other" if uncertain.
 
     By what these sentences say alone, and by what was said by hand, by a list or an extraction.
     Each is found when it is asked for.
@@ -74,7 +74,7 @@ def find_types_in(
 
 
 def _read_told(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str]:
-    """Return the types that some of the keys were given by hand, by a list or by an extraction."""
+    """Return the types of those keys that have one by hand, by a list or by an extraction."""
     vocabulary = snapshot.vocabulary
     if not (vocabulary or len(snapshot.layer("description"))):
         return {}
@@ -89,14 +89,14 @@ def _read_told(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str]:
 
 
 def find_entry(vocabulary: Mapping[str, VocabularyEntry], key: str) -> VocabularyEntry:
-    """Return what was said of a key, or else of the one that it stands for."""
+    """Return the vocabulary entry of a key, or else of the key that it is an alias of."""
     own = vocabulary.get(key, VocabularyEntry())
     other = vocabulary.get(own.target, own)
     return replace(own, name=own.name or other.name, type=own.type or other.type)
 
 
 def _read_extracted(snapshot: Snapshot) -> NDArray[np.uint8]:
-    """Return (n_entities,) what was read by an LLM, or came from a file, says of each mostly.
+    """Return (n_entities,) the most frequent extracted type of each entity.
 
     What rules extracted has its types of the tagger's labels, which are looked at as such.
     """
@@ -127,7 +127,7 @@ def _vote(snapshot: Snapshot, row: int, key: str) -> str:
 
 
 def decide_type(votes: Iterable[str]) -> str:
-    """Return the type that most votes are for, "other" where they do not agree."""
+    """Return the type with most votes, "other" if they do not agree."""
     if not (sure := [*filter(None, votes)]):
         return OTHER
     counts = Counter(sure)
@@ -138,7 +138,7 @@ def decide_type(votes: Iterable[str]) -> str:
 
 
 def _read_texts(snapshot: Snapshot, row: int, key: str) -> list[str]:
-    """Return what the first sentences that mention an entity, and their tagger, say of it."""
+    """Return the votes of an entity's first sentences and of the tagger on its type."""
     if snapshot.cutter is None:
         return []
     units = snapshot.layer("unit")

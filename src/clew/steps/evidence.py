@@ -1,4 +1,4 @@
-"""Rows to hits and to stops of paths."""
+"""Convert rows to hits and to steps of paths."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ def hits(
     *,
     layer: Literal["chunk", "subchunk", "sentence"] = "chunk",
 ) -> tuple[Hit, ...]:
-    """Return chunks or parts of them as hits; `scores` are those of `rows`, in the same order."""
+    """Return chunks, or parts of chunks, as hits with the given scores."""
     rows = [int(row) for row in rows]
     chunks, columns = snapshot.layer("chunk"), snapshot.layer(layer).columns
     owners = rows if layer == "chunk" else [int(columns["chunk"][row]) for row in rows]
@@ -88,7 +88,7 @@ def _build_hit(
 def build_facts(
     snapshot: Snapshot, rows: Sequence[int], places: Iterable[tuple[int, int]]
 ) -> tuple[Fact, ...]:
-    """Return triples as facts; `places` are the candidate of each, and the depth there."""
+    """Return triples as facts; `places` gives the candidate and depth of each."""
     layer, link = snapshot.triples, snapshot.link("triple", "chunk")
     entities, chunks = snapshot.layer("entity"), snapshot.layer("chunk")
     subjects, objects = (
@@ -116,19 +116,19 @@ def build_facts(
 def table_facts(
     facts: Iterable[Fact], names: Mapping[str, str], more: Iterable[tuple[str, str, str]] = ()
 ) -> Table:
-    """Return facts as rows of the names of their entities, by id, and `more` rows."""
+    """Return facts as table rows with entity names (by id), followed by `more` rows."""
     rows = ((names[fact.subject], fact.relation, names[fact.object]) for fact in facts)
     return Table(name="Triples", columns=("subject", "relation", "object"), rows=(*rows, *more))
 
 
 def text_place(hit: Hit | Step) -> tuple[str, int, int]:
-    """Return in which document a hit or a stop stands, and where."""
+    """Return the document and range of a hit or step."""
     return hit.document_id, hit.start, hit.end
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadStep:
-    """A stop of a path: a row, and why the method went there."""
+    """A step of a path, not read yet: a row and the reason for it."""
 
     layer: str
     row: int
@@ -137,7 +137,7 @@ class UnreadStep:
 
 
 def read_steps(snapshot: Snapshot, stops: Sequence[UnreadStep]) -> list[Step]:
-    """Return stops with their texts and places; the rows of a layer are read together."""
+    """Read the texts and places of steps, each layer's rows together."""
     rows: dict[str, dict[int, None]] = {}
     for stop in stops:
         rows.setdefault(stop.layer, {})[stop.row] = None
@@ -186,32 +186,32 @@ def _read_names(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict
 
 
 def unit_step(snapshot: Snapshot, row: int, reason: str) -> Step:
-    """Return a unit as a stop of a path, with its place in its document."""
+    """Return a unit as a step of a path, with its place in its document."""
     return read_steps(snapshot, [UnreadStep("unit", row, reason)])[0]
 
 
 def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a chunk as a stop of a path, with its place in its document."""
+    """Return a chunk as a step of a path, with its place in its document."""
     return read_steps(snapshot, [UnreadStep("chunk", row, reason, score)])[0]
 
 
 def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a part of a chunk as a stop of a path, with its place in its document."""
+    """Return a sub-chunk as a step of a path, with its place in its document."""
     return read_steps(snapshot, [UnreadStep("subchunk", row, reason, score)])[0]
 
 
 def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return an entity as a stop of a path."""
+    """Return an entity as a step of a path."""
     return read_steps(snapshot, [UnreadStep("entity", row, reason, score)])[0]
 
 
 def triple_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a triple as a stop of a path."""
+    """Return a triple as a step of a path."""
     return read_steps(snapshot, [UnreadStep("triple", row, reason, score)])[0]
 
 
 def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a term as a stop of a path."""
+    """Return a term as a step of a path."""
     return read_steps(snapshot, [UnreadStep("term", row, reason, score)])[0]
 
 
@@ -219,7 +219,7 @@ def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = N
 
 
 def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
-    """Return evidence whose hits in contents, indexes and bibliographies are marked, and come last.
+    """Mark hits in contents, indexes and bibliographies, and move them to the end.
 
     They keep their order, as do all others, and their scores are at most those of the hits before
     them; the paths to them come last too. One that the query asks for stays where it is.
@@ -236,7 +236,7 @@ def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
 
 
 def _mark_hits(snapshot: Snapshot, hits: tuple[Hit, ...]) -> list[Hit]:
-    """Return hits with the kind of apparatus that each is in; those of a graph are in none."""
+    """Mark each hit with the kind of apparatus that it is in; chunks of a graph are in none."""
     chunks, are_texts = snapshot.layer("chunk"), snapshot.are_texts()
     rows = chunks.rows([hit.chunk_id for hit in hits])
     documents = snapshot.documents(np.asarray(chunks.columns["document"])[rows].tolist())

@@ -1,4 +1,4 @@
-"""Facts of a question: the triples nearest to it, and which of them help to answer it.
+"""Find the facts for a question: the nearest triples, filtered by whether they help.
 
 AGRAG (arXiv:2511.05549, Eqs. 7 to 9). An LLM chooses by number, so it can name no fact that the
 index does not have. Without one, facts are judged by the reranker and by the cosine together.
@@ -30,7 +30,7 @@ _SCHEMA = closed_schema({"keep": {"type": "array", "items": {"type": "integer"}}
 
 @dataclass(frozen=True, slots=True)
 class MappedFacts:
-    """Facts that a question was mapped to, as rows of triples, best first."""
+    """The facts for a question, as rows of triples, best first."""
 
     raw: tuple[tuple[int, float], ...]  # the nearest ones, with their cosines above zero
     kept: tuple[int, ...]  # those that passed the filter, in the same order
@@ -76,7 +76,7 @@ def map_facts(
 def _choose_by_llm(
     llm: LLM, query: steps.Query, facts: Sequence[str], most: int
 ) -> tuple[list[int], str]:
-    """Return the places of the facts that an LLM keeps, ascending, or why there is no choice."""
+    """Return the positions of the facts that an LLM keeps, ascending, or why it failed."""
     prompt = fill_prompt(
         "fact_filter",
         schema=_SCHEMA,
@@ -105,7 +105,7 @@ def _choose_near_best(
     most: int,
     by: FilterBy,
 ) -> list[int]:
-    """Return the places of the best facts, at least one, ascending.
+    """Return the positions of the best facts, at least one, ascending.
 
     The cosines and the scores of a reranker, whose scale may be any, are both scaled to [0, 1]
     over these facts, and their mean decides; by "reranker" its score of the facts' own words does.
@@ -124,7 +124,7 @@ def _choose_near_best(
 def _score_texts(
     snapshot: Snapshot, models: Models, query: steps.Query, rows: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return (n,): how well the texts where facts stand answer the question, by the reranker.
+    """Return the reranker's (n,) scores of the texts that contain the facts.
 
     Of several texts that state a fact, the one nearest to the question. Facts of a graph that was
     imported stand in none; where there is such a one, all are judged by their own words.

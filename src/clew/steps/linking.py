@@ -1,4 +1,4 @@
-"""From a query to the entities of the index that it names, or names something like."""
+"""Link a query to the entities that it names, or names something similar to."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MAX_KEY_WORDS = 8  # of an entity that a query is searched for
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """An entity that the query was linked to: through what, and how surely."""
+    """An entity that the query was linked to: by which name, and how similar."""
 
     row: int
     mention: str
@@ -29,7 +29,7 @@ class Linked:
 
     @property
     def reason(self) -> str:
-        """Say in words why the query leads to the entity."""
+        """The reason in words."""
         if self.score >= 1:
             return f"the question names it: {self.mention}"
         return f"like “{self.mention}” in the question ({self.score:.2f})"
@@ -63,7 +63,7 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
 def reply_to(
     llm: LLM, prompt: Prompt, *, part: Part = "step", on_text: OnPiece | None = None
 ) -> Reply:
-    """Return the LLM's reply; one without a use, which says so, where nothing came from it.
+    """Return the LLM's reply, or a reply with an error if the LLM failed.
 
     That is where the budget is spent, and where the LLM does not do its work: then the log has
     why. Where it is measured what it does, that is raised: ModelError. For a step a question waits
@@ -87,7 +87,7 @@ def reply_to(
 
 
 def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
-    """Return the index's linkable entities whose names stand in the query.
+    """Return the linkable entities whose names occur in the query.
 
     The longest name at a place wins; capitals, accents' encoding and punctuation do not matter,
     so this finds names in any script. A lone word counts where it is written with a capital and
@@ -106,7 +106,7 @@ def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
 
 
 def name_spans(query: str) -> dict[tuple[int, int], str]:
-    """Return the keys of what may be names in a query, by their first word and the one behind."""
+    """Return the keys of possible names in a query, by their (first, end) word positions."""
     words = list(_key_words(query))
     return {
         (i, j): " ".join(word for word, _ in words[i:j])
@@ -117,7 +117,7 @@ def name_spans(query: str) -> dict[tuple[int, int], str]:
 
 
 def longest(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans of which none is inside or across a longer one, those first."""
+    """Return non-overlapping spans, preferring the longest."""
     taken: set[int] = set()
     outer = []
     for i, j in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
@@ -128,7 +128,7 @@ def longest(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _key_words(query: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of the query's entity key, and whether each may be a name by itself."""
+    """Yield the words of the query's entity key, and whether each can be a name alone."""
     capitals = any(c.isupper() for c in query)
     for word in query.split():
         is_name = any(c.isupper() or not c.islower() for c in word if c.isalpha()) or not capitals
@@ -137,14 +137,14 @@ def _key_words(query: str) -> Iterator[tuple[str, bool]]:
 
 
 def is_common(snapshot: Snapshot, word: str) -> bool:
-    """Say whether a term is a common word of the index's language."""
+    """Check whether a term is a common word in the index."""
     layer = snapshot.layer("term")
     [row] = layer.rows([word])
     return row >= 0 and bool(layer.columns["common"][row])
 
 
 def same_names(snapshot: Snapshot, names: Sequence[str]) -> list[Linked]:
-    """Return the linkable entities whose keys are those of `names`."""
+    """Return the linkable entities with the keys of `names`."""
     layer = snapshot.layer("entity")
     rows = layer.rows([name_key(name) for name in names])
     linkable = layer.columns["linkable"]

@@ -1,4 +1,4 @@
-"""Which chunks have which entities, in their text or as their title, from both ends."""
+"""Links between chunks and the entities that they mention or have as title."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,17 @@ MENTIONED, TITLED = 1, 2  # how a chunk has an entity; in text and title: their 
 
 
 def chunk_entities(snapshot: Snapshot) -> Link:
-    """Return the (n_chunks, n_entities) link of chunks to what they mention or is their title."""
+    """Return the (n_chunks, n_entities) link of chunks to mentioned and title entities."""
     return snapshot.get(_CHUNKS)
 
 
 def entity_chunks(snapshot: Snapshot) -> Link:
-    """Return the same link from the entities' side."""
+    """Return the (n_entities, n_chunks) link, the transpose of `chunk_entities`."""
     return snapshot.get(_ENTITIES)
 
 
 def titled_chunks(snapshot: Snapshot, entity: int) -> NDArray[np.integer]:
-    """Return the chunks of the documents whose title an entity is, ascending."""
+    """Return the chunks of documents titled by an entity, ascending."""
     chunks, how = entity_chunks(snapshot).entries(entity)
     return chunks[how & TITLED > 0]
 
@@ -68,7 +68,7 @@ def entity_units(
 def _find_titled(
     snapshot: Snapshot, entities: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
-    """Return units of the documents whose title one of some entities is, behind its place."""
+    """Return the units of documents titled by the entities, with each entity's position."""
     entries = entity_chunks(snapshot).entries_of(entities)
     is_title = entries.data & TITLED > 0
     owners, chunks = entries.owners[is_title], entries.indices[is_title]
@@ -80,7 +80,7 @@ def _find_titled(
 
 
 def _link_chunks(snapshot: Snapshot) -> Arrays:
-    """Return who is mentioned and who is in titles as one link, whose data say which it is."""
+    """Merge mentions and titles into one link, whose data tell them apart."""
     mentioned = snapshot.link("chunk", "unit") @ snapshot.link("unit", "entity")
     titled = chunk_titles(snapshot).to_matrix()
     both = _mark_link(mentioned, MENTIONED) + _mark_link(titled, TITLED)
@@ -118,7 +118,7 @@ def _open_chunks(snapshot: Snapshot) -> Link:
 
 
 def _read_entries(snapshot: Snapshot, chunks: NDArray[np.int64]) -> Entries:
-    """Return what `_link_chunks` does of some chunks."""
+    """Return the entries of `_link_chunks` for some chunks."""
     n = max(len(snapshot.layer("entity")), 1)
     inside = snapshot.linked("chunk", "unit").entries_of(chunks)
     mentioned = snapshot.linked("unit", "entity").entries_of(inside.indices)

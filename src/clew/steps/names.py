@@ -1,4 +1,4 @@
-"""Entities whose names begin or end each other: "West Moss" and "West Moss Harbour".
+"""Link entities whose names begin or end with each other: "West Moss", "West Moss Harbour".
 
 What is kept of a name is a hash of 64 bits of it, and of each of its beginnings and ends in whole
 words, so that the names that are alike are found by looking numbers up.
@@ -35,7 +35,7 @@ _NO_NAME = 0  # the hash of an entity that no name is linked to
 
 @dataclass(frozen=True, slots=True)
 class SortedHashes:
-    """Hashes to be looked up: their places in ascending order, and the upper halves in that."""
+    """Sorted hashes for lookup: the positions in ascending order, and the upper halves."""
 
     hashes: Column  # of uint64, as they are stored
     order: Column
@@ -43,7 +43,7 @@ class SortedHashes:
 
     @classmethod
     def from_hashes(cls, hashes: NDArray[np.uint64], some: NDArray[np.integer]) -> "SortedHashes":
-        """Return those of `hashes` that stand in some places, ascending ones."""
+        """Return the `hashes` at some ascending positions."""
         order = some[np.argsort(hashes[some], kind="stable")]
         heads = _upper_halves(hashes[order])
         small = order.astype(np.int32) if len(hashes) < 2**31 else order
@@ -52,7 +52,7 @@ class SortedHashes:
     def find(
         self, wanted: NDArray[np.uint64], most: int
     ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
-        """Return which hashes are wanted and found, and where; none that is in more than `most`."""
+        """Find hashes; return which were found and where, but none found over `most` times."""
         heads = _upper_halves(wanted)
         first, last = (np.searchsorted(self.heads, heads, side=s) for s in ("left", "right"))
         few = np.flatnonzero(last - first <= 2 * most)  # others may have the same upper half
@@ -66,7 +66,7 @@ class SortedHashes:
     def apply_edits(
         self, hashes: NDArray[np.uint64], edits: RowEdits, came: NDArray[np.int64]
     ) -> "SortedHashes":
-        """Return it after edits of the places, where hashes `came`."""
+        """Return the lookup after edits of the positions, with the added hashes `came`."""
         former = self.order.whole
         order = edits.to_present(former, followed=False)
         is_left = order >= 0
@@ -84,7 +84,7 @@ def _upper_halves(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, slots=True)
 class NameParts:
-    """The names of the entities, and what begins and ends them, to be looked up."""
+    """Lookup of entity names, and of their beginnings and ends."""
 
     names: SortedHashes  # (n_entities,) hashes, 0 for one that is not linkable
     begins: NDArray[np.integer]  # (n_entities + 1,) where the parts of each name begin
@@ -92,14 +92,14 @@ class NameParts:
     shares: Column  # of float32, of the name's words
 
     def hashes_of_parts(self, entities: NDArray[np.integer]) -> NDArray[np.uint64]:
-        """Return the hashes of what begins or ends the names of some entities."""
+        """Return the hashes of the beginnings and ends of some entities' names."""
         _, places = expand_ranges(self.begins[entities], self.begins[entities + 1])
         return self.parts.hashes[places]
 
     def find_linked(
         self, entities: NDArray[np.integer]
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]:
-        """Return the places of some entities, the others each is linked to, and shares.
+        """Return the positions of some entities, the entities linked to each, and the shares.
 
         A share is that of the longer name's words, divided by how many names the shorter one begins
         or ends. Where these are more than five it is linked to none of them.
@@ -125,12 +125,12 @@ class NameParts:
 
 
 def name_links(snapshot: Snapshot) -> Link:
-    """Return the (n_entities, n_entities) shares of words of names that begin or end others."""
+    """Return the (n_entities, n_entities) word shares of names that begin or end others."""
     return snapshot.get(_NAME_LINKS)
 
 
 def name_parts(snapshot: Snapshot) -> NameParts:
-    """Return the names of a snapshot's entities, to be looked up."""
+    """Return the lookup of a snapshot's entity names."""
     return snapshot.get(_NAME_PARTS)
 
 
@@ -164,7 +164,7 @@ def _drop_negative(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _link_names(names: NameParts, rows: NDArray[np.integer], n_entities: int) -> Entries:
-    """Return the entities whose names begin or end some names, a row for each of these."""
+    """Return the entities whose names begin or end each of some names, row by row."""
     places, others, shares = names.find_linked(rows)
     keys, which = np.unique(places * n_entities + others, return_inverse=True)
     indptr = np.searchsorted(keys, np.arange(len(rows) + 1) * n_entities)
@@ -197,7 +197,7 @@ def _open_names(arrays: Arrays) -> NameParts:
 
 
 def _update_names(snapshot: Snapshot, former: NameParts, entities: RowEdits) -> NameParts:
-    """Return the names after edits of the entities; only those that came are read."""
+    """Update the lookup after edits of the entities, reading only added names."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])[entities.at]
     names = np.full(len(entities.at), _NO_NAME, dtype=np.uint64)
     n_parts = np.zeros(len(entities.at), dtype=np.int64)
@@ -231,7 +231,7 @@ def _compute_parts(snapshot: Snapshot) -> Arrays:
 
 
 def _update_parts(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
-    """Return what `_compute_parts` does; only names that are new are read."""
+    """Update the arrays of `_compute_parts`, reading only new names."""
     linkable = np.asarray(snapshot.layer("entity").columns["linkable"])
     before, then = earlier.rows["entity"], _open_names(earlier.arrays)
     is_known = linkable & (before >= 0)
@@ -264,7 +264,7 @@ def _build_arrays(
     parts: NDArray[np.uint64],
     shares: NDArray[np.float32],
 ) -> Arrays:
-    """Return the arrays of all entities, by those of the ones in `rows`, ascending."""
+    """Build the arrays of all entities from those of the ascending `rows`."""
     all_names = np.full(n_entities, _NO_NAME, dtype=np.uint64)
     all_names[rows] = names
     counts = np.zeros(n_entities, dtype=np.int64)
@@ -299,7 +299,7 @@ NAMES = (_PARTS, _LINKS)
 def _hash_names(
     snapshot: Snapshot, rows: NDArray[np.integer]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.float32]]:
-    """Return the hashes of the names in some rows, how many parts each has, these, and shares."""
+    """Return the names' hashes in some rows, their numbers of parts, the parts, and shares."""
     names, n_parts, parts, shares = array("Q"), array("i"), array("Q"), array("f")
     layer = snapshot.layer("entity")
     for start in range(0, len(rows), _AT_ONCE):
@@ -314,7 +314,7 @@ def _hash_names(
 
 
 def _name_ends(words: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the beginnings and ends of a name in whole words, with how many these are."""
+    """Yield the beginnings and ends of a name in whole words, with their numbers of words."""
     for i in range(1, len(words)):
         yield " ".join(words[:i]), i
         yield " ".join(words[i:]), len(words) - i

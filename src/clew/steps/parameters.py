@@ -1,4 +1,4 @@
-"""What a method's parameters may be: a method asks for it where it is made."""
+"""Check the parameters of a method, in its `__post_init__`."""
 
 from typing import get_args
 
@@ -6,7 +6,7 @@ from clew.errors import InputError
 
 
 def check_words(method: object, **kinds: object) -> None:
-    """Raise InputError for a parameter that is none of the words of its Literal.
+    """Raise InputError for a parameter outside the words of its Literal.
 
     >>> from types import SimpleNamespace as Mine
     >>> from typing import Literal
@@ -19,14 +19,14 @@ def check_words(method: object, **kinds: object) -> None:
 
 
 def check_least(method: object, least: float, *names: str) -> None:
-    """Raise InputError for a parameter that is less than `least`, or no number."""
+    """Raise InputError for a parameter that is less than `least` or not a number."""
     for name in names:
         if not getattr(method, name) >= least:
             raise InputError(f"{name} is at least {least}, not {getattr(method, name)}")
 
 
 def check_range(method: object, least: float, most: float, *names: str) -> None:
-    """Raise InputError for a parameter that is not from `least` to `most`."""
+    """Raise InputError for a parameter outside `least` to `most`."""
     for name in names:
         if not least <= getattr(method, name) <= most:
             given = getattr(method, name)

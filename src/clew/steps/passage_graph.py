@@ -1,4 +1,4 @@
-"""A graph of chunks and entities whose edges are all in memory, as published methods spread over.
+"""An in-memory graph of chunks and entities, for the PageRank of published methods.
 
 `entity_graph` has that of Clew's own methods, whose edges are read where they are needed.
 """
@@ -37,7 +37,7 @@ class PassageGraph:
 
     @classmethod
     def from_edges(cls, n_chunks: int, n_entities: int, parts: Sequence[Edges]) -> PassageGraph:
-        """Return the graph of edges, each given from one end; those between two nodes add up.
+        """Build the graph from undirected edges; parallel edges are summed.
 
         An edge from a node to itself is left out.
         """
@@ -49,16 +49,16 @@ class PassageGraph:
         return cls(n_chunks, WholeGraph(Entries.from_matrix(both)), np.asarray(both.sum(axis=1)))
 
     def spread(self, restart: Mapping[int, float], damping: float) -> LocalScores:
-        """Return the PageRank scores of nodes near to those that it starts from."""
+        """Return the PageRank scores of nodes near the restart nodes."""
         residual = choose_residual(len(self.degrees))
         return local_pagerank(self.graph, self.degrees, restart, damping=damping, residual=residual)
 
     def best_chunks(self, scores: LocalScores, k: int, then: steps.Ranking) -> list[int]:
-        """Return the `k` chunks of the highest scores, best first, then the best in `then`."""
+        """Return the `k` chunks with the highest scores, best first, then those of `then`."""
         return best_chunks(scores, self.n_chunks, k, then)
 
     def trace_back(self, scores: LocalScores, chunk: int, seeds: Collection[int]) -> list[int]:
-        """Return the nodes from a chunk back to a seed; none where no seed is near.
+        """Return the nodes from a chunk back to a seed, none if no seed is near.
 
         The next one is a seed, if there is one, that gives most of its score along the edge, else
         any node that does.
@@ -78,7 +78,7 @@ class PassageGraph:
 
 
 def mention_counts(snapshot: Snapshot) -> csr_array:
-    """Return (n_entities, n_chunks): in how many sentences of a chunk, and its title, each is."""
+    """Return (n_entities, n_chunks): how many sentences and titles mention an entity."""
     return snapshot.get(_COUNTS)
 
 
@@ -93,6 +93,6 @@ _COUNTS = Derived("how often chunks mention entities", _count_mentions)
 
 
 def passage_weights(dense: steps.Ranking) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return chunks and their cosines to the query from 0 to 1: of all, or of the likeliest."""
+    """Return chunks with their cosines to the query scaled to 0..1: all, or the likeliest."""
     rows = np.arange(len(dense.scores)) if dense.rows is None else dense.rows
     return rows, min_max(dense.scores)

@@ -34,7 +34,7 @@ CANDIDATES = 1_000  # chunks: the first of a ranking that others are made from
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Scores of chunks: of all, or of those among which the best are."""
+    """Scores of chunks: all, or a subset that contains the best."""
 
     rows: Rows | None  # ascending, None for all
     scores: Scores  # of these rows
@@ -59,7 +59,7 @@ class Ranking:
 
 
 def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
-    """Return the chunks by their cosines to the query; of many the nearest and the farthest."""
+    """Rank chunks by their cosines to the query; of many only the nearest and the farthest."""
     if not are_sketched(snapshot, "chunk"):
         return Ranking(None, dense_scores(snapshot, "chunk", query))
 
@@ -71,7 +71,7 @@ def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
 
 
 def lexical_ranking(snapshot: Snapshot, query: str, k: int = CANDIDATES) -> Ranking:
-    """Return chunks with a word of the query by BM25, the `k` best among them."""
+    """Rank chunks by BM25, at least the `k` best."""
     parts = read_lexical(snapshot, query)
     rows, scores = bm25_candidates(*parts, k)
     return Ranking(rows, scores, lambda others: bm25_chunk_scores(*parts, others))
@@ -80,7 +80,7 @@ def lexical_ranking(snapshot: Snapshot, query: str, k: int = CANDIDATES) -> Rank
 def hybrid_ranking(
     snapshot: Snapshot, query: Query, fusion: str = "mean", dense: Ranking | None = None
 ) -> Ranking:
-    """Return the chunks by the fused dense and lexical scores; `fusion` is "mean" or "rrf".
+    """Rank chunks by fused dense and lexical scores; `fusion` is "mean" or "rrf".
 
     Of many chunks the best of both. `dense` is the dense ranking where it is known already.
     """
@@ -137,7 +137,7 @@ def nearest_units(
 def units_near(
     snapshot: Snapshot, query: Query, dense: Ranking | None = None, k: int = CANDIDATES
 ) -> NDArray[np.integer] | None:
-    """Return the units among which the `k` nearest to the query are, ascending, of over 10,000.
+    """Return units that contain the `k` nearest to the query, ascending; None for up to 10,000.
 
     They are those of the 100 nearest chunks for each, 1,000 at most. Of 500 questions on 1,051,
     1,939 and 3,739 chunks the three nearest units stood in the 100 nearest chunks, and the 30
@@ -179,7 +179,7 @@ def find_near_rows(
     *,
     only: NDArray[np.bool_] | None = None,
 ) -> list[sketches.Found]:
-    """Return what `near_rows` does as arrays: rows and their cosines."""
+    """Return the result of `near_rows` as arrays of rows and cosines."""
     rows = snapshot.layer(layer).vectors
     if are_sketched(snapshot, layer):
         return sketches.search_sketches(read_sketches(snapshot, layer), rows, vectors, k, only=only)
@@ -189,7 +189,7 @@ def find_near_rows(
 def find_near_and_far(
     snapshot: Snapshot, layer: str, vector: NDArray[np.float32], k: int
 ) -> NDArray[np.intp]:
-    """Return at least the `k` nearest rows to a vector, nearly, and the farthest; ascending.
+    """Return approximately the `k` nearest rows to a vector, and some of the farthest; ascending.
 
     Of a layer that `are_sketched` is true of.
     """
@@ -198,13 +198,13 @@ def find_near_and_far(
 
 
 def are_sketched(snapshot: Snapshot, layer: str) -> bool:
-    """Say whether the rows of a layer are so many that they are found by sketches."""
+    """Check whether a layer is so large that its rows are searched by sketches."""
     is_large = layer in SKETCHES and len(snapshot.layer(layer)) > sketches.EXACT_UP_TO
     return is_large and not snapshot.exact
 
 
 def read_sketches(snapshot: Snapshot, layer: str) -> sketches.Sketches:
-    """Return the sketches of a layer, by those of an earlier generation where it is edits of it."""
+    """Return the sketches of a layer, updated from an earlier generation's if possible."""
     return snapshot.get(_SKETCHES, layer)
 
 

@@ -1,4 +1,4 @@
-"""How well chosen rows meet a query, token by token; each row is read once."""
+"""Match rows with a query token by token, and score them by the reranker."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ _OTHER_CODE = 0.5
 
 
 class Coverage:
-    """How well rows of a layer meet each token of the query; each row is read once.
+    """The match of a layer's rows with each query token; each row is read once.
 
     By the token vectors that the index stores, where the query has such of the same model; else a
     token is a word of the query, which a row has or has not.
@@ -60,11 +60,11 @@ class Coverage:
 
     @cached_property
     def is_late(self) -> bool:
-        """Whether stored token vectors are read."""
+        """Whether stored token vectors are used."""
         return self._snapshot.recipe.get("vectors") == "late" and self._query.tokens is not None
 
     def of(self, layer: Literal["chunk", "unit"], rows: Sequence[int]) -> NDArray[np.float32]:
-        """Return the (n, m) matches of rows with the m tokens, 0 to 1 or little below 0."""
+        """Return the (n, m) matches of rows with the m tokens, about 0 to 1."""
         new = [row for row in dict.fromkeys(map(int, rows)) if (layer, row) not in self._matches]
         if new:
             read = self._match_vectors if self.is_late else self._match_words
@@ -81,7 +81,7 @@ class Coverage:
         return self._match_codes(read, rows) if layer == "chunk" else read
 
     def _match_codes(self, read: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
-        """Return (n, m) matches of chunks, those of codes where the chunk has another one lower.
+        """Lower the (n, m) matches of codes for chunks that have another code.
 
         The pieces of "SH-077" are near to those of "SH-107", which is something else.
         """
@@ -127,7 +127,7 @@ class Coverage:
 
     @property
     def spans(self) -> NDArray[np.int32]:
-        """The (m, 2) ranges of characters of the tokens or words in the query."""
+        """The (m, 2) character ranges of the tokens or words in the query."""
         tokens = self._query.tokens
         if not self.is_late or tokens is None:
             return np.array(self._words.spans, dtype=np.int32).reshape(-1, 2)
@@ -135,18 +135,18 @@ class Coverage:
 
     @property
     def words(self) -> Sequence[int]:
-        """The row of terms of each analysed word of the query, -1 where the index has none."""
+        """The term row of each analysed word of the query, -1 if the index lacks it."""
         return self._words.rows
 
     @property
     def weighty_words(self) -> Sequence[tuple[int, int]]:
-        """The ranges of characters of the analysed words that have a weight."""
+        """The character ranges of the analysed words with a weight."""
         words = self._words
         return [span for span, x in zip(words.spans, words.weights, strict=True) if x > 0]
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
-        """The (m, d) vectors of the tokens, of length one; (m, 0) where words are matched."""
+        """The (m, d) unit vectors of the tokens; (m, 0) if words are matched."""
         tokens = self._query.tokens
         if not self.is_late or tokens is None:
             return np.zeros((len(self.weights), 0), dtype=np.float32)
@@ -154,7 +154,7 @@ class Coverage:
 
     @cached_property
     def _words(self) -> "_Words":
-        """The words of the query, with how rare they are in the index."""
+        """The words of the query with their rarity in the index."""
         words = list(term_spans(self._query.text))
         rows = self._snapshot.layer("term").rows([term for term, _, _ in words])
         counts, is_term = np.zeros(len(rows)), np.array(rows, dtype=np.intp) >= 0
@@ -168,7 +168,7 @@ class Coverage:
 def _weigh_words(
     text: str, words: Sequence[tuple[str, int, int]], is_term: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return (m,) factors of the weights of words: 1, less for what only asks or joins.
+    """Return (m,) weight factors of words: 1, or less for question and function words.
 
     Asking words of other languages than English count nothing, as stop words do. Scripts without
     spaces have pairs of characters as terms: one that the index does not have, beside one that it
@@ -193,7 +193,7 @@ def _weigh_words(
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The analysed words of a query: where each stands, its row of terms or -1, its weight."""
+    """The analysed words of a query: range, term row or -1, and weight of each."""
 
     spans: Sequence[tuple[int, int]]
     rows: Sequence[int]
@@ -205,7 +205,7 @@ def _match_best(tokens: TokenVectors, texts: Sequence[NDArray[np.float32]]) -> N
 
 
 class Relevance:
-    """How well units and chunks answer the query, by the reranker; each row is read once.
+    """The reranker's scores of units and chunks for a query; each row is read once.
 
     Where the index stores token vectors of the reranker's own model, no model runs.
     """

@@ -1,4 +1,4 @@
-"""The query as models see it, and scores of all rows of a layer."""
+"""The query as seen by models, and scores of all rows of a layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from clew.text.analyze import terms
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as the models see it."""
+    """A query with its vectors."""
 
     text: str
     vector: NDArray[np.float32]  # (d,), unit length
@@ -26,7 +26,7 @@ class Query:
 
 
 def read_query(models: Models, text: str) -> Query:
-    """Return the query's vector, and its tokens' from the same pass where there are such."""
+    """Embed a query: its vector, and its token vectors if the embedder gives them."""
     if gives_tokens(models.embedder):
         [tokens] = models.embedder.embed_tokens([text])
         return Query(text, tokens.pooled, tokens)
@@ -34,7 +34,7 @@ def read_query(models: Models, text: str) -> Query:
 
 
 def n_chunks(snapshot: Snapshot) -> int:
-    """Return how many chunks the index has, of which a snapshot may hold a part."""
+    """Return the number of chunks in the whole index, even if the snapshot is a part of it."""
     totals = snapshot.totals
     return len(snapshot.layer("chunk")) if totals is None else totals.n_chunks
 
@@ -71,19 +71,19 @@ def lexical_scores(snapshot: Snapshot, query: str) -> NDArray[np.float64]:
 def read_lexical(
     snapshot: Snapshot, query: str
 ) -> tuple[Link, Lengths, NDArray[np.intp], NDArray[np.integer]]:
-    """Return what BM25 takes: postings, lengths of chunks, and the terms that the index has."""
+    """Return the input of BM25: postings, chunk lengths, and the query's known terms."""
     rows = np.array([row for row in term_rows(snapshot, query) if row >= 0], dtype=np.intp)
     df = term_chunks(snapshot, rows)
     return snapshot.linked("term", "chunk"), chunk_lengths(snapshot), rows, df
 
 
 def term_rows(snapshot: Snapshot, text: str) -> list[int]:
-    """Return the row of each distinct term of a text, -1 where the index has none."""
+    """Return the row of each distinct term of a text, -1 if unknown."""
     return snapshot.layer("term").rows(list(dict.fromkeys(terms(text))))
 
 
 def chunk_lengths(snapshot: Snapshot) -> Lengths:
-    """Return how many terms chunks have, with the mean of all that the index has."""
+    """Return the number of terms of each chunk, with the mean over the whole index."""
     lengths, totals = snapshot.get(_CHUNK_LENGTHS), snapshot.totals
     if totals is None:
         return lengths
@@ -116,12 +116,12 @@ def hybrid_scores(snapshot: Snapshot, query: Query, fusion: str = "mean") -> NDA
 
 
 def choose_fusion(fusion: str, *rankings: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rankings of all rows as one, by the "mean" of scaled scores or by "rrf"."""
+    """Fuse rankings of all rows by the "mean" of scaled scores or by "rrf"."""
     return reciprocal_rank_fusion(rankings) if fusion == "rrf" else mean_of_min_max(*rankings)
 
 
 def beside_hybrid(rows: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the (n,) scores of rows in two rankings together, 1 / rank in each.
+    """Return the (n,) sums of 1 / rank of rows in two rankings.
 
     One is `rows`, which a method ranks by itself, best first; the other is that of the (n,)
     `hybrid` scores above zero. The first row of either is among the first three of the result.
@@ -132,7 +132,7 @@ def beside_hybrid(rows: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[n
 
 
 def chunk_titles(snapshot: Snapshot, chunks: NDArray[np.integer] | None = None) -> Entries:
-    """Return the entity that the title of each of n chunks names, as a link; some name none.
+    """Return the link of n chunks to the entity that their title names, if any.
 
     Of all chunks, or of those in some rows.
     """

@@ -39,7 +39,7 @@ Records = Mapping[str, str]  # passages as an LLM reads them, by the ids of thei
 
 
 class Selecting(Protocol):
-    """A method that can have the first of its hits selected."""
+    """A method whose top hits may be reranked by an LLM or a reranker."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -53,7 +53,7 @@ class Selecting(Protocol):
 
 
 def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Models) -> Evidence:
-    """Return what a method finds, the selected chunks first and in the order of the selection.
+    """Return a method's evidence with the selected chunks first, in the order of selection.
 
     The others keep theirs, and the score of a hit is 1 / its place. Where the LLM gives nothing of
     use, everything stays as it was found, and a note says why. Raises InputError without an LLM,
@@ -112,7 +112,7 @@ def _write_records(evidence: Evidence, snapshot: Snapshot, models: Models) -> di
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The chunks that an LLM selects, by their ids, and the question with which it would go on."""
+    """The ids of the chunks that an LLM selects, and its follow-up question."""
 
     chunks: Sequence[str] = ()
     question: str = ""
@@ -145,7 +145,7 @@ def _ask_llm(llm: LLM, query: str, records: Records) -> _Selection:
 def _select_by_reranker(
     query: str, records: Records, snapshot: Snapshot, models: Models
 ) -> list[str]:
-    """Return the ids of the first chunks, each the best beside the question and those before it."""
+    """Return the ids of chunks chosen greedily, each read after the question and earlier ones."""
     left, selected = list(records), list[str]()
     while left and len(selected) < _PLACES:
         text = "\n".join([query, *(records[each] for each in selected)])
@@ -156,7 +156,7 @@ def _select_by_reranker(
 
 
 def _join(evidence: Evidence, more: Evidence, note: str) -> Evidence:
-    """Return evidence with what else was found for a further question behind its own."""
+    """Append the evidence of a follow-up question."""
     chunks, seeds = {hit.chunk_id for hit in evidence.hits}, {step.id for step in evidence.seeds}
     return replace(
         evidence,
@@ -168,7 +168,7 @@ def _join(evidence: Evidence, more: Evidence, note: str) -> Evidence:
 
 
 def _put_first(evidence: Evidence, selected: Sequence[str], n: int) -> Evidence:
-    """Return evidence with the `n` first hits, those of the selected chunks before the others."""
+    """Return the evidence with `n` hits, those of the selected chunks first."""
     place = {chunk: i for i, chunk in enumerate(selected)}
     hits = sorted(evidence.hits, key=lambda hit: place.get(hit.chunk_id, len(place)))[:n]
     if selected:

@@ -1,4 +1,4 @@
-"""A tree of summaries of all chunks, which are sentences of theirs, and what is near in it."""
+"""RAPTOR's tree of extractive summaries, and the search in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _MOST = 14  # nodes below one; of more, its cluster is parted again
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """Summaries, those of chunks first, then those of summaries: sentences, as rows of units."""
+    """Summaries as rows of units: first those of chunks, then those of summaries."""
 
     vectors: NDArray[np.float32]  # (n, d), of length one
     begins: NDArray[np.integer]  # (n + 1,) where the units of each begin
@@ -43,7 +43,7 @@ def summaries(snapshot: Snapshot) -> Summaries:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A chunk or a summary near the question, and the chunk that it stands for."""
+    """A chunk or summary near the question, and the chunk to return for it."""
 
     score: float
     chunk: int
@@ -54,7 +54,7 @@ class Node:
 def nearest_nodes(
     snapshot: Snapshot, query: steps.Query, n_chunks: int, n_summaries: int
 ) -> Iterator[Node]:
-    """Yield the nearest chunks and the nearest summaries, ranked together by their cosines."""
+    """Yield the nearest chunks and summaries, ranked together by cosine."""
     tree, columns = summaries(snapshot), snapshot.layer("unit").columns
     rows, cosines = steps.nearest(snapshot, "chunk", query, n_chunks)
     near = np.asarray(tree.vectors @ query.vector, dtype=np.float64)
@@ -72,7 +72,7 @@ def nearest_nodes(
 def collect_nodes(
     snapshot: Snapshot, query: str, method: str, nodes: Iterable[Node], k: int
 ) -> Evidence:
-    """Return the first `k` different chunks that nodes, best first, stand for as evidence."""
+    """Return the first `k` distinct chunks of ranked nodes as evidence."""
     by_chunk: dict[int, Node] = {}
     shown: list[int] = []  # summaries
     for node in nodes if k else ():
@@ -112,7 +112,7 @@ def _open_summaries(snapshot: Snapshot) -> Summaries:
 
 @dataclass(frozen=True, slots=True)
 class _SomeRows:
-    """Some rows of a layer's vectors."""
+    """A subset of a layer's vectors."""
 
     vectors: ReadsRows
     rows: NDArray[np.integer]
@@ -125,7 +125,7 @@ class _SomeRows:
 
 
 def _build_tree(snapshot: Snapshot) -> Arrays:
-    """Return all summaries, level by level; a level of few nodes is the last one."""
+    """Build all summaries level by level, until a level has few nodes."""
     chunks = np.flatnonzero(snapshot.are_texts())
     link, of_units = snapshot.linked("chunk", "unit"), snapshot.layer("unit").vectors
     nodes: ReadsRows = _SomeRows(snapshot.layer("chunk").vectors, chunks)
@@ -156,7 +156,7 @@ def _build_tree(snapshot: Snapshot) -> Arrays:
 def _summarise(
     direction: NDArray[np.floating], units: NDArray[np.integer], vectors: NDArray[np.floating]
 ) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
-    """Return the units nearest to the middle of a cluster, ascending, and their mean vector."""
+    """Return the units nearest to a cluster's centre, ascending, and their mean vector."""
     best = np.sort(top_k(vectors @ direction, _SENTENCES))
     mean = vectors[best].sum(axis=0)
     return units[best].astype(np.int64), (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(

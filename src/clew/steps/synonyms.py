@@ -1,4 +1,4 @@
-"""Entities of triples whose names are near to each other: synonyms, perhaps."""
+"""Find pairs of entities with similar names, which may be synonyms."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ _SHORTEST = 3  # letters and digits of a name that may have synonyms
 def synonym_pairs(
     snapshot: Snapshot, above: float
 ) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.float32]]:
-    """Return two entities each, the lower first, and their cosine, `above` 0.8 or more."""
+    """Return pairs of entities, the lower first, with cosines `above` 0.8 or more."""
     arrays = snapshot.get(SYNONYMS)
     pairs, members = _open_pairs(arrays), arrays["members"]
     rows, columns = entry_rows(pairs), pairs.indices
@@ -30,7 +30,7 @@ def synonym_pairs(
 def _compute_pairs(
     snapshot: Snapshot, earlier: EarlierArrays | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return the pairs of the entities that triples have; only those that are new are compared."""
+    """Return the pairs among entities of triples, comparing only new entities."""
     layer, columns = snapshot.layer("entity"), snapshot.layer("triple").columns
     rows = np.unique(np.concatenate([columns["subject"], columns["object"]])).astype(np.int64)
     vectors = np.asarray(layer.vectors[rows])

@@ -97,7 +97,7 @@ def test_every_argument_is_checked(call, function, parameter):
         (Index.ask, "method", 0, "'method' is a method's name, or has `layers`"),
         (Index.search, "where", 3, "a filter is a text or made of clew.field, not 3"),
         (Index.search, "budget", 100, "'budget' is a clew.Budget, not 100"),
-        (Index.add, "source", 3, "a path, a document, or several, all paths or all documents"),
+        (Index.add, "source", 3, "a path, a document, or a list of either"),
         (Index.add, "source", "", "not ''"),
         (Index.add, "source", b"docs", "not b'docs'"),
         (Index.add, "source", {"a": 1}, "not {'a': 1}"),

@@ -404,7 +404,7 @@ def test_a_thread_goes_from_an_anchor_by_triples_to_the_chunk(graph):
     assert thread(result, "eriksen") == (
         [
             ("triple", BUILT, "like “builder” (0.80)"),
-            ("triple", BORN, "goes on from Ola Eriksen: the LLM chose it among 2"),
+            ("triple", BORN, "continues from Ola Eriksen: the LLM chose it among 2"),
         ],
         "holds it",
     )
@@ -412,7 +412,7 @@ def test_a_thread_goes_from_an_anchor_by_triples_to_the_chunk(graph):
     assert thread(result, "verle") == (
         [
             ("entity", "verle", "like “land” (0.40)"),
-            ("triple", CAPITAL, "goes on from Verle: because"),
+            ("triple", CAPITAL, "continues from Verle: because"),
         ],
         "holds it",
     )

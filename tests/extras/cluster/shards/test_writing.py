@@ -127,7 +127,7 @@ def test_a_shard_that_had_nothing_is_asked_once_it_has_something(place):
     with opened(place / "parts") as shards:
         shards.add(clew.Document(id=first, title="Comet", text="Ola Eriksen built the Comet."))
         assert len(shards.search("Who built the Vega?").hits) == 1
-        with pytest.raises(errors.InputError, match="no document fulfils"):
+        with pytest.raises(errors.InputError, match="no document matches"):
             shards.search("Who built the Vega?", where="title = 'Vega'")
         with clew.open(place / "parts" / "shard-0001", models=MODELS) as one:
             one.add([new])
