@@ -10,14 +10,19 @@ from pathlib import Path
 import click
 import pytest
 
+from clew.answers.question import ClassifyOptions, ExportOptions, Question
+from clew.base.options import plain_options
 from clew.cli import main
 from clew.cli.helping import list_guides
 from clew.cli.program import HEADING_OF, HEADINGS
+from clew.index.options import AddOptions, PlanOptions
 
-FILES = (
-    "--limit --exclude --no-gitignore --follow-links --text-column --title-column --id-column "
-    "--suffix --web --ocr --sql"
-)
+
+def flags(value, door):
+    """Return the flags of the options that a command derives from a frozen value."""
+    return " ".join(option.flag for option in plain_options(value, door).values())
+
+
 BUILD = (
     "--into --chunk-size --chunk-overlap --subchunk-depth --splitter --vectors --vector-bits "
     "--unit-bits "
@@ -28,24 +33,24 @@ PAID = (
     "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
     "--seed"
 )
-RELATED = "--entities --entity-threshold --entity-words --gleanings"
-QUERY = "--index --method --chunks --param --reranker --where --as-of --exact"
+QUERY = "--index --method --chunks --param --reranker --where --as-of"
 COMMANDS = {
-    "index": f"{SET} {BUILD} --units --value --triples --core --core-by {RELATED} --retry "
-    f"--as --prune --for --workers --shards --part --vocabulary --watch {FILES} {PAID} --json",
-    "ask": f"{QUERY} {PAID} --context-tokens --threshold --quotes --anyway --answers --history "
+    "index": f"{SET} {BUILD} {flags(AddOptions, 'index')} "
+    f"--workers --shards --part --vocabulary --watch {PAID} --json",
+    "ask": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history "
     "--proof --json",
-    "search": f"{QUERY} {PAID} --context-tokens --json",
+    "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
     "hop": "--query --chunks --where --index --json",
     "verify": "--index --json",
-    "classify": "--file --label --name-weight --method --param --reranker --where --index "
-    f"{PAID} --context-tokens --json",
-    "plan": f"{SET} {BUILD} {FILES} {PAID} --core {RELATED} --ask --probe --json",
+    "classify": f"--file {flags(ClassifyOptions, 'classify')} --method --param --reranker --where "
+    f"--index {PAID} --context-tokens --json",
+    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PAID} --ask --json",
     "themes": "--level --report --where --index --json",
     "changes": "--dated --where --index --json",
     "show": "--aliases --vocabulary --index --json",
     "list": "--sort --where --index --json",
-    "export": f"--query --method --raw --types --param --reranker --where --index {PAID} --json",
+    "export": f"{flags(ExportOptions, 'export')} --method --param --reranker --where "
+    f"--index {PAID} --json",
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",

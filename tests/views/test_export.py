@@ -455,6 +455,7 @@ class Searched(Index):
 
 def test_a_question_is_searched_for(tmp_path):
     with Searched(tmp_path / "my.clew", models()) as index:
+        index.add(Document(id="a", text="Colin Archer built the Fram."), triples="cooccurrence")
         exported = index.export(tmp_path / "e.json", query="Who?", method="some", depth=2)
     assert (exported.n_nodes, exported.n_edges) == (3, 2)
     graph = read_json(tmp_path / "e.json").graph

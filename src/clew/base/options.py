@@ -22,7 +22,7 @@ from clew.errors import InputError, suggest
 P = ParamSpec("P")
 S = TypeVar("S")
 A = TypeVar("A")
-O = TypeVar("O")  # noqa: E741 -- options
+V = TypeVar("V")
 T = TypeVar("T")
 
 
@@ -161,15 +161,15 @@ def drop_defaults(options: Mapping[str, Option], given: Mapping[str, Any]) -> di
 
 
 def with_options(
-    options: Callable[P, O],
-) -> Callable[[Callable[[S, A, O], T]], Callable[Concatenate[S, A, P], T]]:
+    options: Callable[P, V],
+) -> Callable[[Callable[[S, A, V], T]], Callable[Concatenate[S, A, P], T]]:
     """Return a decorator by which a method takes options as keywords, and gets them as one value.
 
     `options` is the class of the value. Its fields stand in the method's signature and docstring in
     place of the method's last argument.
     """
 
-    def decorate(method: Callable[[S, A, O], T]) -> Callable[Concatenate[S, A, P], T]:
+    def decorate(method: Callable[[S, A, V], T]) -> Callable[Concatenate[S, A, P], T]:
         signature, own = inspect.signature(method), inspect.signature(options)
         *head, whole = signature.parameters.values()
         taken, known = {each.name for each in head}, options_of(options)  # type: ignore[arg-type]  # a class
@@ -177,9 +177,9 @@ def with_options(
         @wraps(method)
         def take_keywords(*given: Any, **keywords: Any) -> T:  # noqa: ANN401 -- as `signature`
             values = {name: value for name, value in keywords.items() if name not in taken}
-            for name in values.keys() - known.keys():
-                near = suggest(name, known)
-                raise InputError(f"there is no argument {name!r}{near}: one of {', '.join(known)}")
+            if unknown := [name for name in values if name not in known]:
+                why = f"there is no argument {unknown[0]!r}{suggest(unknown[0], known)}"
+                raise InputError(f"{why}: take one of {', '.join(known)}")
             others = {name: value for name, value in keywords.items() if name in taken}
             return method(*given, **others, **{whole.name: options(**values)})  # type: ignore[call-arg]
 

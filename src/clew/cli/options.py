@@ -495,22 +495,20 @@ def _read_question_options(
 
 def derive_option(name: str, option: Option) -> Decorator:
     """Return an option of a frozen value as one of a command."""
-    about: dict[str, Any] = {"default": option.default, "help": option.off or option.doc}
+    words, doc = f"{option.flag} {option.metavar or ''}", option.off or option.doc
+    if option.default is True:
+        return text(words, doc, name, flag_value=False, default=True, show_default=False)
     if option.type is bool:
-        about |= {"flag_value": False} if option.default else {"is_flag": True}
-    elif option.listed == "commas":
-        about["default"] = None
-        about["callback"] = lambda _context, _option, text: (
-            option.default if text is None else split_list(text)
-        )
-    elif option.listed:
-        doc = f"{option.doc.removesuffix('.')}; may be repeated."
-        about = {"multiple": True, "type": TEXT, "help": doc}
-    elif option.type is str and not option.choices:
-        about |= {"type": str, "show_default": bool(option.default)}
-    else:
-        about |= {"type": _make_type(option), "show_default": option.default is not None}
-    return click.option(option.flag, name, metavar=option.metavar, **about)
+        return flag(words, doc, name)
+    if option.listed == "repeated":
+        return several(words, doc.removesuffix("."), name, type=TEXT)
+    if option.listed:
+
+        def split(_context: object, _option: object, text: str | None) -> object:
+            return option.default if text is None else split_list(text)
+
+        return text(words, doc, name, callback=split)
+    return text(words, doc, name, type=_make_type(option), default=option.default)
 
 
 class _Sentence(click.ParamType[Any]):
@@ -534,8 +532,10 @@ class _Whole(_Sentence, click.IntRange): ...
 class _Number(_Sentence, click.FloatRange): ...
 
 
-def _make_type(option: Option) -> _Sentence:
+def _make_type(option: Option) -> click.ParamType[Any]:
     made: _Sentence
+    if option.type is str and not option.choices:
+        return click.STRING
     if option.choices:
         made = _OneOf(option.choices)
     else:

@@ -129,7 +129,7 @@ def test_the_sentence_says_what_may_stand_there(call, function, name, value, sai
         ({"entity_words": 1.5}, "'entity_words' is a whole number"),
         (
             {"relations": "llm"},
-            "there is no argument 'relations': choose one of exclude, limits, git",
+            "there is no argument 'relations': choose one of exclude, limit",
         ),
     ],
 )
