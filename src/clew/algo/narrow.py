@@ -30,8 +30,3 @@ def narrow(column: NDArray[Any]) -> NDArray[Any]:
 def widen(column: NDArray[Any]) -> NDArray[Any]:
     """Undo `narrow` for a column or a part of it."""
     return column.astype(_WIDE_TYPE) if column.dtype in _NARROW_TYPES else column
-
-
-def small_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest type for numbers up to `n` and sums of two."""
-    return np.int32 if n < 2**30 else np.int64

@@ -89,8 +89,6 @@ class RowEdits:
 
         Where it is `followed`, one that came in place of another has that one's number.
         """
-        if not self.n:
-            return np.full(len(rows), -1, dtype=np.int64)
         came = np.searchsorted(self.at, rows)
         positions = rows - came
         former = positions + np.searchsorted(self._n_gone_before, positions, side="right")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.narrow import small_type
-from clew.index.store.columns import StoredColumns
+from clew.index.store.columns import StoredColumns, small_type
 from clew.index.store.schema import TABLES
 
 if TYPE_CHECKING:

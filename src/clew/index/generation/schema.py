@@ -1,7 +1,7 @@
 """The layers of a generation, their columns and the links between them.
 
-Everything that assembles, edits or opens a generation reads them from here. A new column is an
-entry, and a builder in `changes` unless it is copied from a stored column of the same name.
+Everything that assembles, edits or opens a generation reads them from here. A new layer, column or
+link is an entry, and a builder in `edits` unless its rows or values are those of the store.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnSchema:
     """A column of numbers about the rows of a layer."""
 
     dtype: type[Any] = np.int32
@@ -21,10 +21,10 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerSchema:
     """One layer of a generation. Names of columns are without the layer's."""
 
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, ColumnSchema] = field(default_factory=dict)
     below_chunk: bool = False  # each stored row below a chunk is one row, and goes with the chunk
     stored: tuple[str, ...] | None = None  # arrays of stored rows, where not one of its own name
 
@@ -33,53 +33,55 @@ class Layer:
         return (own,) if self.stored is None else self.stored
 
 
-_COPIED = Column(copied=True)
-_BYTE, _FLAG, _SUM = Column(np.uint8), Column(np.bool_), Column(np.float32)
+_NUMBER, _COPIED = ColumnSchema(), ColumnSchema(copied=True)
+_BYTE, _FLAG, _SUM = ColumnSchema(np.uint8), ColumnSchema(np.bool_), ColumnSchema(np.float32)
 _CHUNK, _UNIT, _ENTITY, _MENTION, _TRIPLE, _DESCRIPTION = (
-    Column(rows_of=layer)
+    ColumnSchema(rows_of=layer)
     for layer in ("chunk", "unit", "entity", "mention", "triple", "description")
 )
 
-LAYERS: Mapping[str, Layer] = {
-    "document": Layer({"title_entity": _ENTITY}),
-    "chunk": Layer({
+LAYERS: Mapping[str, LayerSchema] = {
+    "document": LayerSchema({"title_entity": _ENTITY}),
+    "chunk": LayerSchema({
         "start": _COPIED, "end": _COPIED, "n_tokens": _COPIED,
-        "document": Column(rows_of="document"), "units": _BYTE, "graph": _BYTE,
+        "document": ColumnSchema(rows_of="document"), "units": _BYTE, "graph": _BYTE,
     }),
-    "unit": Layer(
+    "unit": LayerSchema(  # distinct by text, where it stands first
         {
-            "chunk": _CHUNK, "source": _BYTE, "place": Column(), "start": Column(),
-            "end": Column(), "first_token": Column(), "last_token": Column(),
+            "chunk": _CHUNK, "source": _BYTE, "place": _NUMBER, "start": _NUMBER, "end": _NUMBER,
+            "first_token": _NUMBER, "last_token": _NUMBER,
         },
         stored=("unit.sentence", "unit.statement"),
     ),
-    "mention": Layer(
-        {
-            "unit": _UNIT, "entity": _ENTITY, "label": _BYTE, "start": Column(), "end": Column(),
-        },
+    "mention": LayerSchema(  # with the unit
+        {"unit": _UNIT, "entity": _ENTITY, "label": _BYTE, "start": _NUMBER, "end": _NUMBER},
         stored=(),
     ),
-    "entity": Layer({
+    "entity": LayerSchema({  # distinct by key, where a title, mention or description names it first
         "linkable": _FLAG, "extracted": _FLAG, "type": _BYTE,
         "mention": _MENTION, "description": _DESCRIPTION,
     }),
-    "term": Layer({"common": _FLAG}),
-    "triple": Layer({"subject": _ENTITY, "object": _ENTITY, "chunk": _CHUNK, "strength": _SUM}),
-    "occurrence": Layer({"triple": _TRIPLE, "chunk": _CHUNK, "strength": _SUM}),
-    "description": Layer(
-        {"entity": _ENTITY, "chunk": _CHUNK, "type": Column(np.uint8, copied=True)},
+    "term": LayerSchema({"common": _FLAG}),  # counted; where it stands first
+    "triple": LayerSchema(  # distinct by entities and relation, where it was extracted first
+        {"subject": _ENTITY, "object": _ENTITY, "chunk": _CHUNK, "strength": _SUM}
+    ),
+    "occurrence": LayerSchema({"triple": _TRIPLE, "chunk": _CHUNK, "strength": _SUM}),
+    "description": LayerSchema(
+        {"entity": _ENTITY, "chunk": _CHUNK, "type": ColumnSchema(np.uint8, copied=True)},
         below_chunk=True,
     ),
-    "profile": Layer(
+    "profile": LayerSchema(
         {"description": _DESCRIPTION, "entity": _ENTITY, "chunk": _CHUNK}, below_chunk=True
     ),
-    "sentence": Layer({"chunk": _CHUNK, "start": _COPIED, "end": _COPIED}),
-    "subchunk": Layer(
+    "sentence": LayerSchema(  # distinct by text, where it is no unit
+        {"chunk": _CHUNK, "start": _COPIED, "end": _COPIED}
+    ),
+    "subchunk": LayerSchema(
         {"chunk": _CHUNK, "start": _COPIED, "end": _COPIED, "n_tokens": _COPIED}, below_chunk=True
     ),
 }  # fmt: skip
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, ColumnSchema] = {
     f"{layer}.{name}": column
     for layer, table in LAYERS.items()
     for name, column in table.columns.items()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo.links import expand_ranges
-from clew.algo.narrow import small_type, widen
+from clew.algo.narrow import widen
 from clew.index.store.schema import Segment, parent_column, size_column
 from clew.index.store.segments import MappedSegment
 
@@ -155,3 +155,8 @@ def _search_sorted(segment: Segment, name: str, values: Rows) -> Rows:
         first[open_[is_less]] = middle[is_less] + 1
         last[open_[~is_less]] = middle[~is_less]
     return first
+
+
+def small_type(n: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type for numbers up to `n` and sums of two."""
+    return np.int32 if n < 2**30 else np.int64

@@ -21,7 +21,7 @@ from clew.index.generation.edits.search import (
 from clew.index.generation.rows import place_by_row, renumber
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,17 +51,19 @@ class EntityEdits:
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
     """Find the added and removed entities; an entity's place is its first mention."""
-    namings = _find_namings(source, units, mentions)
-    lost = np.unique(np.concatenate([each.find_lost(source) for each in namings]))
-    came = [*(each.entities for each in namings), source.base.stored["entity"][lost]]
-    touched, groups = renumber(np.concatenate(came))
-    groups = np.split(groups, np.cumsum([len(each) for each in came[:-1]]))[:-1]
-    row = take_or_default(source.lookups["entity.rows"], touched)
-    kept_title, kept_mention, linkable = _kept_occurrences(source, mentions, row, lost)
+    titled = np.flatnonzero(source.titles >= 0)
+    lost = _find_lost(source, mentions)
+    came = [source.titles[titled], mentions.entity, source.described]
+    touched, groups = renumber(np.concatenate([*came, source.base.stored["entity"][lost]]))
+    groups = np.split(groups, np.cumsum([len(each) for each in came]))[:-1]
+    n, row = len(touched), take_or_default(source.lookups["entity.rows"], touched)
+    title, mention, linkable = _kept_occurrences(source, mentions, row, lost)
     descriptions = _kept_descriptions(source, row)
-    kept = kept_title, kept_mention, _first_rows(*descriptions, len(touched))
-    parts = zip(range(3), namings, kept, groups, strict=True)
-    firsts = [_find_firsts(source, how, *part) for how, *part in parts]
+    kept = title, mention, _first_rows(*descriptions, n)
+    new = [first_in_groups(each, n) for each in groups]
+    new[_TITLE] = _first_rows(titled, groups[_TITLE], n)
+    parts = source, units, mentions
+    firsts = [_find_firsts(*parts, how, kept[how], new[how]) for how in range(3)]
     keys = np.stack([keys for keys, _ in firsts])
     how, key = keys.argmin(axis=0), keys.min(axis=0)
     left = np.flatnonzero(key < _NONE)
@@ -72,106 +74,66 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     numbers = np.full(int(touched.max(initial=-1)) + 2, -1, dtype=np.int64)
     numbers[touched[left]] = edits.at
     _mark_linkable(source, mentions, linkable, groups, descriptions)
-    mention, description = (
-        _prefer_own(keys[how], namings[how], groups[how])[left] for how in (_MENTION, _DESCRIPTION)
-    )
-    types = _count_types(source, groups[_DESCRIPTION], descriptions, len(touched))
+    own_descriptions = source.described == source.new_values("description.entity")
+    description = _prefer_own(keys[_DESCRIPTION], groups[_DESCRIPTION], own_descriptions)
+    columns = {
+        "entity.mention": _prefer_own(keys[_MENTION], groups[_MENTION], mentions.own),
+        "entity.description": description,
+        "entity.linkable": linkable,
+        "entity.extracted": description >= 0,
+        "entity.type": _count_types(source, groups[_DESCRIPTION], descriptions, n),
+    }
     place, first = key[left] >> _ROW_BITS, _rows_of(key[left])
     return EntityEdits(
         edits=edits,
         stored=touched[left],
         numbers=numbers,
-        columns={
-            "entity.mention": mention,
-            "entity.description": description,
-            "entity.linkable": linkable[left],
-            "entity.extracted": description >= 0,
-            "entity.type": types[left],
-        },
+        columns={name: column[left] for name, column in columns.items()},
         lookups={"entity.place": place, "entity.first": np.where(place % 3 == _TITLE, 0, first)},
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Naming:
-    """The titles, mentions or descriptions that came and name an entity."""
-
-    column: str  # the entities of the former ones
-    edits: RowEdits
-    rows: Rows  # places among all that came
-    entities: Rows  # stored
-    own: NDArray[np.bool_]  # by a name of its own, not by an alias
-    documents: Callable[[Rows], Rows]  # from some that came to their present documents
-    former_documents: Callable[[Rows], Rows]  # from some former ones to their former documents
-
-    def find_lost(self, source: Source) -> Rows:
-        """Return the former entities that removed rows name."""
-        if not len(self.edits.gone):
-            return np.zeros(0, dtype=np.int64)
-        entities = source.column(self.column)[self.edits.gone]
-        return entities[entities >= 0].astype(np.int64)
-
-
-def _find_namings(source: Source, units: UnitEdits, mentions: MentionEdits) -> tuple[_Naming, ...]:
-    column, document = source.column, source.column("chunk.document")
-    titled = np.flatnonzero(source.titles >= 0)
-    written = source.new_values("description.entity")
-    described = source.resolve(written)
-    chunks = source.live.chunks_of("description")
-    return (
-        _Naming(
-            "document.title_entity",
-            source.documents,
-            titled,
-            source.titles[titled],
-            np.ones(len(titled), dtype=bool),
-            source.documents.at.__getitem__,
-            lambda rows: rows,
-        ),
-        _Naming(
-            "mention.entity",
-            mentions.edits,
-            np.arange(len(mentions.entity)),
-            mentions.entity,
-            mentions.own,
-            lambda rows: source.documents_of(units.distinct.chunk[mentions.unit[rows]]),
-            lambda rows: document[column("unit.chunk")[column("mention.unit")[rows]]],
-        ),
-        _Naming(
-            "description.entity",
-            source.descriptions,
-            np.arange(len(described)),
-            described,
-            described == written,
-            lambda rows: source.chunk_documents[chunks[rows]],
-            lambda rows: document[column("description.chunk")[rows]],
-        ),
-    )
+def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
+    """Return the former entities in removed titles, mentions and descriptions, ascending."""
+    gone = {
+        "document.title_entity": source.documents.gone,
+        "mention.entity": mentions.edits.gone,
+        "description.entity": source.descriptions.gone,
+    }
+    lost = [source.column(name)[rows] for name, rows in gone.items() if len(rows)]
+    return np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *lost]), [-1])
 
 
 def _find_firsts(
-    source: Source, how: int, naming: _Naming, kept: Rows, groups: Rows
+    source: Source, units: UnitEdits, mentions: MentionEdits, how: int, kept: Rows, new: Rows
 ) -> tuple[Rows, Rows]:
     """Return the key of each entity's first title, mention or description, and where it belongs.
 
     A key is three times the present document and how it names the entity, then the present row.
-    It belongs before a former entity. `kept` are the first former rows that stay, -1 for none, and
-    `groups` the entities of the rows that came.
+    It belongs before a former entity. `kept` has the first former row that stays, and `new` the
+    first one that came, -1 for none.
     """
-    documents, edits = source.documents, naming.edits
+    documents, edits = (
+        source.documents,
+        (source.documents, mentions.edits, source.descriptions)[how],
+    )
     find_place = partial(
         places_inside, source.lookups["entity.place"], source.lookups["entity.first"]
     )
     keys, before = np.full(len(kept), _NONE), np.zeros(len(kept), dtype=np.int64)
     some = np.flatnonzero(kept >= 0)
     at = kept[some]
-    document = naming.former_documents(at).astype(np.int64)
+    document = _former_documents(source, how, at)
     keys[some] = _make_keys(3 * documents.to_present(document) + how, edits.to_present(at))
     before[some] = find_place(3 * document + how, 0 * at if how == _TITLE else at)
-    new = _first_rows(naming.rows, groups, len(kept))
     some = np.flatnonzero(new >= 0)
     at = new[some]
-    document = naming.documents(at)
+    if how == _TITLE:
+        document = documents.at[at]
+    elif how == _MENTION:
+        document = source.documents_of(units.distinct.chunk[mentions.unit[at]])
+    else:
+        document = source.chunk_documents[source.live.chunks_of("description")[at]]
     own = _make_keys(3 * document + how, edits.at[at])
     is_lower = own < keys[some]
     some, at, document = some[is_lower], at[is_lower], document[is_lower]
@@ -184,6 +146,17 @@ def _find_firsts(
     behind[came] = 0
     before[some] = find_place(place, behind)
     return keys, before
+
+
+def _former_documents(source: Source, how: int, rows: Rows) -> Rows:
+    """Return the former documents of former titles, mentions or descriptions."""
+    if how == _TITLE:
+        return rows
+    if how == _MENTION:
+        chunks = source.column("unit.chunk")[source.column("mention.unit")[rows]]
+    else:
+        chunks = source.column("description.chunk")[rows]
+    return source.column("chunk.document")[chunks].astype(np.int64)
 
 
 def _make_keys(places: Rows, rows: Rows) -> Rows:
@@ -200,13 +173,14 @@ def _first_rows(rows: Rows, groups: Rows, size: int) -> Rows:
     return np.where(first >= 0, take_or_any(rows, first), -1)
 
 
-def _prefer_own(keys: Rows, naming: _Naming, groups: Rows) -> Rows:
+def _prefer_own(keys: Rows, groups: Rows, own: NDArray[np.bool_]) -> Rows:
     """Return each entity's first row, -1 for none; a name of its own before an alias."""
     first = np.where(keys < _NONE, _rows_of(keys), -1)
-    if naming.own.all():
+    if own.all():
         return first
-    own = _first_rows(naming.edits.at[naming.own], groups[naming.own], len(keys))
-    return np.where(own >= 0, own, first)
+    rows = np.flatnonzero(own)  # of a whole generation, as there are no edits with aliases
+    own_first = _first_rows(rows, groups[rows], len(keys))
+    return np.where(own_first >= 0, own_first, first)
 
 
 def _mark_linkable(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from clew.algo.row_edits import RowEdits
 from clew.base.types import KINDS, LLM_MADE, UNITS
 from clew.index.generation.assembly import Assembly
-from clew.index.generation.edits.search import are_in, insertion_places, rows_below, take_or_any
+from clew.index.generation.edits.search import are_in, insertion_places, rows_below
 from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row
 from clew.index.store import Touched
 from clew.index.store.columns import StoredColumns
@@ -140,8 +140,10 @@ class Source:
 
     def documents_of(self, chunks: Rows) -> Rows:
         """Return the document of each given chunk; both are present rows."""
+        if not self.is_edited:
+            return self.chunk_documents[chunks]
         former = self.chunks.to_former(chunks)
-        old = self.documents.to_present(take_or_any(self.column("chunk.document"), former))
+        old = self.documents.to_present(self.column("chunk.document")[np.maximum(former, 0)])
         new = np.flatnonzero(former < 0)
         old[new] = self.chunk_documents[np.searchsorted(self.chunks.at, chunks[new])]
         return old
