@@ -37,7 +37,7 @@ _MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """PageRank that chooses what it found as a set, and walks on from the first of it."""
+    """PageRank whose chunks are chosen as a set, and restarted from the first of them."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
     needs: ClassVar = (
