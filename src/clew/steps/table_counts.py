@@ -109,8 +109,8 @@ def _compute(chosen: _Chosen) -> TableResult | None:
 def _is_trivial(chosen: _Chosen, conditions: Sequence[RowCondition]) -> bool:
     """Check whether a question counts a single row or value, or dates.
 
-    Then it asks for something else than rows: "How many reserved words" in an index of words, and
-    "how many releases" where they have a date of release.
+    Such questions ask for something other than rows: "How many reserved words" in an index of
+    words, or "how many releases" in a table of release dates.
     """
     reading, question, noun = chosen.reading, chosen.question, chosen.noun
     if question.operation not in {"count", "list"}:

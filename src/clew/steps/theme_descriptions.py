@@ -118,8 +118,8 @@ def weigh_columns(
 ) -> tuple[list[int], list[float]]:
     """Return the columns most characteristic of some chunks, best first, with their weights.
 
-    One in n of c chunks, and in N of all, weighs n / c · ln(1 + c / N). Of three chunks or more at
-    least two have it.
+    A column in n of c chunks, and in N of all, weighs n / c · ln(1 + c / N). At least two of three
+    or more chunks must have it.
     """
     columns, counts = np.unique(link.entries_of(chunks).indices, return_counts=True)
     some = counts >= min(2, max(len(chunks) - 1, 1))
@@ -209,9 +209,9 @@ def choose_sentences(
 ) -> list[int]:
     """Choose sentences that represent some chunks, each by what it adds to those before.
 
-    That is how much of their `terms`, by their weights, no chosen one has; by itself one is worth
-    its nearness to `direction`, (d,): the middle of a theme, or a question. What stands `alone` has
-    no word such as "she" that refers back.
+    A sentence adds the weights of its `terms` that no chosen one has, and its nearness to
+    `direction`, (d,): a theme's centre, or a question. `alone` marks sentences without words such
+    as "she" that refer back.
     """
     layer = snapshot.layer("sentence")
     close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)

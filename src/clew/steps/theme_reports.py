@@ -1,7 +1,7 @@
 """Have an LLM write reports on themes, and score their points for a question.
 
-A report's prompt has nothing but passages of its theme, so the ledger has it until these change.
-Names of themes are left out of it, because they change with other themes.
+A report's prompt contains only passages of its theme, so its reply stays in the ledger until these
+change. It leaves out the theme's name, which changes with other themes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -99,8 +99,8 @@ def score_points(
 ) -> tuple[list[tuple[str, int, int]], tuple[str, ...]]:
     """Return points that help to answer a question, the position of each one's report, and scores.
 
-    The most helpful come first, and those of no help are left out. Reports are read in batches, in
-    an order that is drawn once for all questions.
+    Most helpful first, without useless ones. Reports are read in batches, in a random order that is
+    fixed for all questions.
     """
     order = np.random.default_rng(0).permutation(len(reports)).tolist()
     batches: list[list[int]] = []

@@ -1,9 +1,9 @@
 """Themes: communities of chunks that share names or are near to each other, as a tree.
 
-A chunk is linked to the entities in it by their rarity, as in the graph that `walk` spreads over,
-and to its nearest neighbours, where names tell little. People name
-themes, so these keep their numbers over edits: few changes move nothing, and after many a theme
-takes the number of the former one that shares at least half of the members of both.
+A chunk is linked to its entities by rarity, as in the graph of `walk`, and to its nearest
+neighbours. People name themes, so these keep their numbers over edits: few changes move nothing,
+and after many a theme takes the number of the former one that shares at least half of the members
+of both.
 """
 
 from collections.abc import Callable
@@ -200,8 +200,8 @@ def _find_tree(snapshot: Snapshot) -> Communities:
 def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
     """Return the (k, n_chunks) link weights of some chunks to all.
 
-    Two chunks are linked by the rarity of the entities in both, a share of it for each that has the
-    entity, and as neighbours.
+    Two chunks are linked by the rarity of each common entity, divided by its number of chunks, and
+    as neighbours.
     """
     graph = entity_graph(snapshot, _LINKS)
     own = graph.chunk_entities.rows(chunks)

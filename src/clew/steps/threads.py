@@ -120,8 +120,8 @@ def _strongest_entities(
 ) -> list[int]:
     """Return each chunk's entity, not `seen` before, that contributes most; -1 for none.
 
-    Its document's own title is no reason to come to it where no other chunk led there and the
-    question names another entity of the chunk.
+    The title entity of its own document is excluded if no other chunk led there and the question
+    names another entity of the chunk.
     """
     entries = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
     seeds = spread.seeds
