@@ -150,7 +150,7 @@ class Connection:
         if isinstance(error, (errors.UndefinedTable, errors.UndefinedColumn)):
             return DamagedIndex(f"{where} lacks a table or a column ({reason}): restore a dump")
         if isinstance(error, errors.InsufficientPrivilege):
-            return StoreError(f"{where} may not be used so ({reason}): ask who owns the database")
+            return StoreError(f"{where} refused this ({reason}): ask the owner of the database")
         if isinstance(error, errors.ReadOnlySqlTransaction):
             return StoreError(f"{where} is read-only ({reason}): name the primary server to write")
         if isinstance(error, (errors.DiskFull, errors.OutOfMemory)):

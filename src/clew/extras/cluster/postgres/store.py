@@ -124,7 +124,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         if state.get("identity") == self._identity:
             return state
         raise StoreError(
-            f"{catalogue.place} was deleted and made anew since it was opened: open it again"
+            f"{catalogue.place} was deleted and created again since it was opened: open it again"
         )
 
     def _name(self, number: int) -> str:
