@@ -121,9 +121,9 @@ def load_hashed(spec):
         (load_llm, "local", "'local' lacks its file: write local:FILE.gguf"),
         (load_llm, "local:", "'local' lacks its file: write local:FILE.gguf"),
         # A variable that was not set must not send texts, or a key, to somebody else.
-        (load_llm, "openai:m@", "'openai:m@' has no address behind the @: write openai:m@URL"),
-        (load_embedder, "openai:m@", "'openai:m@' has no address behind the @: write openai:m@U"),
-        (load_hashed, "endpoint:m@", "'endpoint:m@' has no address behind the @: write endpoint"),
+        (load_llm, "openai:m@", "'openai:m@' has no address after the @: write openai:m@URL"),
+        (load_embedder, "openai:m@", "'openai:m@' has no address after the @: write openai:m@U"),
+        (load_hashed, "endpoint:m@", "'endpoint:m@' has no address after the @: write endpoint"),
     ],
 )
 def test_what_a_model_lacks_is_named(load_it, spec, message):

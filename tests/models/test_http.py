@@ -483,7 +483,7 @@ def test_replies_that_are_too_much(server, endpoint):
     assert lost == [False]
     assert len(server.requests) == 1
     server.respond = lambda _: Answer(b'"' + b"x" * 200 + b'"', drip_s=0.05)
-    with pytest.raises(EndpointError, match="no whole reply within 1 s"):
+    with pytest.raises(EndpointError, match="no complete reply within 1 s"):
         endpoint(timeout_s=0.2).post({})
 
 

@@ -159,7 +159,7 @@ def test_headers_that_drip_are_given_up(server):
     """The time-out of the client starts anew with each byte; the whole exchange has one, too."""
     server.respond = lambda _: Answer(completion(), head_drip_s=0.02)
     began = time.monotonic()
-    with pytest.raises(EndpointError, match=r"no whole reply within 0\.5 s"):
+    with pytest.raises(EndpointError, match=r"no complete reply within 0\.5 s"):
         conversation(server, timeout_s=0.1).complete(asked())
     assert time.monotonic() - began < 50
 

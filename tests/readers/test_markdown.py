@@ -73,7 +73,7 @@ def test_what_stands_alone(document, skipped):
     """A file with nothing but a heading can still be found; in front matter is nothing to find."""
     found = document("a.md", "---\nauthor: x\n---\n# Threads\n")
     assert found.text[found.body_start :] == "# Threads\n"
-    assert skipped("a.md", "---\ntitle: x\n---\n\n") == ["a.md: is empty behind its front matter"]
+    assert skipped("a.md", "---\ntitle: x\n---\n\n") == ["a.md: is empty after its front matter"]
 
 
 @pytest.mark.parametrize("mark", ["#", "# ", "*", "`", "[", "- ", "-", "=", "> ", "---\n", "a:\n"])

@@ -465,7 +465,7 @@ def test_a_question_is_searched_for(tmp_path):
 def test_a_graph_without_nodes_is_not_written(tmp_path):
     nothing = replace(EVIDENCE, graph=EvidenceGraph(), notes=("no anchor",))
     with pytest.raises(
-        InputError, match=r"nothing in the graph .* 'by hand' sees it \(no anchor\)"
+        InputError, match=r"'by hand' found nothing in the graph .*question \(no anchor\)"
     ):
         target(tmp_path / "e.json", whole=False).write(evidence_graph(nothing))
     assert not list(tmp_path.glob("e.json*"))
@@ -515,7 +515,7 @@ def test_an_export_that_breaks_leaves_the_old_file(tmp_path):
     ("text", "triples", "message"),
     [
         (TEXTS["fram"], None, "run 'clew index PATH --triples cooccurrence' .no LLM., or '--trip"),
-        ("it rained.", "cooccurrence", "its chunks were searched for some and have none"),
+        ("it rained.", "cooccurrence", "none were found in its chunks"),
         (None, None, "this index is empty: add documents first"),
     ],
 )

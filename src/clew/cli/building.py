@@ -302,8 +302,8 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
 @click.argument("name")
 @options.text("--name TEXT", "How it is to be shown.", "rename")
 @options.text("--type TYPE", "What it is: person, place, ship; '' takes it back.", "type_")
-@options.text("--into NAME", "The entity that it stands for from now on.", "target")
-@options.flag("--split", "Part it again from the one that it stands for.", "parted")
+@options.text("--into NAME", "Make it an alias of this entity.", "target")
+@options.flag("--split", "Stop it from being an alias.", "parted")
 @options.flag("--apart", "Never merge it by rules, nor propose that.")
 @options.flag("--together", "Take --apart back.")
 @options.usual

@@ -1,4 +1,4 @@
-"""Filters choose the documents that a question is asked of, by their metadata.
+"""Filters restrict a question to documents, by their metadata.
 
 A filter is written as a text, `date >= 2024 and tags has 'fram'`, or made of `field`; both are the
 same objects. docs/guides/filters.md has the grammar.

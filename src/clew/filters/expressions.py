@@ -1,4 +1,4 @@
-"""Conditions on a document, made in Python: `(field("date") >= 2024) & field("tags").has("fram")`.
+"""Build filters in Python: `(field("date") >= 2024) & field("tags").has("fram")`.
 
 `str` of one gives the text that `clew.filters.grammar` reads.
 """
@@ -21,7 +21,7 @@ _BARE = compile_re(r"[^\W\d][\w.:-]*")
 
 
 class Filter:
-    """A condition on a document. `&`, `|` and `~` make others of it."""
+    """A condition on a document. Combine conditions with `&`, `|` and `~`."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class Comparison(Filter):
 
 @dataclass(frozen=True, slots=True)
 class ValidOn(Filter):
-    """The document holds at some time of a day, month or year: see `clew.filters.validity`."""
+    """The document is valid at some time of a day, month or year: see `clew.filters.validity`."""
 
     date: str  # of ISO 8601
 
@@ -64,7 +64,7 @@ class ValidOn(Filter):
 
 @dataclass(frozen=True, slots=True)
 class AllOf(Filter):
-    """Every part holds."""
+    """Every part matches."""
 
     parts: tuple[Filter, ...]
 
@@ -74,7 +74,7 @@ class AllOf(Filter):
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Filter):
-    """At least one part holds."""
+    """At least one part matches."""
 
     parts: tuple[Filter, ...]
 
@@ -84,7 +84,7 @@ class AnyOf(Filter):
 
 @dataclass(frozen=True, slots=True)
 class Not(Filter):
-    """The part does not hold."""
+    """The part does not match."""
 
     part: Filter
 
@@ -105,7 +105,7 @@ def _check_operand(other: object) -> Filter:
 
 
 class field:  # noqa: N801 -- read as a function: field("date") >= 2024
-    """A field of documents, to be compared: of their metadata, or `id`, `source` or `title`."""
+    """A field to compare: of the metadata, or `id`, `source` or `title`."""
 
     __slots__ = ("_name",)
     __hash__ = None  # type: ignore[assignment]
@@ -129,20 +129,20 @@ class field:  # noqa: N801 -- read as a function: field("date") >= 2024
     __ge__ = partialmethod(_compare, ">=")
 
     def has(self, value: object) -> Comparison:
-        """Hold where a list has the value, or a text contains it."""
+        """Match a list that has the value, or a text that contains it."""
         return self._compare("has", value)
 
     def like(self, pattern: str) -> Comparison:
-        """Hold where a text is like the pattern: `*` is any characters, `?` one, in any case."""
+        """Match a text against a pattern, ignoring case: `*` is any characters, `?` one."""
         return self._compare("like", pattern)
 
     def one_of(self, values: Iterable[object]) -> Comparison:
-        """Hold where it equals one of the values."""
+        """Match any of the values."""
         return Comparison(self._name, "in", tuple(map(to_literal, values)))
 
 
 def to_literal(value: object) -> Scalar:
-    """Return the value that a field is compared with. Raises InputError for other types."""
+    """Convert a value to compare with. Raises InputError for unsupported types."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
@@ -158,7 +158,7 @@ def to_literal(value: object) -> Scalar:
 
 
 def quote_name(name: str) -> str:
-    """Return a field's name as a filter has it, in backticks where it is no single word."""
+    """Return a field's name for a filter, in backticks if it is not a single word."""
     bare = _BARE.fullmatch(name) and name.lower() not in KEYWORDS
     return name if bare else "`" + name.replace("`", "``") + "`"
 

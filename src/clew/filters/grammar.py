@@ -1,4 +1,4 @@
-"""Filters as people write them: `date >= 2024 and tags has 'fram'`; docs/guides/filters.md."""
+"""Parse filters such as `date >= 2024 and tags has 'fram'`; see docs/guides/filters.md."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class _Token:
 
 
 def parse(text: str) -> Filter:
-    """Return the filter that a text says. Raises InputError, with the place, for one that does not.
+    """Parse a filter. Raises InputError with the position of a syntax error.
 
     >>> str(parse("year >= 1893 and (tags has 'fram' or not draft = true)"))
     "year >= 1893 and (tags has 'fram' or not draft = true)"
@@ -84,7 +84,7 @@ def _token(text: str, kind: str, written: str, place: int) -> _Token:
 
 
 class _Parser:
-    """Reads tokens from left to right: `or` binds least, then `and`, then `not`."""
+    """Recursive descent parser: `or` binds least, then `and`, then `not`."""
 
     def __init__(self, text: str) -> None:
         self._text, self._tokens = text, _tokens(text)

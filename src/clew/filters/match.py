@@ -1,4 +1,4 @@
-"""Find the documents that fulfil a filter."""
+"""Find the documents that match a filter."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ OWN = ("id", "source", "title")  # fields that every document has
 
 
 def find_rows(snapshot: Snapshot, where: Filter) -> NDArray[np.int64]:
-    """Return the rows of the documents that fulfil a filter, ascending.
+    """Return the rows of the documents that match a filter, ascending.
 
     Raises InputError for a field that no document has.
     """
@@ -31,7 +31,7 @@ def find_rows(snapshot: Snapshot, where: Filter) -> NDArray[np.int64]:
 
 
 def select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
-    """Return the snapshot of the documents that fulfil a filter."""
+    """Return the snapshot restricted to documents that match a filter."""
     rows = find_rows(snapshot, where)
     if not len(rows):
         raise InputError(f"no document matches the filter {str(where)!r:.200}: see 'clew list'")
@@ -41,13 +41,13 @@ def select_documents(snapshot: Snapshot, where: Filter) -> Snapshot:
 
 
 def find_ids(snapshot: Snapshot, where: Filter) -> list[str]:
-    """Return the ids of the documents that fulfil a filter, in order. Raises as `find_rows`."""
+    """Return the ids of the documents that match a filter, in order. Raises as `find_rows`."""
     documents = snapshot.get(_FIELDS).documents
     return [documents[row].id for row in find_rows(snapshot, where).tolist()]
 
 
 def resolve_fields(snapshot: Snapshot, where: Filter) -> Filter:
-    """Return a filter whose fields are spelled as the documents spell them.
+    """Return a filter with its fields spelled as in the documents.
 
     Raises InputError for a field that no document has.
     """
@@ -56,7 +56,7 @@ def resolve_fields(snapshot: Snapshot, where: Filter) -> Filter:
 
 
 def resolve_known_fields(snapshot: Snapshot, where: Filter) -> Filter:
-    """Return a filter in which a field that is unknown here is one that no document has.
+    """Return a filter in which unknown fields match as missing ones.
 
     So a part of an index says the same of its documents as the whole would.
     """
@@ -71,7 +71,7 @@ def resolve_known_fields(snapshot: Snapshot, where: Filter) -> Filter:
 
 
 def _map_comparisons(where: Filter, change: Callable[[Comparison], Filter]) -> Filter:
-    """Return a filter with what a function makes of its comparisons."""
+    """Return a filter with its comparisons mapped by a function."""
     if isinstance(where, Comparison):
         return change(where)
     if isinstance(where, ValidOn):
@@ -83,12 +83,12 @@ def _map_comparisons(where: Filter, change: Callable[[Comparison], Filter]) -> F
 
 
 def field_names(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the names of all fields that documents have."""
+    """Return the names of all fields of the documents."""
     return snapshot.get(_FIELDS).names
 
 
 def check_fields(where: Filter, names: Sequence[str]) -> None:
-    """Raise InputError for a field of a filter that is none of these."""
+    """Raise InputError for a field of a filter outside the given ones."""
     for each in sorted(collect_fields(where)):
         if not _match_name(each, names):
             raise _unknown_field(each, names)
@@ -114,7 +114,7 @@ def collect_fields(where: Filter) -> set[str]:
 
 
 class _Fields:
-    """The value of each document in each field, as a place in the field's distinct values."""
+    """The value of each document in each field, as an index into the field's distinct values."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
@@ -123,7 +123,7 @@ class _Fields:
         self._column = cache(self._read)
 
     def mark(self, where: Filter) -> NDArray[np.bool_]:
-        """Return (n,) whether each document fulfils a filter."""
+        """Return (n,) whether each document matches a filter."""
         if isinstance(where, Comparison):
             places, values = self._column(self.resolve(where.field))
             holds = [_fulfils(value, where) for value in values]
@@ -137,7 +137,7 @@ class _Fields:
         return np.asarray(join.reduce([self.mark(part) for part in where.parts]))
 
     def resolve(self, name: str) -> str:
-        """Return a field as the documents call it. Raises InputError where none has it."""
+        """Return a field as spelled in the documents. Raises InputError if none has it."""
         resolved = _match_name(name, self.names)
         if not resolved:
             raise _unknown_field(name, self.names)
@@ -158,7 +158,7 @@ _FIELDS = Derived(
 
 
 def _fulfils(value: Value, where: Comparison) -> bool:
-    """Say whether a value fulfils a comparison; a list does if any of its values does."""
+    """Check whether a value matches a comparison; a list does if any of its values does."""
     each = value if isinstance(value, tuple) else (value,)
     if where.operator == "has" and isinstance(value, str):
         return str(where.value) in value

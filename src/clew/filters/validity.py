@@ -1,4 +1,4 @@
-"""Since when and until when documents hold, by their metadata."""
+"""The validity periods of documents, by their metadata."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +15,7 @@ _REPLACES = ("replaces", "supersedes")  # ids of documents that end where this o
 
 
 def mark_valid(documents: Sequence[Document], date: str) -> NDArray[np.bool_]:
-    """Return (n,) whether each document holds at some time of an ISO date.
+    """Return (n,) whether each document is valid at some time of an ISO date.
 
     A document without a date holds since ever, one that no other replaces and that does not end,
     for ever.
@@ -37,14 +37,14 @@ def mark_valid(documents: Sequence[Document], date: str) -> NDArray[np.bool_]:
 
 
 def find_date(metadata: Mapping[str, Value]) -> str:
-    """Return since when a document holds, else when it was last modified, "" for neither."""
+    """Return a document's start of validity, else its modification date, else ""."""
     fields = _name_alike(metadata)
     dates = (str(fields[name]) for name in (*_SINCE, "modified") if name in fields)
     return next((each for each in dates if parse_period(each)), "")
 
 
 def _name_alike(metadata: Mapping[str, Value]) -> dict[str, Value]:
-    """Return metadata by names in lower case, "valid-from" as "valid_from"."""
+    """Normalize names of metadata: lower case, "valid-from" as "valid_from"."""
     return {name.casefold().replace("-", "_"): value for name, value in metadata.items()}
 
 

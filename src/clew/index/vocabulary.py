@@ -45,7 +45,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         name, apart = (row["name"] or "").strip(), (row.get("apart") or "").strip().casefold()
         key = name_key(name)
         if not any(map(str.isalnum, key)) or None in row or apart not in _TRUE | _FALSE:
-            raise InputError(f"{line}: this is not a name with {', '.join(_COLUMNS[1:])}: mend it")
+            raise InputError(f"{line}: this is not a name with {', '.join(_COLUMNS[1:])}")
         type_ = row.get("type") or ""
         try:
             type_ = check_type(type_) if type_.strip() else ""
@@ -57,7 +57,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         said |= {each: VocabularyEntry(target=key, listed=True) for each in others}
         twice = next((each for each in said if each in entries), None)
         if twice is not None:
-            raise InputError(f"{line}: {twice!r:.200} stands in an earlier line, too: name it once")
+            raise InputError(f"{line}: {twice!r:.200} is in an earlier line, too: name it once")
         entries |= said
     return entries
 

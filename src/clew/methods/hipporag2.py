@@ -43,7 +43,7 @@ class HippoRag2:
     filter: bool = True  # an LLM, where there is one, leaves facts out ("recognition memory")
     phrases: int = 5  # ends of facts that are seeds
     passage_weight: float = 0.05  # of a chunk's cosine, from 0 to 1, as a seed
-    damping: float = 0.5  # chance to go on from a node
+    damping: float = 0.5  # probability of continuing from a node
     synonym: float = LEAST  # cosine above which two names are linked
 
     def __post_init__(self) -> None:

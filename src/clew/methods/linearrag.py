@@ -46,7 +46,7 @@ class LinearRag:
     sentences: int = 3  # of an active entity, nearest to the question, that lead on
     passage_ratio: float = 2.0  # of a chunk's cosine, from 0 to 1, beside its entities [λ]
     passage_weight: float = 0.05  # of a chunk beside an entity
-    damping: float = 0.5  # chance to go on from a node
+    damping: float = 0.5  # probability of continuing from a node
 
     def __post_init__(self) -> None:
         steps.check_least(self, 1, "levels", "sentences")

@@ -34,7 +34,7 @@ class PageRank:
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
-    damping: float = 0.6  # chance to go on from a node
+    damping: float = 0.6  # probability of continuing from a node
     title_weight: float = 5.0  # of a chunk's link to its title's entity; a mention's is 1
     anchored_units: int = 3  # units nearest to the query, whose entities are seeds
     seed_chunks: int = 30  # best hybrid chunks, which are light seeds

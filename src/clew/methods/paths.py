@@ -34,7 +34,7 @@ _LIMIT_NOTE = "some paths exceed the limit of triples (edges) and were left out"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
-    """Retrieval over triples: the ends of the ways that say what the question says."""
+    """Retrieval over triples: the ends of the paths that match the question's relations."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "term", "triple"})
     needs: ClassVar = (steps.SKETCHES["entity"],)

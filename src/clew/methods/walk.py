@@ -37,7 +37,7 @@ _MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """PageRank that chooses what it found as a set, and walks on from the first of it."""
+    """PageRank whose chunks are chosen as a set, and restarted from the first of them."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
     needs: ClassVar = (
@@ -54,13 +54,13 @@ class Walk:
     gain: float = 2.5  # weight of what a chunk adds to the set; that of its influence is 1
     residual: float = 0.3  # weight of its nearness to what the set leaves of the question
     named: float = 0.3  # weight of being named by the question or by a chunk of the set
-    hybrid: float = 0.6  # weight of its hybrid score where titles tell no chunk from another
-    legs: int = 1  # how often the walk goes on
-    followed: int = 3  # first chunks of the set, from whose entities it does
-    onward: float = 0.8  # share of the restart, and of the influence, that is the new leg's
+    hybrid: float = 0.6  # weight of its hybrid score if titles do not distinguish chunks
+    legs: int = 1  # how often the walk continues
+    followed: int = 3  # chosen chunks from whose entities it continues
+    onward: float = 0.8  # the new leg's share of the restart vector and of the influence
     known: float = 0.6  # weight of an entity that was a seed already
     names: bool = True  # links between names that begin or end each other
-    damping: float = 0.6  # chance to go on from a node
+    damping: float = 0.6  # probability of continuing from a node
     select: Select = "none"  # what selects the passages that come first, among 30
 
     title_weight: float = 5.0  # of a chunk's link to its title's entity; a mention's is 1

@@ -630,7 +630,7 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
         try:
             each = queue.get(timeout=max(ends - time.monotonic(), 0))
         except Empty:
-            raise _TooLate(f"no whole reply within {seconds:g} s") from None
+            raise _TooLate(f"no complete reply within {seconds:g} s") from None
         if each is _ENDED:
             return future.result()
         hear(each)
@@ -646,7 +646,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
         if received > most_bytes:
             raise TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
         if time.monotonic() > ends:  # nobody waits for it any more
-            raise _TooLate("no whole reply in time")
+            raise _TooLate("no complete reply in time")
         yield piece
 
 

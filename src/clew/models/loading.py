@@ -319,7 +319,7 @@ def _parts(spec: str) -> tuple[str, str, str]:
     kind, _, rest = spec.partition(":")
     name, at, url = rest.partition("@")
     if at and not url:
-        raise InputError(f"{spec!r} has no address behind the @: write {kind}:{name}@URL")
+        raise InputError(f"{spec!r} has no address after the @: write {kind}:{name}@URL")
     if _USER.search(url):
         raise InputError(
             f"the address of {kind}:{name} holds a user or password, which the index would save: "

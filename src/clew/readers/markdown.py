@@ -48,7 +48,7 @@ def read(file: File) -> Iterator[Document]:
         matter = None
     start = _skip_blank(text, matter.end() if matter else 0)
     if start == len(text):
-        raise UnreadableSource(file.source, "is empty behind its front matter")
+        raise UnreadableSource(file.source, "is empty after its front matter")
     title = _key_title(matter[1]) if matter else ""
     pairs = list(_headings(text, start))
     metadata: Mapping[str, Value] = {}

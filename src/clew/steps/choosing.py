@@ -1,7 +1,6 @@
 """Choose chunks as a set: each by what it adds to those chosen before it.
 
-`walk` does so with what it finds; the papers' methods can, by `choose_hits`. What it is worth to
-each: docs/results/.
+For `walk` itself, and for the papers' methods by `choose_hits`. What it is worth: docs/results/.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -67,9 +66,9 @@ def order_as_set(
 ) -> tuple[list[int], ChosenChunks]:
     """Return the positions of ranked rows in the order in which their chunks are chosen as a set.
 
-    `chunks` are those that hold the rows, and `scores`, (n,), say what each is worth by itself,
-    once scaled to 0..1 over the candidates. Rows of one chunk stay together and in their order.
-    Who asks several times for one question gives its `coverage`, which reads each chunk once.
+    `chunks` contain the rows, and `scores`, (n,), are their worth, scaled to 0..1 over the
+    candidates. Rows of one chunk stay together, in order. A shared `coverage` reads each chunk only
+    once per question.
     """
     best: dict[int, float] = {}
     for chunk, score in zip(chunks, scores, strict=True):
@@ -137,8 +136,8 @@ def _build_candidates(
 ) -> Candidates:
     """Return the candidates to choose from: chunks, their (n,) worth, and the `named` entities.
 
-    The query names a chunk, or another chunk does, that has the entity of its title: by
-    ln(1 + N / df) of that entity, as a share of the most that can be.
+    A chunk counts as named if the query or another chunk names its title entity, by ln(1 + N / df)
+    of that entity as a share of the maximum.
     """
     chunks, n = np.asarray(rows, dtype=np.intp), steps.n_chunks(snapshot)
     titles = steps.chunk_titles(snapshot, chunks)
@@ -182,11 +181,10 @@ def _find_repeats(
 ) -> NDArray[np.bool_]:
     """Return (n, n) booleans: whether chunks i and j say the same.
 
-    It does where j has 0.7 of its terms, each as often, and their vectors have a cosine of 0.7. So
-    the shorter of two versions repeats the longer one, and both repeat each other where they hardly
-    differ. It does not where the question, or a chunk unlike both, tells them apart: one has a word
-    of the question, or a number or code of that chunk, which the other lacks. Nor where their
-    titles name two entities, unless all else is the same. No chunk repeats itself.
+    Chunk j repeats i if it has 0.7 of i's terms, equally often, and a cosine of 0.7 with it: the
+    shorter of two versions repeats the longer one. It does not if the question, or a chunk unlike
+    both, distinguishes them: one has a word of the question, or a number or code of that chunk,
+    which the other lacks; nor if their titles name two entities, unless all else is the same.
     """
     same = vectors @ vectors.T >= _SAME_MEANING
     np.fill_diagonal(same, val=False)

@@ -103,9 +103,9 @@ _JOINED: Derived[dict[tuple[int, ...], DataTable]] = Derived("joined tables", la
 def gather_tables(snapshot: Snapshot, question: str) -> Iterator[DataTable]:
     """Yield the tables of records that share words with a question, with all their rows.
 
-    Tables with the same columns are one, of texts those below the same heading; a row that several
-    documents have is in it once. Rows of sums are left out. Read are the documents of the 200 best
-    chunks, and of files of records all.
+    Tables with the same columns are merged, in texts those below the same heading; rows that
+    several documents repeat count once, totals are left out. Only the documents of the 200 best
+    chunks are read, but record files completely.
     """
     best = lexical_ranking(snapshot, _add_forms(question), _CHUNKS).best(_CHUNKS, positive=True)
     owners = snapshot.layer("chunk").columns["document"][best]
@@ -169,8 +169,8 @@ _FILES = Derived("files of records", _find_files)
 def read_record(document: Document) -> dict[str, str]:
     """Return the cells of a document that is a row of a table, by columns in the file's order.
 
-    They are those of its metadata, and a title, which is none of them. Empty ones are left out, and
-    there are none where the text is another one.
+    The cells are its non-empty metadata without the title. There are none if the document's text
+    differs from them.
     """
     text = document.text
     if not document.source.rpartition(":")[2].isdecimal() or "\n" in text:

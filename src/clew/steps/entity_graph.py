@@ -127,8 +127,8 @@ class _Degrees:
 class EntityGraph:
     """Chunks, perhaps units, and entities as nodes, in this order.
 
-    A link to an entity weighs ln(1 + N / df), N chunks, df of them its. Edges are made once, of a
-    graph that is not too large, else for the nodes that are asked for, and for no others.
+    A link to an entity weighs ln(1 + N / df), for N chunks, df of them with the entity. The edges
+    of a small graph are built once, those of a large one only for the nodes in use.
     """
 
     wanted: Links
@@ -259,8 +259,8 @@ def _read_entries(link: Link, rows: NDArray[np.integer]) -> Entries:
 def entity_graph(snapshot: Snapshot, links: Links) -> EntityGraph:
     """Return the graph of a snapshot with the given links.
 
-    Its edges are made once, unless they would take more than 256 MB. The first questions of a
-    large graph read those that they go along, which is no slower than to make all.
+    Its edges are built once, unless they would take more than 256 MB. The first questions of a
+    large graph read only the edges in use, which is no slower.
     """
     graph = snapshot.get(_GRAPH, links)
     if graph.edges is not None or graph.n_edges * _EDGE_BYTES > _MOST_BYTES:
@@ -343,8 +343,8 @@ def _outside_weights(
 def _sum_weights(snapshot: Snapshot, name: str, rows: Rows | None = None) -> NDArray[np.float64]:
     """Return the sums of the link weights of some rows, or of all.
 
-    Of chunks and units the rarities of their entities, of entities how many chunks have them; of
-    chunks and entities by how a chunk has an entity: "entity.titled".
+    For chunks and units these are rarities of their entities, for entities numbers of chunks by
+    kind of link, such as "entity.titled".
     """
     layer, _, way = name.partition(".")
     if layer == "unit":
@@ -437,8 +437,8 @@ def seed_entities(
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
     """Return the seed entities, those of them that the question names, and notes.
 
-    Those that the question names weigh 1, by the LLM too if there is one; each of the `n_units`
-    nearest units adds its cosine to its entities. `dense` are the chunks by their cosines.
+    Entities named by the question, or by the LLM, weigh 1; each of the `n_units` nearest units adds
+    its cosine to its entities. `dense` is the dense ranking of chunks.
     """
     names, notes = steps.query_names(models, query.text) if models.llm is not None else ([], ())
     linked = [*steps.named_entities(snapshot, query.text), *steps.same_names(snapshot, names)]

@@ -35,8 +35,8 @@ _SURE = 0.75  # of the votes, those of one type
 def find_types(snapshot: Snapshot, rows: Sequence[int]) -> list[str]:
     """Return the type of each entity, "other" if uncertain.
 
-    What was said by hand or by a list comes first, then what extractions say mostly, then what its
-    name, the titles of its documents and its first texts say, where three in four of these agree.
+    A type set by hand or by a list comes first, then the most frequent extracted one, then the
+    votes of the name, document titles and first sentences, if three in four agree.
     """
     types = snapshot.get(_FOUND)
     missing = [row for row in dict.fromkeys(rows) if row not in types]
@@ -53,8 +53,7 @@ def find_types_in(
 ) -> Mapping[str, str]:
     """Return the types of the names in some sentences by key, "other" if uncertain.
 
-    By what these sentences say alone, and by what was said by hand, by a list or an extraction.
-    Each is found when it is asked for.
+    Besides these sentences, only the vocabulary and extractions are used.
     """
     places: dict[str, list[tuple[str, Mention]]] = {}
     for text, mentions in sentences:

@@ -221,8 +221,8 @@ def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = N
 def apparatus_behind(snapshot: Snapshot, evidence: Evidence) -> Evidence:
     """Mark hits in contents, indexes and bibliographies, and move them to the end.
 
-    They keep their order, as do all others, and their scores are at most those of the hits before
-    them; the paths to them come last too. One that the query asks for stays where it is.
+    Both groups keep their order, and moved hits get at most the scores of those before them; their
+    paths move too. A hit that the query asks for stays.
     """
     marked = tuple(_mark_hits(snapshot, evidence.hits))
     last = [h for h in marked if h.apparatus and not asks_for(evidence.query, h.apparatus)]

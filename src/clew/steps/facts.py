@@ -50,10 +50,9 @@ def map_facts(
 ) -> MappedFacts:
     """Return the `k` triples nearest to a question, and at most `most` that pass the filter.
 
-    Where `only`, (n_triples,), is given, there are no others. An LLM may keep none; where it gives
-    no usable reply, all are kept and a note says so. Without one, those are kept that come near the
-    best one, at least one; by "reranker" alone the LLM and the cosine are not asked. `filtered`
-    off keeps all.
+    `only`, (n_triples,), restricts the triples. An LLM may keep none; if its reply is unusable all
+    are kept, with a note. Without an LLM the facts near the best one are kept, at least one;
+    "reranker" ignores the LLM and the cosines. Without `filtered` all are kept.
     """
     [near] = steps.near_rows(snapshot, "triple", query.vector[None], k, only=only)
     raw = tuple((row, cosine) for row, cosine in near if cosine > 0)
@@ -107,8 +106,8 @@ def _choose_near_best(
 ) -> list[int]:
     """Return the positions of the best facts, at least one, ascending.
 
-    The cosines and the scores of a reranker, whose scale may be any, are both scaled to [0, 1]
-    over these facts, and their mean decides; by "reranker" its score of the facts' own words does.
+    Cosines and reranker scores are scaled to [0, 1] over these facts and averaged; "reranker" uses
+    its scores of the facts' own words only.
     """
     rows, cosines = [row for row, _ in raw], np.array([cosine for _, cosine in raw])
     if by == "reranker":
@@ -126,8 +125,8 @@ def _score_texts(
 ) -> NDArray[np.float64]:
     """Return the reranker's (n,) scores of the texts that contain the facts.
 
-    Of several texts that state a fact, the one nearest to the question. Facts of a graph that was
-    imported stand in none; where there is such a one, all are judged by their own words.
+    Of several texts with a fact the one nearest to the question is used. If a fact is in no text,
+    as in an imported graph, all facts are scored by their own words.
     """
     chunks = [_find_nearest_text(snapshot, query, row) for row in rows]
     sources = [chunk for chunk in chunks if chunk is not None]

@@ -65,10 +65,9 @@ def reply_to(
 ) -> Reply:
     """Return the LLM's reply, or a reply with an error if the LLM failed.
 
-    That is where the budget is spent, and where the LLM does not do its work: then the log has
-    why. Where it is measured what it does, that is raised: ModelError. For a step a question waits
-    less than for its answer, which `part` says. `on_text` is told of its text while it comes, where
-    the LLM can.
+    The LLM fails if the budget is spent or the endpoint does not answer, which is logged;
+    evaluations raise ModelError instead. `part` says how long to wait, less for a step than for the
+    answer. `on_text` receives a streamed text.
     """
     try:
         with in_part(part):
@@ -89,9 +88,9 @@ def reply_to(
 def named_entities(snapshot: Snapshot, query: str) -> list[Linked]:
     """Return the linkable entities whose names occur in the query.
 
-    The longest name at a place wins; capitals, accents' encoding and punctuation do not matter,
-    so this finds names in any script. A lone word counts where it is written with a capital and
-    is no common word at the query's start, or where the query has no capitals at all.
+    The longest name at a position wins. Case, punctuation and the encoding of accents are ignored,
+    so this works in any script. A single word counts only if capitalised, and not a common word at
+    the query's start, or if the query has no capitals at all.
     """
     keys = name_spans(query)
     layer = snapshot.layer("entity")

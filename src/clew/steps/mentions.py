@@ -47,9 +47,9 @@ def entity_units(
 ) -> list[NDArray[np.integer]]:
     """Return the units that mention each of some entities, ascending.
 
-    With `titles` those of the documents whose title it is, too. Of an entity in more than 10,000
-    units only those are returned that are `near`, where these are known: the units of the chunks
-    nearest to the question, ascending.
+    With `titles` also those of the documents that they title. Of an entity in more than 10,000
+    units only those in `near`, if given, are returned: the units of the chunks nearest to the
+    question, ascending.
     """
     mentioned = snapshot.linked("entity", "unit").entries_of(entities)
     owners, units = mentioned.owners, mentioned.indices

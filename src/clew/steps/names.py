@@ -1,7 +1,7 @@
 """Link entities whose names begin or end with each other: "West Moss", "West Moss Harbour".
 
-What is kept of a name is a hash of 64 bits of it, and of each of its beginnings and ends in whole
-words, so that the names that are alike are found by looking numbers up.
+Names, and their beginnings and ends in whole words, are kept as 64-bit hashes, so that similar
+names are found by looking up numbers.
 """
 
 from array import array
@@ -101,8 +101,8 @@ class NameParts:
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.float64]]:
         """Return the positions of some entities, the entities linked to each, and the shares.
 
-        A share is that of the longer name's words, divided by how many names the shorter one begins
-        or ends. Where these are more than five it is linked to none of them.
+        A share is the fraction of the longer name's words, divided by the number of names that the
+        shorter one begins or ends. If these are more than five, it is linked to none.
         """
         groups, places = expand_ranges(self.begins[entities], self.begins[entities + 1])
         parts, shorter = self.names.find(self.parts.hashes[places], 1)

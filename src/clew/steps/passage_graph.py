@@ -60,8 +60,7 @@ class PassageGraph:
     def trace_back(self, scores: LocalScores, chunk: int, seeds: Collection[int]) -> list[int]:
         """Return the nodes from a chunk back to a seed, none if no seed is near.
 
-        The next one is a seed, if there is one, that gives most of its score along the edge, else
-        any node that does.
+        Each next node is the one that contributes most along the edge, preferring seeds.
         """
         way, edges = [chunk], self.graph.edges
         while way[-1] not in seeds:

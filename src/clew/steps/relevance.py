@@ -44,8 +44,8 @@ _OTHER_CODE = 0.5
 class Coverage:
     """The match of a layer's rows with each query token; each row is read once.
 
-    By the token vectors that the index stores, where the query has such of the same model; else a
-    token is a word of the query, which a row has or has not.
+    By stored token vectors, if the query has some of the same model; else tokens are words, which a
+    row has or has not.
     """
 
     def __init__(
@@ -170,9 +170,9 @@ def _weigh_words(
 ) -> NDArray[np.float64]:
     """Return (m,) weight factors of words: 1, or less for question and function words.
 
-    Asking words of other languages than English count nothing, as stop words do. Scripts without
-    spaces have pairs of characters as terms: one that the index does not have, beside one that it
-    has, is of two words and counts nothing, unless in katakana; one in hiragana is an ending.
+    Interrogatives of other languages weigh nothing, like stop words. In scripts without spaces
+    terms are pairs of characters: an unknown pair next to a known one spans two words and weighs
+    nothing, except in katakana; one in hiragana is an ending.
     """
     factors, joining = np.ones(len(words)), find_joining(text)
     _, (first, last) = find_foreign_asking(text) or ("name", (0, 0))

@@ -49,8 +49,8 @@ def term_chunks(snapshot: Snapshot, terms: NDArray[np.integer]) -> NDArray[np.in
 def dense_scores(snapshot: Snapshot, layer: str, query: Query) -> NDArray[np.float64]:
     """Return the (n,) cosines of all rows of a layer to the query.
 
-    For rankings of everything: a method that needs the best rows asks for a ranking, and for the
-    scores of rows that it has for `cosines_of`. The vectors are read some rows at a time.
+    For rankings of all rows: use a ranking for the best rows, and `cosines_of` for given rows.
+    Vectors are read in blocks.
     """
     return np.asarray(snapshot.layer(layer).vectors @ query.vector, dtype=np.float64)
 
@@ -123,8 +123,8 @@ def choose_fusion(fusion: str, *rankings: NDArray[np.float64]) -> NDArray[np.flo
 def beside_hybrid(rows: Sequence[int], hybrid: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the (n,) sums of 1 / rank of rows in two rankings.
 
-    One is `rows`, which a method ranks by itself, best first; the other is that of the (n,)
-    `hybrid` scores above zero. The first row of either is among the first three of the result.
+    The first ranking is `rows`, best first, the other that of the (n,) positive `hybrid` scores.
+    The first row of either is among the first three of the result.
     """
     own = np.zeros(len(hybrid))
     own[list(rows)] = np.arange(len(rows), 0, -1)

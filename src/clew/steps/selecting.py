@@ -1,8 +1,8 @@
 """Select among the first hits the passages that an answer needs: by an LLM, or by a reranker.
 
-The LLM reads short records of all of them at once. Where a step is missing it asks one question
-more, and what is found for that joins the others. The reranker is greedy: it reads each passage
-behind the question and those that were selected before it.
+The LLM reads short records of all hits at once. If a step is missing it asks one more question,
+whose results are added. The reranker is greedy: it reads each passage after the question and those
+selected before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,9 +55,9 @@ class Selecting(Protocol):
 def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Models) -> Evidence:
     """Return a method's evidence with the selected chunks first, in the order of selection.
 
-    The others keep theirs, and the score of a hit is 1 / its place. Where the LLM gives nothing of
-    use, everything stays as it was found, and a note says why. Raises InputError without an LLM,
-    or where the reranker only compares vectors.
+    Other hits keep their order, and scores become 1 / rank. If the LLM's reply is unusable, nothing
+    changes, with a note. Raises InputError without an LLM, or if the reranker only compares
+    vectors.
     """
     llm = models.llm if method.select == "llm" else None
     if method.select == "llm" and llm is None:
@@ -90,8 +90,8 @@ def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Model
 def _write_records(evidence: Evidence, snapshot: Snapshot, models: Models) -> dict[str, str]:
     """Return the title and two sentences of each of the first hits, by the id of its chunk.
 
-    They are the sentence through which the thread came, if it came through one, and those nearest
-    to the question, in the order of the text.
+    The sentences are the one on the chunk's path, if any, and the nearest to the question, in text
+    order.
     """
     coverage = steps.Coverage(snapshot, steps.read_query(models, evidence.query))
     layer, link = snapshot.layer("unit"), snapshot.linked("chunk", "unit")

@@ -44,7 +44,7 @@ _AGGREGATES: Mapping[str, Callable[[NDArray[np.float64]], float]] = {
 
 
 class TableResult(NamedTuple):
-    """What a table says, and how much of the question it explains."""
+    """A table's answer, and how much of the question it explains."""
 
     counted: CountResult
     score: float
@@ -52,7 +52,7 @@ class TableResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The rows of a table that fulfil what a question asks, and the roles of its columns."""
+    """The rows of a table that match a question, and the roles of its columns."""
 
     reading: TableReading
     places: Places
@@ -73,7 +73,7 @@ class _Chosen:
 
 
 def read_table(question: CountQuestion, table: DataTable) -> TableResult | None:
-    """Return what a table answers to a question.
+    """Return a table's answer to a question.
 
     None where it does not explain each word, or where no row fulfils what is asked.
     """
@@ -107,10 +107,10 @@ def _compute(chosen: _Chosen) -> TableResult | None:
 
 
 def _is_trivial(chosen: _Chosen, conditions: Sequence[RowCondition]) -> bool:
-    """Say whether a question counts the one row of a name, the one value of a column, or dates.
+    """Check whether a question counts a single row or value, or dates.
 
-    Then it asks for something else than rows: "How many reserved words" in an index of words, and
-    "how many releases" where they have a date of release.
+    Such questions ask for something other than rows: "How many reserved words" in an index of
+    words, or "how many releases" in a table of release dates.
     """
     reading, question, noun = chosen.reading, chosen.question, chosen.noun
     if question.operation not in {"count", "list"}:
@@ -132,7 +132,7 @@ def _is_trivial(chosen: _Chosen, conditions: Sequence[RowCondition]) -> bool:
 
 
 def _join_conditions(conditions: Sequence[RowCondition], n_rows: int) -> NDArray[np.bool_]:
-    """Return (n,) which rows fulfil all conditions; values of one column are alternatives."""
+    """Return (n,) which rows match all conditions; values of one column are alternatives."""
     holds = np.ones(n_rows, dtype=bool)
     either: dict[int, NDArray[np.bool_]] = {}
     for each in conditions:
@@ -149,7 +149,7 @@ def _join_conditions(conditions: Sequence[RowCondition], n_rows: int) -> NDArray
 
 
 def _find_column(reading: TableReading, place: int, most: int) -> int | None:
-    """Return the column that is named at a place of the question, a few words on at most."""
+    """Return the column named at a position of the question, or within a few words after it."""
     if place < 0:
         return None
     tokens = reading.question.tokens
@@ -168,7 +168,7 @@ def _find_column(reading: TableReading, place: int, most: int) -> int | None:
 
 
 def _find_quantity(chosen: _Chosen) -> int | None:
-    """Return the column of numbers that a question with "how many" adds up, if it does.
+    """Return the numeric column that a "how many" question adds up, if any.
 
     That is what it counts, "how many passengers", or says how many there are of a value.
     """
@@ -181,14 +181,14 @@ def _find_quantity(chosen: _Chosen) -> int | None:
 
 
 def _counts_value(reading: TableReading) -> bool:
-    """Say whether the counted noun is a value in a column, not the name of one or of a table."""
+    """Check whether the counted noun is a value in a column, not the name of one or of a table."""
     question = reading.question
     start = next((i for i, t in enumerate(question.tokens) if t.start >= question.noun), -1)
     return question.noun >= 0 and reading.explained.get(start) == VALUE
 
 
 def _choose_key(reading: TableReading) -> int:
-    """Return the column that names rows: by the table's name, else one of names, or most values."""
+    """Return the column that identifies rows: by the table's name, else by names or most values."""
     table = reading.table
     n_values = {
         i: len(set(table.cells(i))) for i, c in enumerate(reading.columns) if c.amounts is None
@@ -203,7 +203,7 @@ def _choose_key(reading: TableReading) -> int:
 
 
 def _choose_measure(reading: TableReading, kinds: Collection[str]) -> int | None:
-    """Return the column of numbers that a sum, mean or extreme is of.
+    """Return the numeric column for a sum, mean or extreme.
 
     It is named, or what the adjective means, or else the main amount of the table.
     """
@@ -236,7 +236,7 @@ def _choose_measure(reading: TableReading, kinds: Collection[str]) -> int | None
 
 
 def _list_rows(chosen: _Chosen) -> TableResult | None:
-    """Return how many rows there are, or which; of a column that is named, its values once each.
+    """Count or list the rows; of a named column its distinct values.
 
     None where that column is empty in all of them.
     """
@@ -258,7 +258,7 @@ def _list_rows(chosen: _Chosen) -> TableResult | None:
 
 
 def _count_groups(chosen: _Chosen, group: int) -> dict[str, float]:
-    """Return how many rows each group has, the largest first."""
+    """Count the rows of each group, largest first."""
     counts = Counter(chosen.cell(place, group) for place in chosen.places)
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
@@ -271,7 +271,7 @@ def _list_groups(chosen: _Chosen) -> TableResult:
 
 
 def _add_up(chosen: _Chosen, measure: int | None, operation: str) -> TableResult | None:
-    """Return the sum, mean or median of a column, of each group where there are some."""
+    """Return the sum, mean or median of a column, for each group if there are groups."""
     amounts = None if measure is None else chosen.reading.columns[measure].amounts
     if measure is None or amounts is None:
         return None
@@ -364,7 +364,7 @@ def _find_extreme(chosen: _Chosen) -> TableResult | None:
 
 
 def _is_ambiguous(chosen: _Chosen, amounts: Amounts, best: Places) -> bool:
-    """Say whether what is asked for has several rows, and the sums of these name another one."""
+    """Check whether the extreme over single rows and over their sums names different things."""
     noun = chosen.noun
     if noun is None or amounts.are_dates or chosen.reading.columns[noun].kind != "text":
         return False

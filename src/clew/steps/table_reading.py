@@ -1,4 +1,4 @@
-"""Read a question beside a table: which words name columns, values of them, or bounds.
+"""Interpret a question by a table: which words name columns, values or bounds.
 
 No word may be left over that the table does not explain: it might say which rows are meant.
 """
@@ -74,7 +74,7 @@ _TURNED = {"<": ">", "<=": ">="}
 
 @dataclass(frozen=True, slots=True)
 class RowCondition:
-    """What rows must fulfil in one column, in words and as (n,) truth values."""
+    """A condition on one column, in words and as (n,) booleans."""
 
     column: int
     words: str
@@ -84,7 +84,7 @@ class RowCondition:
 
 @dataclass(slots=True)
 class TableReading:
-    """A question beside a table: which words are explained, and by what."""
+    """A question interpreted by a table: which words are explained, and by what."""
 
     question: CountQuestion
     table: DataTable
@@ -97,7 +97,7 @@ class TableReading:
         return self.table.columns
 
     def explain(self, first: int, last: int, weight: float) -> None:
-        """Note that tokens are explained."""
+        """Mark tokens as explained."""
         for i in range(first, last):
             self.explained[i] = max(self.explained.get(i, OPERATION), weight)
 
@@ -105,7 +105,7 @@ class TableReading:
 def read_question(
     question: CountQuestion, table: DataTable
 ) -> tuple[TableReading, list[RowCondition]] | None:
-    """Return a question as a table explains it, None where that leaves a word."""
+    """Interpret a question by a table, or return None if a word is left unexplained."""
     reading = TableReading(_join_names(question, table), table)
     tokens = reading.question.tokens
     for i, token in enumerate(tokens):
@@ -131,7 +131,7 @@ def read_question(
 
 
 def _says_nothing(tokens: Sequence[Token], i: int) -> bool:
-    """Say whether a word says nothing of rows: "are", "kinds" with "of", "table" with "in"."""
+    """Check whether a word is a filler: "are", "kinds" with "of", "table" with "in"."""
     token, around = tokens[i], {each.key for each in tokens[max(0, i - 2) : i + 2]}
     if token.key in STOP_WORDS:
         is_name = i > 0 and token.text.isupper()  # "IT"
@@ -141,7 +141,7 @@ def _says_nothing(tokens: Sequence[Token], i: int) -> bool:
 
 
 def _names_rows(reading: TableReading) -> bool:
-    """Say whether a question has all of the heading above a table among other text.
+    """Check whether a question contains the whole heading above a table within a text.
 
     Of a document that is nothing but tables any of its words are enough.
     """
@@ -151,7 +151,7 @@ def _names_rows(reading: TableReading) -> bool:
 
 
 def _explain_paying(reading: TableReading) -> None:
-    """Explain "spend" and "pay" where the sums are of money, or of a column that is named."""
+    """Explain "spend" and "pay" if the sums are of money, or of a named column."""
     columns = reading.columns
     if reading.question.operation not in {"sum", "count", "most"}:
         return
@@ -164,7 +164,7 @@ def _explain_paying(reading: TableReading) -> None:
 
 
 def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
-    """Return a question whose names of columns have no "per" and "by", which would be groups."""
+    """Remove "per" and "by" from column names in a question, so that they form no groups."""
     text = question.text
     for name in map(plain_name, table.names):
         if _JOINING.search(name):
@@ -173,7 +173,7 @@ def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
 
 
 def _compares(reading: TableReading) -> bool:
-    """Say whether a question compares with something else than a number: "longer than the Fram"."""
+    """Check whether a question compares with anything but a number: "longer than the Fram"."""
     places = (i for i, t in enumerate(reading.question.tokens) if t.key == "than")
     return any(
         i not in reading.explained and reading.explained.get(i - 1) != OPERATION for i in places
@@ -181,7 +181,7 @@ def _compares(reading: TableReading) -> bool:
 
 
 def _knows_noun(reading: TableReading) -> bool:
-    """Say whether what is counted is in the table: as a column, a value, a caption, or as rows."""
+    """Check whether the counted noun is a column, a value, the caption, or the rows."""
     question = reading.question
     is_of_people = _is_of_people(reading.table)
     if _WHO.match(question.text) and not is_of_people:
@@ -196,7 +196,7 @@ def _knows_noun(reading: TableReading) -> bool:
 
 
 def _is_of_people(table: DataTable) -> bool:
-    """Say whether the rows are people, by the caption, by the first column, or by their ages."""
+    """Check whether the rows are people, by the caption, the first column, or an age column."""
     columns = table.columns
     first = next((c.words for c in columns if c.kind == "text"), ())
     words = {word for column in columns for word in column.words}
@@ -204,7 +204,7 @@ def _is_of_people(table: DataTable) -> bool:
 
 
 def find_word(question: CountQuestion, place: int) -> int | None:
-    """Return the first token from a place of a question on that says something, if any."""
+    """Return the first meaningful token from a position of the question on, if any."""
     behind = (i for i, t in enumerate(question.tokens) if 0 <= place <= t.start)
     return next((i for i in behind if question.tokens[i].key not in STOP_WORDS), None)
 
@@ -213,7 +213,7 @@ def find_word(question: CountQuestion, place: int) -> int | None:
 
 
 def _find_columns(reading: TableReading) -> Iterator[tuple[int, int, int]]:
-    """Yield runs of words that name a column: whole names, then parts, then words like these."""
+    """Yield runs of words that name a column: whole names, then parts, then similar words."""
     bases = [t.base for t in reading.question.tokens]
     columns = [column.words for column in reading.columns]
     runs: list[tuple[int, int, int, int]] = []  # a rank, where, which column, how many words
@@ -251,14 +251,14 @@ def _name_parts(
 
 
 def _find_run(part: Sequence[str], words: Sequence[str]) -> Iterator[int]:
-    """Yield where a run of words begins among others."""
+    """Yield the positions of a run of words among others."""
     for i in range(len(words) - len(part) + 1):
         if list(words[i : i + len(part)]) == list(part):
             yield i
 
 
 def _are_alike(base: str, word: str) -> bool:
-    """Say whether a word ends a column's, is a verb for it, or has its stem: "holders"."""
+    """Check whether a word ends a column's name, is a verb for it, or shares its stem."""
     ends = len(base) > 3 and word.endswith(base)
     has_stem = len(base) >= _STEM and base[:_STEM] == word[:_STEM]
     return ends or word in SAID_BY.get(base, ()) or (has_stem and abs(len(base) - len(word)) < 4)
@@ -268,7 +268,7 @@ def _are_alike(base: str, word: str) -> bool:
 
 
 def _find_values(reading: TableReading) -> list[RowCondition]:
-    """Return conditions on columns that have a cell, or a part of one, that the question has."""
+    """Return conditions on columns with a cell, or a part of one, that occurs in the question."""
     table = reading.table
     found = dict(_find_runs(reading))
     used: set[int] = set()
@@ -290,7 +290,7 @@ def _find_values(reading: TableReading) -> list[RowCondition]:
 
 
 def _find_runs(reading: TableReading) -> Iterator[tuple[tuple[int, int], dict[int, list[str]]]]:
-    """Yield runs of tokens that say values, with these by their columns."""
+    """Yield runs of tokens that are values, with the values by column."""
     tokens, text = reading.question.tokens, fold(reading.question.text)
     bases = [_SEXES.get(t.key) or find_token_base(t.base) for t in tokens]
     told = {(b + n, column) for _, b, column in reading.mentions for n in (0, 1)}
@@ -310,7 +310,7 @@ def _find_runs(reading: TableReading) -> Iterator[tuple[tuple[int, int], dict[in
 
 
 def _says(run: Sequence[Token], text: str, value: str, *, is_told: bool) -> bool:
-    """Say whether tokens say a value: more than a number, and "off" only behind its column's name.
+    """Check whether tokens are a value: not a bare number, and "off" only after its column's name.
 
     Or else a word that mostly says nothing must be written like the value: "IT".
     """
@@ -323,7 +323,7 @@ def _says(run: Sequence[Token], text: str, value: str, *, is_told: bool) -> bool
 
 
 def _may_be_value(reading: TableReading, run: range, columns: Iterable[int]) -> bool:
-    """Say whether words are a value, not a column's name or a part of the operation.
+    """Check whether words may be a value, not a column's name or part of the operation.
 
     Those that are a column's name, too, are a value of another column with a capital: "Port".
     """
@@ -345,7 +345,7 @@ def _has_value(cell: str, values: set[str]) -> bool:
 def _make_condition(
     reading: TableReading, place: int, column: int, value: str, holds: NDArray[np.bool_]
 ) -> RowCondition:
-    """Return a condition, turned round where a word that negates stands before it."""
+    """Return a condition, negated if a negating word precedes it."""
     name = reading.table.names[column]
     for k in range(max(0, place - _NEAR), place):
         if reading.question.tokens[k].key in _NEGATING and k not in reading.explained:
@@ -355,7 +355,7 @@ def _make_condition(
 
 
 def _find_flags(reading: TableReading) -> Iterator[RowCondition]:
-    """Yield conditions on columns of yes and no that the question names: "paid", not "pay"."""
+    """Yield conditions on yes/no columns that the question names: "paid", not "pay"."""
     tokens = reading.question.tokens
     for first, last, column in reading.mentions:
         said = {token.key for token in tokens[first:last]}
@@ -367,7 +367,7 @@ def _find_flags(reading: TableReading) -> Iterator[RowCondition]:
 
 
 def _find_numbers(reading: TableReading) -> Iterator[RowCondition]:
-    """Yield the conditions of numbers beside a column's name: "8 cylinders", "week 2"."""
+    """Yield conditions by numbers next to a column's name: "8 cylinders", "week 2"."""
     tokens = reading.question.tokens
     for i, token in enumerate(tokens):
         if i in reading.explained or not token.key.isdigit():
@@ -391,7 +391,7 @@ def _find_numbers(reading: TableReading) -> Iterator[RowCondition]:
 
 
 def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | None:
-    """Return the condition that a comparison sets, None where no column can be meant."""
+    """Return the condition of a comparison, None if it fits no column."""
     tokens = reading.question.tokens
     inside = [i for i, t in enumerate(tokens) if t.start < each.end and each.start < t.end]
     first, last = inside[0], inside[-1] + 1
@@ -428,7 +428,7 @@ def _read_bound(reading: TableReading, each: QuestionBound) -> RowCondition | No
 def _score_bound(
     reading: TableReading, each: QuestionBound, column: int, first: int, last: int
 ) -> float | None:
-    """Return how likely a column is what tokens[first:last] bound, None where it cannot be.
+    """Score a column as the one that tokens[first:last] bound, None if impossible.
 
     It is named near by, has the unit behind the number, or is what "longer" and "before" mean.
     """
@@ -450,7 +450,7 @@ def _score_bound(
 
 
 def _cut_dates(values: NDArray[np.float64], bound: float) -> tuple[NDArray[np.float64], float]:
-    """Return dates as far as the bound says one: years to a year, months to a month."""
+    """Truncate dates to the precision of the bound: to years or months."""
     step = next(step for step in (10_000, 100, 1) if bound % step == 0)
     return np.floor(values / step), bound // step
 
@@ -471,7 +471,7 @@ def _explain_caption(reading: TableReading) -> list[int]:
 
 
 def _choose_parts(reading: TableReading, found: Sequence[int]) -> list[DataTable]:
-    """Return the parts of a table whose captions have most of some tokens, [] if all have as many.
+    """Return the parts of a table whose captions share most tokens, [] if all share equally many.
 
     What is counted may have another name in each: "How many ships are in the Oslo fleet?"
     """

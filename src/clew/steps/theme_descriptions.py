@@ -1,4 +1,4 @@
-"""What a theme is about: its name, sentences that represent it, relations, coverage and dates.
+"""Describe themes: name, representative sentences, relations, coverage and dates.
 
 Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) over passages.
 """
@@ -99,7 +99,7 @@ _DESCRIBED: Derived[Once[int]] = Derived("descriptions of themes", lambda _: Onc
 
 
 def describe_coverage(theme: Theme) -> str:
-    """Say how much a theme covers, and when its documents are of."""
+    """Describe a theme's coverage and the dates of its documents in words."""
     counts = {
         "document": theme.n_documents,
         "passage": theme.n_chunks,
@@ -116,10 +116,10 @@ def describe_coverage(theme: Theme) -> str:
 def weigh_columns(
     link: Link, chunks: Rows, count_chunks: Callable[[Rows], Rows], most: int = _WORDS
 ) -> tuple[list[int], list[float]]:
-    """Return the columns that tell most of some chunks from all, best first, and their weights.
+    """Return the columns most characteristic of some chunks, best first, with their weights.
 
-    One in n of c chunks, and in N of all, weighs n / c · ln(1 + c / N). Of three chunks or more at
-    least two have it.
+    A column in n of c chunks, and in N of all, weighs n / c · ln(1 + c / N). At least two of three
+    or more chunks must have it.
     """
     columns, counts = np.unique(link.entries_of(chunks).indices, return_counts=True)
     some = counts >= min(2, max(len(chunks) - 1, 1))
@@ -131,7 +131,7 @@ def weigh_columns(
 
 
 def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[float]]:
-    """Return the most telling entities of some chunks that are names, and their weights."""
+    """Return the most characteristic named entities of some chunks, with their weights."""
     layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
     found = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
     is_name = layer.columns["linkable"] | layer.columns["extracted"]
@@ -145,7 +145,7 @@ def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[f
 
 
 def _tell_apart(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
-    """Return whether each row stands in half of all documents at most; of a few, each does.
+    """Return whether each row occurs in at most half of the documents, or these are few.
 
     What stands in more, such as the head of every page, tells no theme from another.
     """
@@ -161,7 +161,7 @@ def _tell_apart(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[boo
 
 
 def _choose_telling(weighed: Iterable[tuple[str, float]]) -> list[str]:
-    """Return the names and terms of most weight, none of which has all words of another."""
+    """Return the names and terms with most weight, none of which contains all words of another."""
     chosen: list[str] = []
     words: list[frozenset[str]] = []
     for name, _ in sorted(weighed, key=lambda pair: -pair[1]):
@@ -177,7 +177,7 @@ def _choose_telling(weighed: Iterable[tuple[str, float]]) -> list[str]:
 def _spell_terms(
     snapshot: Snapshot, chunks: Rows, names: Sequence[str], terms: Collection[str]
 ) -> list[str]:
-    """Return names, those that are terms as the first of some chunks with each mostly write it."""
+    """Return names, spelling terms as their first chunks mostly do."""
     layer, link = snapshot.layer("chunk"), snapshot.linked("term", "chunk")
     spelled: list[str] = []
     for name in names:
@@ -207,11 +207,11 @@ def choose_sentences(
     *,
     alone: bool = True,
 ) -> list[int]:
-    """Return the sentences that represent some chunks, each for what it adds to those before it.
+    """Choose sentences that represent some chunks, each by what it adds to those before.
 
-    That is how much of their `terms`, by their weights, no chosen one has; by itself one is worth
-    its nearness to `direction`, (d,): the middle of a theme, or a question. What stands `alone` has
-    no word such as "she" that refers back.
+    A sentence adds the weights of its `terms` that no chosen one has, and its nearness to
+    `direction`, (d,): a theme's centre, or a question. `alone` marks sentences without words such
+    as "she" that refer back.
     """
     layer = snapshot.layer("sentence")
     close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
@@ -245,7 +245,7 @@ def choose_sentences(
 
 
 def _are_repeated(snapshot: Snapshot, sentences: Sequence[str]) -> NDArray[np.bool_]:
-    """Return whether each of some sentences stands in more passages than what somebody wrote."""
+    """Return whether each sentence is repeated in so many passages that it must be boilerplate."""
     units = np.array(snapshot.layer("unit").rows(sentences), dtype=np.intp)
     counts = np.zeros(len(units), dtype=np.int64)
     counts[units >= 0] = snapshot.linked("unit", "chunk").counts_of(units[units >= 0])
@@ -253,7 +253,7 @@ def _are_repeated(snapshot: Snapshot, sentences: Sequence[str]) -> NDArray[np.bo
 
 
 def find_sentences(snapshot: Snapshot, chunks: Rows) -> Rows:
-    """Return the sentences of some chunks; one that stands in several is of the first."""
+    """Return the sentences of some chunks; a repeated sentence belongs to its first chunk."""
     owners = snapshot.layer("sentence").columns["chunk"]
     first, last = (np.searchsorted(owners, chunks, side) for side in ("left", "right"))
     return expand_ranges(first, last)[1]
@@ -265,7 +265,7 @@ def find_sentences(snapshot: Snapshot, chunks: Rows) -> Rows:
 def _list_relations(
     snapshot: Snapshot, chunks: Rows, entities: Sequence[int]
 ) -> Iterator[ThemeRelation]:
-    """Yield the triples in most of some chunks, else pairs of entities in most of their units."""
+    """Yield some chunks' most frequent triples, else entity pairs that share most units."""
     layer, texts = snapshot.triples, snapshot.layer("entity").texts
     if len(layer):
         rows, counts = np.unique(

@@ -1,7 +1,7 @@
-"""Reports on themes by an LLM, and what of them helps to answer a question.
+"""Have an LLM write reports on themes, and score their points for a question.
 
-A report's prompt has nothing but passages of its theme, so the ledger has it until these change.
-Names of themes are left out of it, because they change with other themes.
+A report's prompt contains only passages of its theme, so its reply stays in the ledger until these
+change. It leaves out the theme's name, which changes with other themes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _POINTS = closed_schema(
 
 
 def build_report_prompts(found: Themes, rows: Sequence[int], passage_tokens: int) -> list[Prompt]:
-    """Return the prompt for a report on each theme, of at most so many tokens of its passages."""
+    """Return the prompt for a report on each theme, with a limit on the tokens of passages."""
     layer = found.snapshot.layer("chunk")
     chosen = (_choose_passages(found, row, passage_tokens) for row in rows)
     return [
@@ -56,14 +56,14 @@ def build_report_prompts(found: Themes, rows: Sequence[int], passage_tokens: int
 
 
 def count_report_tokens(found: Themes, rows: Sequence[int], passage_tokens: int) -> int:
-    """Return how many tokens the prompts of some reports have, about."""
+    """Estimate the tokens of the prompts for some reports."""
     sizes = np.asarray(found.snapshot.layer("chunk").columns["n_tokens"])
     of_themes = (int(sizes[found.chunks(row)].sum()) for row in rows)
     return sum(min(n, passage_tokens) + _AROUND for n in of_themes)
 
 
 def _choose_passages(found: Themes, theme: int, limit: int) -> list[int]:
-    """Return chunks of a theme that fit a number of tokens, ascending.
+    """Return the chunks of a theme that fit a number of tokens, ascending.
 
     They are those nearest to its middle, of a theme with parts from each in turn.
     """
@@ -86,7 +86,7 @@ def _order_chunks(found: Themes, theme: int) -> list[int]:
 def write_reports(
     llm: LLM, found: Themes, rows: Sequence[int], passage_tokens: int
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the report on each theme, "" where the LLM gives none, and notes on that."""
+    """Return the report on each theme, "" if the LLM gives none, with notes."""
     replies = _complete(llm, build_report_prompts(found, rows, passage_tokens))
     missing = next((reply.error for reply in replies if reply.error), "")
     note = f"the LLM wrote no report on some themes ({missing}): their sentences instead"
@@ -97,10 +97,10 @@ def write_reports(
 def score_points(
     llm: LLM, query: str, reports: Sequence[str]
 ) -> tuple[list[tuple[str, int, int]], tuple[str, ...]]:
-    """Return what helps to answer a question: points, the place of the report of each, and scores.
+    """Return points that help to answer a question, the position of each one's report, and scores.
 
-    The most helpful come first, and those of no help are left out. Reports are read in batches, in
-    an order that is drawn once for all questions.
+    Most helpful first, without useless ones. Reports are read in batches, in a random order that is
+    fixed for all questions.
     """
     order = np.random.default_rng(0).permutation(len(reports)).tolist()
     batches: list[list[int]] = []
@@ -138,7 +138,7 @@ def _read_points(reply: Reply, batch: Sequence[int]) -> Iterator[tuple[str, int,
 
 
 def _complete(llm: LLM, asked: Sequence[Prompt]) -> list[Reply]:
-    """Return replies to prompts, together; where the budget ends, those that it has paid for."""
+    """Return the replies to prompts; if the budget is spent, those already paid for."""
     if len(asked) > 1:
         try:
             return list(llm.complete(asked))

@@ -1,9 +1,9 @@
 """Themes: communities of chunks that share names or are near to each other, as a tree.
 
-A chunk is linked to the entities in it by their rarity, as in the graph that `walk` spreads over,
-and to its nearest neighbours, where names tell little. People name
-themes, so these keep their numbers over edits: few changes move nothing, and after many a theme
-takes the number of the former one that shares at least half of the members of both.
+A chunk is linked to its entities by rarity, as in the graph of `walk`, and to its nearest
+neighbours. People name themes, so these keep their numbers over edits: few changes move nothing,
+and after many a theme takes the number of the former one that shares at least half of the members
+of both.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _CHANGED = 0.1  # of the chunks came or went: themes are made anew
 
 @dataclass(frozen=True)
 class Themes(Communities):
-    """m themes of a snapshot's chunks, those of a level before those below it, largest first."""
+    """m themes of a snapshot's chunks, level by level, largest first."""
 
     of: Callable[[], Snapshot]  # which keeps them
     numbers: Rows  # (m,) what each is called by, which it keeps
@@ -45,12 +45,12 @@ class Themes(Communities):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The snapshot that they are of."""
+        """The snapshot of the themes."""
         return self.of()
 
     @cached_property
     def sizes(self) -> Rows:
-        """(m,) how many chunks each has."""
+        """(m,) number of chunks of each theme."""
         return np.diff(self.members.indptr)
 
     @cached_property
@@ -62,11 +62,11 @@ class Themes(Communities):
         return self.members.indices[self.members.indptr[theme] : self.members.indptr[theme + 1]]
 
     def children(self, theme: int) -> list[int]:
-        """Return the themes that a theme is parted into, the largest first."""
+        """Return the parts of a theme, largest first."""
         return [c for c in np.flatnonzero(self.parents == theme).tolist() if self.sizes[c]]
 
     def of_level(self, level: int) -> list[int]:
-        """Return the rows of the themes of a level, the largest first.
+        """Return the rows of a level's themes, largest first.
 
         A theme above that level is among them where it has no parts.
         """
@@ -77,11 +77,11 @@ class Themes(Communities):
         return order
 
     def find(self, name: str) -> int:
-        """Return the theme of an id, -1 where there is none."""
+        """Return the theme with an id, -1 if there is none."""
         return self.ids.index(name) if name in self.ids else -1
 
     def mean_of_best(self, chunks: Rows, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return (m,) the sums of the scores of each theme's three best chunks, over three.
+        """Return (m,) the mean score of each theme's three best chunks; missing ones count 0.
 
         `chunks` are the best of all, best first, and `scores`, (len(chunks),), are theirs.
         """
@@ -120,7 +120,7 @@ def _make_themes(snapshot: Snapshot) -> Arrays:
 
 
 def _update_themes(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
-    """Let new chunks join the themes that they are linked to; make all anew after many changes.
+    """Assign new chunks to the themes that they are linked to; rebuild all after many changes.
 
     A theme that is made anew has the number of the former one whose chunks it has.
     """
@@ -148,7 +148,7 @@ def _update_themes(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
 
 
 def _number_themes(matched: Rows, then: Arrays) -> tuple[Rows, int]:
-    """Return the number of each theme, that of the former one or a new one, and the next one."""
+    """Return the number of each theme, a former theme's or a new one, and the next free number."""
     numbers = np.where(matched >= 0, then["numbers"][matched], 0)
     new, first = np.flatnonzero(matched < 0), int(then["next"][0])
     numbers[new] = first + np.arange(len(new))
@@ -180,7 +180,7 @@ def _build_arrays(
 
 
 def _find_tree(snapshot: Snapshot) -> Communities:
-    """Return the communities of all chunks; one of an imported graph is linked by names alone."""
+    """Find the communities of all chunks; those of an imported graph are linked by names only."""
     n = len(snapshot.layer("chunk"))
     if not n:
         return Communities(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -198,10 +198,10 @@ def _find_tree(snapshot: Snapshot) -> Communities:
 
 
 def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
-    """Return the (k, n_chunks) weights by which some chunks are linked to all.
+    """Return the (k, n_chunks) link weights of some chunks to all.
 
-    Two chunks are linked by the rarity of the entities in both, a share of it for each that has the
-    entity, and as neighbours.
+    Two chunks are linked by the rarity of each common entity, divided by its number of chunks, and
+    as neighbours.
     """
     graph = entity_graph(snapshot, _LINKS)
     own = graph.chunk_entities.rows(chunks)
@@ -218,7 +218,7 @@ def _link_chunks(snapshot: Snapshot, chunks: Rows) -> Matrix:
 
 
 def _hash_chunks(snapshot: Snapshot, chunks: Rows) -> NDArray[np.uint64]:
-    """Return a number for each of some chunks by its document's id and its place there."""
+    """Return a hash of each chunk's document id and place."""
     columns = {name: snapshot.layer("chunk").columns[name][chunks] for name in _PLACES}
     documents, owners = np.unique(columns["document"], return_inverse=True)
     if len(documents) == len(snapshot.document_layer):

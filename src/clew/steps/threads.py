@@ -1,4 +1,4 @@
-"""The threads from a question to chunks that weight came to over a graph: `pagerank` and `walk`."""
+"""Trace the threads from a question to chunks over a graph, for `pagerank` and `walk`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _Thread = list[steps.UnreadStep | _Mention]  # from a chunk back to a seed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How weight came to the nodes of a graph, for those who ask for a thread."""
+    """How weight reached the nodes of a graph, from which threads are traced."""
 
     influence: LocalScores
     seeds: Seeds
@@ -33,7 +33,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a thread has come to, on its way back from a chunk."""
+    """The current end of a thread, traced back from a chunk."""
 
     thread: int
     chunk: int
@@ -43,7 +43,7 @@ class _End:
 def strongest_paths(
     snapshot: Snapshot, query: str, graph: EntityGraph, spread: Spread, chunks: Sequence[int]
 ) -> tuple[Path, ...]:
-    """Return the threads along which most of chunks' influence can have come from a seed."""
+    """Return the threads along which most of each chunk's influence may have come from a seed."""
     threads = _trace_threads(snapshot, graph, spread, chunks)
     units = find_mentions(snapshot, [e for each in threads for e in each if isinstance(e, tuple)])
     stops = [list(_name_units(thread, units)) for thread in threads]
@@ -76,7 +76,7 @@ def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
 def _trace_threads(
     snapshot: Snapshot, graph: EntityGraph, spread: Spread, chunks: Sequence[int]
 ) -> list[_Thread]:
-    """Return the threads of chunks, all of which go on together."""
+    """Trace the threads of all chunks together, step by step."""
     threads: list[_Thread] = [[steps.UnreadStep("chunk", chunk, "holds it")] for chunk in chunks]
     seen: list[set[int]] = [set() for _ in chunks]
     ends = [_End(i, chunk) for i, chunk in enumerate(chunks)]
@@ -118,10 +118,10 @@ def _read_titles(snapshot: Snapshot, chunks: Iterable[int]) -> dict[int, str]:
 def _strongest_entities(
     graph: EntityGraph, spread: Spread, ends: Sequence[_End], seen: Sequence[set[int]]
 ) -> list[int]:
-    """Return the entity of each chunk that gives it most, of those not `seen`; -1 for none.
+    """Return each chunk's entity, not `seen` before, that contributes most; -1 for none.
 
-    Its document's own title is no reason to come to it where no other chunk led there and the
-    question names another entity of the chunk.
+    The title entity of its own document is excluded if no other chunk led there and the question
+    names another entity of the chunk.
     """
     entries = graph.chunk_entities.entries_of(np.array([end.chunk for end in ends]))
     seeds = spread.seeds
@@ -153,7 +153,7 @@ def _strongest_entities(
 def _strongest_chunks(
     graph: EntityGraph, spread: Spread, onward: Sequence[tuple[_End, int]]
 ) -> Iterator[_End]:
-    """Yield the other chunk with an entity that gives it most, for each that has such."""
+    """Yield for each entity the other chunk that contributes most, if there is one."""
     ends = [end for end, _ in onward]
     links = graph.entity_chunks.entries_of(np.array([e for _, e in onward], dtype=np.intp))
     influence = _read_influence(spread, links.indices, ends, links.owners)
@@ -167,7 +167,7 @@ def _strongest_chunks(
 def _read_influence(
     spread: Spread, nodes: NDArray[np.integer], ends: Sequence[_End], owners: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return the influence of nodes, of which those of an end are behind its place."""
+    """Return the influence of the nodes of each end."""
     influence = spread.influence.get(nodes)
     if spread.before is not None:
         earlier = np.array([end.is_before for end in ends], dtype=bool)[owners]
@@ -176,7 +176,7 @@ def _read_influence(
 
 
 def _find_strongest(entries: Entries, given: NDArray[np.float64]) -> list[int]:
-    """Return which entry of each row gives most, link weight times influence; -1 for none."""
+    """Return the entry of each row with the highest link weight times influence; -1 for none."""
     some, owners = np.flatnonzero(entries.counts), entries.owners
     most = np.ones(entries.shape[0])
     most[some] = np.maximum.reduceat(given, entries.indptr[some]) if len(some) else 1.0
@@ -189,7 +189,7 @@ def _find_strongest(entries: Entries, given: NDArray[np.float64]) -> list[int]:
 
 
 def find_mentions(snapshot: Snapshot, mentions: Iterable[_Mention]) -> dict[_Mention, int]:
-    """Return the first unit of each chunk that mentions its entity; none where its title does."""
+    """Return the first unit of each chunk that mentions its entity; none if the title does."""
     pairs = list(dict.fromkeys(mentions))
     chunks, entities = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     units = snapshot.linked("chunk", "unit").entries_of(chunks)

@@ -1,5 +1,5 @@
 # ruff: noqa: S101 -- a contract speaks in assert
-"""What Clew relies on in an embedder, an LLM and a method, as tests."""
+"""Test suites for embedders, LLMs and methods: what Clew relies on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clew.testing.small import QUESTIONS, built, small_documents
 
 
 class EmbedderContract:
-    """What an embedder must do. Give the fixture `embedder`."""
+    """Tests for an embedder. Subclass it with a fixture `embedder`."""
 
     texts = ("A comet sank.", "The harbour froze.", "a", "", "冰 и лёд", "A comet sank.")
     tolerance = 1e-4  # between a text alone and in a batch
@@ -74,7 +74,7 @@ class EmbedderContract:
 
 
 class ChatContract:
-    """What a chat must do. Give the fixture `chat`."""
+    """Tests for a chat. Subclass it with a fixture `chat`."""
 
     prompts = (
         Prompt(user="Name a ship.", max_tokens=16),
@@ -135,7 +135,7 @@ class ChatContract:
 
 
 class MethodContract:
-    """What a method must do on any index. Give the fixture `method`.
+    """Tests for a method. Subclass it with a fixture `method`.
 
     `llm` may be overridden by a method that cannot do without one.
     """
@@ -211,7 +211,7 @@ class MethodContract:
         assert self._ask(method, documents[5:] + documents[:5], self.questions) == forwards
 
     def test_hidden_documents_leave_no_trace(self, method: Method) -> None:
-        """Of some documents of an index the evidence is that of an index of these alone."""
+        """With a filter the evidence is that of an index of the matching documents alone."""
         documents = small_documents()
         with self._index(method, documents) as whole:
             for question in self.questions:  # what is computed from all must not be handed on

@@ -1,4 +1,4 @@
-"""Models without a model: vectors of shared words, and an LLM that says what it is told to."""
+"""Test doubles: embedders that hash words, and LLMs that follow a script."""
 
 import json
 import re
@@ -37,7 +37,7 @@ _TRIGRAM_WEIGHT = 0.3  # of one trigram beside its word
 
 @dataclass(frozen=True, slots=True)
 class HashEmbedder:
-    """A bag of hashed words and character trigrams: texts that share some come near.
+    """An embedder of hashed words and character trigrams: texts that share some are similar.
 
     The same in every process, on every machine. Case does not matter; meaning is not understood.
     """
@@ -55,7 +55,7 @@ class HashEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class HashTokenEmbedder(HashEmbedder):
-    """The same, with a vector for every word: its tokens are words."""
+    """A HashEmbedder with token vectors; its tokens are words."""
 
     @property
     def name(self) -> str:
@@ -108,7 +108,7 @@ def _hash(text: str) -> int:
 
 
 class ScriptedLLM:
-    """An LLM that gives the replies it was given, in order, and remembers its prompts.
+    """An LLM that gives prepared replies in order, and records its prompts.
 
     A reply is a text, a JSON value (the `data` of a prompt that has a schema), or a whole
     `Reply`, such as one with an `error`. Asking for more than there are is an AssertionError.
@@ -124,7 +124,7 @@ class ScriptedLLM:
 
     @property
     def n_left(self) -> int:
-        """How many replies have not been asked for."""
+        """The number of unused replies."""
         return len(self._replies)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
@@ -151,7 +151,7 @@ class ScriptedLLM:
 
 
 class ScriptedChat:
-    """A chat that says what `answer` gives for a prompt and its earlier turns; tokens are words.
+    """A chat whose replies come from a function `answer`; tokens are words.
 
     An answer is a text, a JSON value, a whole `Turn`, or an exception, which is raised. Whoever
     hears a reply as it comes hears a word at a time. `asked` holds every exchange, in the order in
@@ -207,7 +207,7 @@ class ScriptedChat:
 
 
 def models(embedder: Embedder | None = None, *, llm: LLM | None = None) -> Models:
-    """Return models that need nothing: `embedder` or a HashTokenEmbedder, rules, late interaction.
+    """Return models without files: `embedder` or a HashTokenEmbedder, rules, late interaction.
 
     With an embedder that gives no token vectors the reranker is its cosine.
     """

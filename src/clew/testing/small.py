@@ -1,4 +1,4 @@
-"""A small index to try things on."""
+"""A small index for tests."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ _TEXTS = {
 
 
 def small_documents() -> list[Document]:
-    """Return a dozen short documents about a country that does not exist."""
+    """Return a dozen short documents about a fictional country."""
     return [
         Document(id=name, title=name.capitalize(), text=text, source=f"{name}.txt")
         for name, text in _TEXTS.items()
@@ -58,7 +58,7 @@ def built(
     triples: bool = False,
     chunking: Chunking | None = None,
 ) -> Iterator[Snapshot]:
-    """Index `documents` in a temporary folder and give the snapshot.
+    """Index `documents` in a temporary folder and yield the snapshot.
 
     `triples` are those of names in one sentence.
     """

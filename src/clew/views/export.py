@@ -149,12 +149,14 @@ def check_triples(snapshot: Snapshot, target: Target, *, whole: bool) -> None:
         raise InputError("this index is empty: add documents first")
     if len(snapshot.layer("triple")) or (whole and target.path.suffix.lower() in _GRAPH_SUFFIXES):
         return
-    what = f"a {target.path.suffix.lower()} file holds" if whole else "the graph of a question has"
+    what = (
+        f"a {target.path.suffix.lower()} file contains" if whole else "the graph of a question has"
+    )
     missing = f"this index has no triples, and {what} nothing else"
     if made_by.any():
         raise InputError(
-            f"{missing}: its chunks were searched for some and have none; '--triples llm' may find "
-            "more, and 'clew import' bring some"
+            f"{missing}: none were found in its chunks; '--triples llm' may find some, and "
+            "'clew import' can add some"
         )
     raise InputError(
         f"{missing}: run 'clew index PATH --triples cooccurrence' (no LLM), or '--triples llm', "
@@ -324,13 +326,13 @@ def evidence_graph(evidence: Evidence) -> ExportedGraph:
     graph, why = evidence.graph, f" ({evidence.notes[0]})" if evidence.notes else ""
     if graph is None:
         raise InputError(
-            f"the method {evidence.method!r} found no graph{why}: take one that does, as 'paths', "
-            "'bubble' or 'agrag', on an index with triples"
+            f"the method {evidence.method!r} found no graph{why}: use one that does, such as "
+            "'paths', 'bubble' or 'agrag', on an index with triples"
         )
     if not (graph.entities or graph.subgraph):
         raise InputError(
-            f"nothing in the graph of this index fits the question, as {evidence.method!r} sees "
-            f"it{why}: name something that stands there, or take another method"
+            f"{evidence.method!r} found nothing in the graph of this index for the question{why}: "
+            "name something in it, or choose another method"
         )
     about = {"query": evidence.query, "method": evidence.method}
     if graph.subgraph:

@@ -51,7 +51,7 @@ def test_a_reply_that_breaks_off_begins_anew():
     """What was told stays, since it cannot be taken back; a sentence says what follows."""
     said = _HeldText("annotations", 0)
     assert [said.hear("text", e) for e in ("One ", "two ", "three")] == ["", "One ", "two "]
-    assert said.hear("text", None) == "\n\n(The reply broke off; it begins anew.)\n\n"
+    assert said.hear("text", None) == "\n\n(The reply broke off; it restarts.)\n\n"
     assert [said.hear("text", each) for each in (None, "Four ", "five")] == ["", "", "Four "]
     assert said.marks.text == "Four "
     said = _HeldText("annotations", 0)  # the last piece is held back, so nobody saw it

@@ -231,7 +231,7 @@ class Client(_BaseClient, Closing, is_awaited=False):
         return ServedIndex(self, name)
 
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
-        """Yield the events of a job as they come, behind the number `after`."""
+        """Yield the events of a job as they come, from after the number `after`."""
         for message in self._read_events(operations.request_job_stream(job_id, after)):
             yield requests.read_job_event(self.address, message.event, message.data, message.id)
 

@@ -24,8 +24,8 @@ from clew.extras.server.rest import ENDPOINTS
 from clew.extras.server.settings import ServerSettings
 
 _ROUTING = {
-    404: ("not_found", f"there is no such route: see {PREFIX}/openapi.json"),
-    405: ("method_not_allowed", f"this route has no such method: see {PREFIX}/openapi.json"),
+    404: ("not_found", f"unknown route: see {PREFIX}/openapi.json"),
+    405: ("method_not_allowed", f"method not allowed on this route: see {PREFIX}/openapi.json"),
 }
 
 

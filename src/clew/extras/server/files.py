@@ -46,7 +46,7 @@ def check_file_name(text: str) -> str:
     if "\\" in text:
         raise _make_error(text, "has a backslash: folders are parted by /")
     if text.startswith("/") or _DRIVE.match(text):
-        raise _make_error(text, "is not relative: leave out what stands above the folder")
+        raise _make_error(text, "is not relative: name it from the folder on")
     parts = text.split("/")
     if len(text.encode()) > _LONGEST or len(parts) > _DEEPEST:
         raise _make_error(text, "is too long")

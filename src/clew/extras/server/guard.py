@@ -83,7 +83,7 @@ class Guard:
             sentence = "a request has one length: send Content-Length or Transfer-Encoding"
             return Refusal(400, "invalid_input", sentence, {"Connection": "close"})
         if _is_cross_site(scope["method"], headers):
-            return forbidden("a page of another site may not use this server")
+            return forbidden("pages of other sites may not use this server")
         if self._under_way >= self._settings.connections:
             return Refusal(503, "busy", "too many requests at once", {"Retry-After": "1"})
         return None

@@ -73,9 +73,9 @@ def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
     values = [value for value, _ in roles]
     twice = next((each for each in values if values.count(each) > 1), None)
     if twice is not None:
-        raise InputError(f"--oidc-key {twice!r:.60} is given twice: one key stands for a value")
+        raise InputError(f"--oidc-key {twice!r:.60} is given twice: a value has one key")
     if EVERYBODY in values[:-1]:
-        raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and stands last")
+        raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and must be last")
 
 
 def split_address(address: str) -> SplitResult:

@@ -76,7 +76,7 @@ async def _come_back(request: Request, server: ServerState) -> Response:
 
 def _get_provider(server: ServerState) -> Provider:
     if server.provider is None:
-        raise no_such_resource("this server is signed in to by keys alone")
+        raise no_such_resource("sign in to this server with a key")
     return server.provider
 
 
@@ -120,7 +120,7 @@ def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
             return server.keys.get(name)
         except InputError as error:  # it was revoked; another one might allow more
             _log.warning("%s cannot sign in: %s", user, error)
-    raise forbidden(f"no key of this server stands for {user}: ask whoever runs it to let you in")
+    raise forbidden(f"no key of this server is for {user}: ask whoever runs it to let you in")
 
 
 def _write_notice(

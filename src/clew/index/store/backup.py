@@ -113,9 +113,7 @@ def _read_list(target: Path) -> dict[str, Any] | None:
 
 def _check_target(folder: Path, target: Path) -> None:
     if target.exists():
-        raise AlreadyExists(
-            f"{target} is there already, and no backup is overwritten: name another"
-        )
+        raise AlreadyExists(f"{target} exists, and no backup is overwritten: choose another name")
     if not target.parent.is_dir():
         raise InputError(f"there is no folder {target.parent}: make it first")
     if folder.resolve() in target.resolve().parents:
@@ -201,7 +199,7 @@ class _HashingFile:
 def check_new(folder: Path) -> None:
     """Raise InputError where a folder is there and not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AlreadyExists(f"{folder} is there already, and is not overwritten: name another")
+        raise AlreadyExists(f"{folder} exists, and is not overwritten: choose another name")
 
 
 @contextmanager

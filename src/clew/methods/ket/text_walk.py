@@ -19,7 +19,7 @@ from clew.methods.ket.text_candidates import NEAR, TextCandidates, Texts
 from clew.steps.rankings import CANDIDATES, MANY_UNITS
 
 # Chosen on two training sets; recall@5 moves by some .01 between half and twice of each.
-DAMPING = 0.75  # chance to go on from a node
+DAMPING = 0.75  # probability of continuing from a node
 _SENTENCES = 3  # nearest to the question, whose words are seeds
 _SENTENCES_SHARE = 1.0  # of their words together, beside the question's own
 _CHUNKS = 30  # best hybrid chunks, whose texts are seeds

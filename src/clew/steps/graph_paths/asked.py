@@ -89,8 +89,8 @@ def _find_asking(
 ) -> Span | None:
     """Return the interrogative that stands for the answer, or the verb of a request.
 
-    It is the first one where the question or the request begins with it; else the others are
-    relative.
+    The first interrogative, if the question or request begins with it; otherwise the last, since
+    the others are relative pronouns.
     """
     asking = _find_spans(_ASKING, question, names)
     if request and not (asking and question[request[0][1] : asking[0][0]].isspace()):
@@ -103,8 +103,8 @@ def _find_asking(
 def _is_inverted(question: str, asking: Span, names: Sequence[Span]) -> bool:
     """Check for a final verb, as in "When did the ship of Ann Ray sink?".
 
-    It does behind "when", "where" and "how", and behind a form of "do", if there is a word at all
-    behind the last name.
+    After "when", "where", "how" or a form of "do" the verb is final, if any word follows the last
+    name.
     """
     behind = max((end for _, end in names), default=0)
     if not terms(question[max(behind, asking[1]) :]):
@@ -163,7 +163,7 @@ _SIBLING_TERMS = {
 def expand_kinship(phrase: Sequence[str], words: Collection[str]) -> list[tuple[str, ...]]:
     """Split a phrase at kinship terms, and replace these by their relations.
 
-    Those of `words`, as those of a graph's own relations, stay. Empty if there is no other.
+    Terms in `words`, such as a graph's own relations, are kept. Empty if there is no kinship term.
 
     >>> expand_kinship(("paternal", "grandmother"), ())
     [('father',), ('mother',)]

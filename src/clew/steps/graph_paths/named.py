@@ -78,10 +78,10 @@ def _find_similar(snapshot: Snapshot, models: Models, query: str) -> list[NamedE
 def _find_named(snapshot: Snapshot, query: str) -> list[NamedEntity]:
     """Return the entities with triples whose exact names occur in a query.
 
-    A name is sure where it begins with a capital, a digit or a letter of a script without
-    capitals, or has several words in a query without capitals; but a lone word at the query's start
-    is none where it is a common one. Where some names are sure, no other is taken. Of names that
-    overlap, the longest is.
+    A name is certain if it begins with a capital, a digit or a letter of a caseless script, or has
+    several words in a query without capitals, but not if it is a common word at the query's start.
+    Uncertain names are used only if there are no certain ones; of overlapping names the longest is
+    used.
     """
     words = [match.span() for match in _WORD.finditer(query)]
     first = words[0] if words else (0, 0)

@@ -69,10 +69,9 @@ def rank_answers(
 ) -> RankedAnswers:
     """Rank the entities at the ends of the best walks from those that the question names.
 
-    `triples` are the rows that a walk may go along, all of the index where none are given, and
-    `begin` those of the named entities from which one may begin, likewise. The best walks count,
-    each by its share of all; an entity has that of the best walk from each start, and their sum
-    where several starts lead to it. Of equal ones the first is where the walk ends most probably.
+    `triples` restricts the triples to follow, and `begin` the starts. Each of the best walks has a
+    share of their sum; an entity gets the share of the best walk from each start, added over
+    starts. Ties go to the entity that a random walk reaches most probably.
     """
     starts = find_named(snapshot, models, question)
     if not starts or not len(snapshot.layer("triple")):

@@ -42,9 +42,8 @@ class Relations:
     def compute_nearness(self, words: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
         """Return the (n, r) similarity of words to relations, positive for a match.
 
-        A word is near to a relation by its cosine to the name of it, by that to the nearest word
-        of the name, and by the share of such a word that it begins with or contains from its
-        beginning on; all of that against what it has in common with the relations in the mean.
+        It adds the cosine to the relation's name, the cosine to the nearest word of the name, and
+        the share of a common stem with such a word, relative to the mean over all relations.
         """
         if new := _list_unknown(words, self.near):
             vectors = embedder.embed(new, kind="document")

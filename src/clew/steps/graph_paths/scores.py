@@ -31,9 +31,9 @@ _ROLES = frozenset({"after", "against", "for", "from", "to", "with"})
 class ByWords:
     """Scores walks by aligned phrases, the type of their end, and few steps.
 
-    A walk is aligned with the phrases of the question, both in order. A phrase that speaks of the
-    step counts its nearness, one that speaks of another relation costs as much, and so does a step
-    of which none speaks.
+    A walk is aligned with the phrases of the question, both in order. A phrase that matches its
+    step adds its nearness; one that matches another relation costs as much, and so does a step
+    without a phrase.
     """
 
     def __init__(self, relations: Relations, question: QuestionPhrases, embedder: Embedder) -> None:

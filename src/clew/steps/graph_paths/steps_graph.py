@@ -87,8 +87,8 @@ def _build_indptr(sources: NDArray[np.integer], n: int) -> Rows:
 class Walks:
     """The walks of at most `hops` steps from one entity that never return to it.
 
-    Only steps of `allowed`, (n_steps,) booleans, are taken. The cost is that of the edges of what
-    all walks but the longest reach; where these are more than `most`, walks are left out.
+    Only steps in `allowed`, (n_steps,) booleans, are taken. If the walks, except the longest, would
+    visit more than `most` edges, some are left out.
     """
 
     def __init__(

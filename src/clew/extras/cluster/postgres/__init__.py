@@ -1,1 +1,1 @@
-"""An index beyond one disk: rows in PostgreSQL, arrays in object storage (extra `postgres`)."""
+"""An index in PostgreSQL (rows) and object storage (arrays); needs the extra `postgres`."""

@@ -32,7 +32,7 @@ _SECRET = ("password", "sslpassword")
 
 @dataclass(frozen=True, slots=True)
 class IndexAddress:
-    """Where an index is: the database, the name of the index, and where its objects are to be."""
+    """The address of an index: database, index name, and the place of its objects."""
 
     database: str = field(repr=False)  # for libpq, with the password if one was given
     index: str
@@ -41,11 +41,11 @@ class IndexAddress:
 
     @property
     def schema(self) -> str:
-        """The schema of the database that holds the tables of the index."""
+        """The database schema of the index."""
         return f"clew_{self.index}"
 
     def address_beside(self, name: str) -> str:
-        """Return the address of an index of a server's home, which has this address itself.
+        """Return the address of an index in the server's home at this address.
 
         It has no password: PGPASSWORD or a file of passwords is to have it on every machine.
         """
@@ -55,7 +55,7 @@ class IndexAddress:
 
     @property
     def folder(self) -> Path:
-        """The folder of this machine in which copies of its files are kept."""
+        """The local folder for copies of its files."""
         digest = sha256(self.shown.encode()).hexdigest()[:12]
         return cache_root() / f"{self.index}-{digest}"
 
@@ -112,7 +112,7 @@ def _load_store() -> type[PostgresStore]:
 
 
 def parse_address(text: str) -> IndexAddress:
-    """Return the parts of an address. Raises InputError for another form."""
+    """Parse an address. Raises InputError if it is invalid."""
     try:
         text.encode()  # no half of a surrogate pair
         parts = urlsplit(text, allow_fragments=False)
@@ -143,7 +143,7 @@ def parse_address(text: str) -> IndexAddress:
 
 
 def _server(netloc: str, text: str) -> tuple[str, str, str]:
-    """Return the user, the password and the rest of where a server is: hosts and their ports."""
+    """Split a server's user, password, and hosts with ports."""
     own, _, host = netloc.rpartition("@")
     user, _, password = own.partition(":")
     if not all(_HOST.fullmatch(each) for each in host.split(",")):
@@ -156,7 +156,7 @@ def _quote(text: str) -> str:
 
 
 def cache_root() -> Path:
-    """Return the folder of copies: $CLEW_CACHE, else `clew` in the user's folder of caches."""
+    """Return the cache folder: $CLEW_CACHE, else `clew` in the user's cache folder."""
     folder = os.environ.get("CLEW_CACHE")
     if folder:
         return Path(folder).absolute()
@@ -174,7 +174,7 @@ def _wrong_form(text: str) -> InputError:
 
 
 def _hide_password(text: str) -> str:
-    """Return the beginning of an address without what may be a password."""
+    """Return the beginning of an address without a possible password."""
     scheme, _, rest = text.partition("//")
     head, *tail = re.split("[?#]", rest, maxsplit=1)
     if "@" in "".join(tail):

@@ -52,7 +52,7 @@ class PostgresCatalogue(Catalogue):
 
     @classmethod
     def open(cls, address: IndexAddress) -> Self:
-        """Open an index. Raises NotAnIndex where there is none, StoreError."""
+        """Open an index. Raises NotAnIndex if there is none, StoreError."""
         opened = cls(address)
         try:
             opened._check()
@@ -68,7 +68,7 @@ class PostgresCatalogue(Catalogue):
 
     @classmethod
     def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
-        """Make an index, or open the one that is there."""
+        """Create an index, or open an existing one."""
         with closing(cls(address)) as opened:
             if not opened.is_made():
                 opened._make(recipe)
@@ -120,7 +120,7 @@ class PostgresCatalogue(Catalogue):
         self._select("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
 
     def _retry_once(self, ask: Callable[[], T]) -> T:
-        """Ask, and once again where the session had ended and was opened anew."""
+        """Run a query, and once again if the session had to be reopened."""
         with self._lock:
             try:
                 return ask()
@@ -130,7 +130,7 @@ class PostgresCatalogue(Catalogue):
             return ask()
 
     def _reopen(self) -> bool:
-        """Open a session anew that ended, where that changes nothing; say whether it was."""
+        """Reopen a lost session if that is safe; return whether it was reopened."""
         self.is_writer = False  # the lease ended with the session
         if self._depth:
             return False
@@ -162,7 +162,7 @@ class PostgresCatalogue(Catalogue):
                 self.is_writer = self.is_writer and not self._connection.is_lost
 
     def _ensure_session(self) -> None:
-        """Open a session anew that ended meanwhile, unless it held the lease."""
+        """Reopen a lost session, unless it held the lease."""
         was_writer = self.is_writer
         self._select("SELECT 1")
         if was_writer and not self.is_writer:
@@ -179,7 +179,7 @@ class PostgresCatalogue(Catalogue):
         return {name: json.loads(value) for name, value in self._select(_STATE, (_TELLING,))}
 
     def take_lease(self) -> None:
-        """Become the one writer, as long as this session lasts. Raises IndexLocked.
+        """Become the only writer for the rest of the session. Raises IndexLocked.
 
         The lease is a lock of the session that commits: whoever loses it can commit no more.
         """
@@ -204,11 +204,11 @@ class PostgresCatalogue(Catalogue):
 
     @property
     def epoch(self) -> int:
-        """The number of writers so far; names of objects begin with it, so that each is unique."""
+        """The number of writers so far, which prefixes object names to make them unique."""
         return int(self.meta("epoch") or 0)
 
     def note_unused(self, names: Iterable[str], seconds: int = 0) -> None:
-        """Note objects that no row names, in a transaction or in one of its own.
+        """Record unreferenced objects, in the current transaction or one of its own.
 
         `seconds` are how long one that is being written may still appear.
         """
@@ -216,11 +216,11 @@ class PostgresCatalogue(Catalogue):
         self._run_many(f"{new} ON CONFLICT DO NOTHING", [(name, seconds) for name in names])
 
     def note_used(self, name: str) -> None:
-        """Forget that an object was unused, in the transaction in which a row names it."""
+        """Unmark an object as unused, in the transaction that references it."""
         self._select("DELETE FROM unused WHERE name = ?", (name,))
 
     def note_deleted(self, names: Iterable[str]) -> None:
-        """Forget objects that are gone, and do not come any more."""
+        """Forget objects that were deleted for good."""
         gone = "DELETE FROM unused WHERE name = ? AND until <= now()"
         self._run_many(gone, [(name,) for name in names])
 
@@ -243,7 +243,7 @@ class PostgresCatalogue(Catalogue):
         self._select("VACUUM document, entity, term")
 
     def drop(self) -> None:
-        """Delete the index: it is gone at once, and its tables when nobody reads them any more."""
+        """Delete the index at once, and its tables when nobody reads them any more."""
         aside = f"{_DROPPED}{secrets.token_hex(8)}"
         self._select(f'ALTER SCHEMA "{self.address.schema}" RENAME TO "{aside}"')
         self.sweep_dropped()
@@ -283,7 +283,7 @@ def object_of(segment: str) -> str:
 
 
 def lock_for_making(address: IndexAddress) -> tuple[str, tuple[int]]:
-    """Return the statement that lets one process at a time make an index's tables."""
+    """Return the statement that serializes the creation of an index's tables."""
     return "SELECT pg_advisory_xact_lock(?)", (_key(address, "make"),)
 
 

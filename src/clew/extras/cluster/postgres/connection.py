@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that takes what the rest of the store says to SQLite."""
+"""A connection to PostgreSQL that accepts the store's SQLite statements."""
 
 import re
 import threading
@@ -46,7 +46,7 @@ _ESCAPED = re.compile(f"{_MARK}.")
 
 
 class QueryResult:
-    """The rows that a statement gave, with the methods of APSW's cursors."""
+    """The rows of a statement, with the interface of APSW's cursors."""
 
     def __init__(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -63,11 +63,11 @@ class QueryResult:
 
 
 class ConnectionLost(StoreUnavailable):
-    """The connection ended, or could not be made."""
+    """The connection was lost, or could not be made."""
 
 
 class Connection:
-    """One session, for any number of threads one after the other. `?` stands for a value.
+    """One session, shared by threads one after another. `?` is a placeholder.
 
     It ends when nothing refers to it any more, if nobody closed it before.
 
@@ -109,7 +109,7 @@ class Connection:
             self._changed = max(cursor.rowcount, 0)
 
     def copy(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Add whole rows to a table of ours, many times faster than one by one."""
+        """Copy rows into a table, much faster than one by one."""
         into = f"COPY {name} FROM STDIN"
         with (
             self.lock,
@@ -121,7 +121,7 @@ class Connection:
                 copy.write_row([to_database(value) for value in row])
 
     def changes(self) -> int:
-        """Return how many rows the last statement changed."""
+        """Return the number of rows that the last statement changed."""
         return self._changed
 
     @contextmanager
@@ -150,7 +150,7 @@ class Connection:
         if isinstance(error, (errors.UndefinedTable, errors.UndefinedColumn)):
             return DamagedIndex(f"{where} lacks a table or a column ({reason}): restore a dump")
         if isinstance(error, errors.InsufficientPrivilege):
-            return StoreError(f"{where} may not be used so ({reason}): ask who owns the database")
+            return StoreError(f"{where} refused this ({reason}): ask the owner of the database")
         if isinstance(error, errors.ReadOnlySqlTransaction):
             return StoreError(f"{where} is read-only ({reason}): name the primary server to write")
         if isinstance(error, (errors.DiskFull, errors.OutOfMemory)):
@@ -164,13 +164,13 @@ class Connection:
 
 
 def lock_number(use: str) -> int:
-    """Return the signed 64-bit number of an advisory lock for some use."""
+    """Return the signed 64-bit number of an advisory lock by name."""
     return int.from_bytes(sha256(use.encode()).digest()[:8], signed=True)
 
 
 @lru_cache(maxsize=256)
 def _convert_statement(statement: str) -> bytes:
-    """Return a statement of ours with psycopg's marks for values."""
+    """Convert a statement to psycopg's placeholders."""
     return statement.replace("%", "%%").replace("?", "%s").encode()
 
 

@@ -42,7 +42,7 @@ _ABANDONED_S = 3600
 
 
 class _NoObject(Exception):
-    """There is no such file, or it is not to be seen yet."""
+    """The file does not exist, or is not visible yet."""
 
 
 class Objects:
@@ -63,11 +63,11 @@ class Objects:
         self._store = _open_storage(url)
 
     def new(self, name: str) -> Path:
-        """Return where a file is written that is to be uploaded, until it has its name."""
+        """Return a temporary path for a file to upload."""
         return _temporary_path(self.folder / name)
 
     def put(self, name: str, path: Path) -> None:
-        """Upload a file, durable when this returns, and keep it as the copy."""
+        """Upload a file durably, and keep it as the local copy."""
         try:
             obstore.put(
                 self._store, self._key(name), path, chunk_size=_PIECE, max_concurrency=_AT_ONCE
@@ -85,7 +85,7 @@ class Objects:
         trim(keep=self.folder / name)
 
     def open_arrays(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
-        """Return the arrays of a file; a copy that is damaged, or becomes so, is downloaded anew.
+        """Open the arrays of a file; a damaged copy is downloaded again.
 
         Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
         StoreError where it cannot be had.
@@ -101,7 +101,7 @@ class Objects:
         return segments.open_segment(self.get(name))
 
     def mend(self, name: str) -> bool:
-        """Write a file over its copy, which is damaged and mapped; say whether that could be."""
+        """Overwrite a damaged, mapped copy of a file; return whether that succeeded."""
         path = self.folder / name
         own = _temporary_path(path)
         try:
@@ -115,7 +115,7 @@ class Objects:
         return True
 
     def get(self, name: str, waits: Sequence[float] | None = None) -> Path:
-        """Return the copy of a file; it is downloaded if it is missing.
+        """Return the local copy of a file, downloading it if missing.
 
         `waits` are seconds for one that is not to be seen yet, some by default. Raises
         MissingSegment where there is no such file, StoreError where it cannot be had.
@@ -162,7 +162,7 @@ class Objects:
             raise _write_error(target, error) from error
 
     def _piece(self, name: str, start: int) -> tuple[obstore.Bytes, int]:
-        """Return a piece of a file, and how many bytes the whole file has."""
+        """Return a piece of a file, and the size of the whole file."""
         try:
             options: Any = {"range": (start, start + _PIECE)}
             response = obstore.get(self._store, self._key(name), options=options)
@@ -223,7 +223,7 @@ def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for e
 
 
 def _reason(error: Exception) -> str:
-    """Return obstore's message without the place in its code."""
+    """Return obstore's message without its source location."""
     return " ".join(str(error).partition("\n\nDebug source")[0].split())
 
 

@@ -47,7 +47,7 @@ class PostgresFile:
             return self._are_made(database)
 
     def connected(self) -> sqlite.Connection:
-        """Return a session of its own, the tables made."""
+        """Open a session of its own, with the tables created."""
         connection = Connection(self.address)
         try:
             self._prepare(connection)
@@ -58,14 +58,14 @@ class PostgresFile:
 
     @contextmanager
     def open(self) -> Iterator[sqlite.Connection]:
-        """Give a connection. Raises StoreError where PostgreSQL does not answer."""
+        """Yield a connection. Raises StoreError if PostgreSQL does not answer."""
         with _session(self.address) as database:
             self._prepare(database)
             yield cast("sqlite.Connection", database)  # it does what is asked of one here
 
     @contextmanager
     def writing(self) -> Iterator[sqlite.Connection]:
-        """Give a connection, and commit what the block writes, all of it or nothing."""
+        """Yield a connection, and commit the block's writes atomically."""
         with _session(self.address, _PATIENCE_S) as database:
             self._prepare(database)
             with database.transaction():
@@ -85,7 +85,7 @@ class PostgresFile:
         return bool(database.execute(there, (self.address.schema, names)).get == len(names))
 
     def _prepare(self, database: Connection) -> None:
-        """Make the tables; the first of several processes does it."""
+        """Create the tables, in one of several processes."""
         if not self._are_made(database):
             with database.transaction():
                 database.execute(*lock_for_making(self.address))
@@ -114,7 +114,7 @@ class PostgresFile:
 
 @contextmanager
 def _session(address: IndexAddress, patience: float = 0.0) -> Iterator[Connection]:
-    """Give a session that nobody else uses meanwhile; wait some seconds for the server."""
+    """Yield an exclusive session; wait some seconds for the server."""
     idle = _idle.setdefault((os.getpid(), address), deque())
     connection = _take_idle(idle) or _open_session(address, patience)
     try:

@@ -1,4 +1,4 @@
-"""An index beyond one disk: rows in PostgreSQL, segments and computed arrays in object storage.
+"""The PostgreSQL store: rows in PostgreSQL, segments and cached arrays in object storage.
 
 The transaction of the database is the commit point, as it is of a folder, and the lease of the
 writer is a lock of the session that commits. An object is uploaded before the transaction that
@@ -43,7 +43,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
     cache: SharedCache
 
     def __init__(self, address: IndexAddress) -> None:
-        """Open an index. Raises NotAnIndex where there is none, StoreError."""
+        """Open an index. Raises NotAnIndex if there is none, StoreError."""
         catalogue, for_readers = PostgresCatalogue.open(address), PostgresCatalogue(address)
         super().__init__(catalogue, for_readers)
         self._identity = identity = str(catalogue.meta("identity"))
@@ -59,13 +59,13 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     @classmethod
     def create(cls, address: IndexAddress, recipe: Mapping[str, Scalar]) -> Self:
-        """Make an index, or open the one that is there. Raises InputError, StoreError."""
+        """Create an index, or open an existing one. Raises InputError, StoreError."""
         PostgresCatalogue.create(address, recipe).close()
         return cls(address)
 
     @staticmethod
     def exists(address: IndexAddress) -> bool:
-        """Say whether an index is there. Raises StoreError where the database does not answer."""
+        """Check whether an index exists. Raises StoreError if the database does not answer."""
         with closing(PostgresCatalogue(address)) as catalogue:
             return catalogue.is_made()
 
@@ -75,7 +75,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the index has in the database and the object storage."""
+        """The size of the index in the database and the object storage."""
         return self._catalogue.size_bytes() + sum(map(self._objects.size, self._list_objects()))
 
     def _list_objects(self) -> list[str]:
@@ -109,7 +109,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
             self.sweep()
 
     def _check_lease(self) -> None:
-        """Raise StoreError where what this session knows is not so any more."""
+        """Raise StoreError if this session's knowledge is outdated."""
         state = self._check_identity(self._catalogue)
         before, self._wrote = self._wrote, int(state["generation"])
         if before is not None and before != self._wrote:
@@ -119,12 +119,12 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
             )
 
     def _check_identity(self, catalogue: PostgresCatalogue) -> dict[str, Any]:
-        """Return the state of the index. Raises StoreError where it is another one of its name."""
+        """Return the state of the index. Raises StoreError if another index has its name now."""
         state = catalogue.state()
         if state.get("identity") == self._identity:
             return state
         raise StoreError(
-            f"{catalogue.place} was deleted and made anew since it was opened: open it again"
+            f"{catalogue.place} was deleted and created again since it was opened: open it again"
         )
 
     def _name(self, number: int) -> str:
@@ -164,7 +164,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
 
 
 class SharedCache(FileCache):
-    """Computed arrays in object storage, which one process computes and others take.
+    """Cached arrays in object storage, computed by one process and used by others.
 
     Copies on this disk, and behind them the objects that the database lists.
     """
@@ -225,7 +225,7 @@ class SharedCache(FileCache):
         self._catalogue.drop_cached(name, generation)
 
     def _take(self, name: str, generation: int) -> None:
-        """Download a listed object unless there is a copy here."""
+        """Download a listed object unless there is a local copy."""
         if not self._path(name, generation).exists() and (name, generation) in self.list_objects():
             with suppress(StoreError):  # it is computed, then
                 self.objects.get(self.object_of(name, generation), waits=())
@@ -239,7 +239,7 @@ class SharedCache(FileCache):
             raise DamagedIndex(str(error)) from error
 
     def list_objects(self) -> list[tuple[str, int]]:
-        """Return the name and generation of each object, uploads under way included."""
+        """Return the name and generation of each object, including unfinished uploads."""
         return self._catalogue.list_cached()
 
     @staticmethod
@@ -248,7 +248,7 @@ class SharedCache(FileCache):
 
 
 def find_postgres_damages(store: PostgresStore, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return the damage in the database and the object storage, not in copies here.
+    """Return the damage in the database and the object storage, not in local copies.
 
     Every object that the database names is downloaded. What can be computed again is deleted if it
     is damaged.

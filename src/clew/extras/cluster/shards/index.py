@@ -334,7 +334,7 @@ def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shar
             if own != first:
                 raise RecipeMismatch(
                     f"the shard {shard.name} was built with {name} {own!r}, and"
-                    f" {shards[0].name} with {first!r}: index one of them anew"
+                    f" {shards[0].name} with {first!r}: index one of them again"
                 )
 
 

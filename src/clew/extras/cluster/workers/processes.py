@@ -59,7 +59,7 @@ class ProcessWorkers:
         if self._ends == _TRIES:
             self.close()
             raise ModelError(
-                f"a worker ended {_TRIES} times at the same work, perhaps for want of memory: take"
+                f"a worker ended {_TRIES} times at the same work, maybe for lack of memory: use"
                 f" fewer, as in --workers {max(1, self.n // 2)}"
             ) from error
         self._end()

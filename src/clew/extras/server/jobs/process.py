@@ -162,7 +162,7 @@ def _work_when_free(task: JobTask, queue: JobQueue) -> dict[str, Any]:
             if task.stop.is_asked:
                 return {"stopped": True}
             if not is_told:
-                reason = "another process writes to this index: the job goes on when it is done"
+                reason = "another process writes to this index: the job continues when it is done"
                 queue.add_event(task.job.id, "waiting", {"reason": reason})
             is_told = True
             task.index.close()

@@ -67,7 +67,7 @@ def verify_id_token(
     except InvalidKeyIdError as error:
         raise UnknownKeyId from error
     except JoseError as error:
-        raise forbidden(f"what the provider said of you is not valid ({error.error})") from error
+        raise forbidden(f"the provider's ID token is not valid ({error.error})") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise forbidden("what the provider said of you is not an ID token") from error
+        raise forbidden("the provider sent no valid ID token") from error
     return decoded.claims

@@ -156,7 +156,7 @@ class Provider:
                 )
             except UnknownKeyId:
                 continue
-        raise forbidden("what the provider said of you is signed by a key that it does not have")
+        raise forbidden("the provider's statement is signed by an unknown key")
 
     # -- the provider's description and keys ------------------------------------------------------
 

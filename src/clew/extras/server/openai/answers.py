@@ -25,7 +25,7 @@ from clew.extras.server.openai.citations import (
 from clew.extras.server.sse import follow_thread, stream_events
 from clew.text import tokens
 
-_ANEW = "\n\n(The reply broke off; it begins anew.)\n\n"
+_ANEW = "\n\n(The reply broke off; it restarts.)\n\n"
 _PROMPTS = frozenset({"system", "developer"})
 _IGNORED = _PROMPTS | {"tool", "function"}
 
