@@ -136,7 +136,7 @@ def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_pa
     """Progress, summaries, logs, plans, imports, evaluations, settings, and what an LLM says."""
     place, _ = indexed
     graph = tmp_path / "g\u200braph.clew"
-    check_visible(clew("import-kg", folder / "gr\u200baph.tsv", "--into", graph, "-vv"), codes=(3,))
+    check_visible(clew("import", folder / "gr\u200baph.tsv", "--into", graph, "-vv"), codes=(3,))
     check_visible(clew("ask", f"Who built the A{HIDDEN}rk?", "--index", graph))
     check_visible(clew("search", "Ark", "--index", graph, "--method", "paths"))
     check_visible(

@@ -15,7 +15,7 @@ def ships(tmp_path):
 
 
 def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
-    result = clew("import-kg", ships)
+    result = clew("import", ships)
     assert result.exit_code == 0, result.stderr
     assert "my.clew: 2 triples, 3 entities, 2 documents" in result.stdout
     assert "subjects: 2 added, 0 changed, 0 removed, 0 unchanged" in result.stdout
@@ -29,17 +29,17 @@ def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
         assert "Fram" in result.stdout
     assert "Removed 1 document" in clew("remove", "ships.tsv#fram").stdout
     assert clew("compact").exit_code == 0
-    assert "1 added, 0 changed, 0 removed, 1 unchanged" in clew("import-kg", ships).stdout
+    assert "1 added, 0 changed, 0 removed, 1 unchanged" in clew("import", ships).stdout
 
 
 def test_the_folder_and_the_chunk_size_are_the_users(clew, ships):
-    result = clew("import-kg", ships, "--into", "other.clew", "--chunk-size", 64)
+    result = clew("import", ships, "--into", "other.clew", "--chunk-size", 64)
     assert result.stdout.endswith("--index other.clew\n")
     shown = json.loads(clew("show", "--index", "other.clew", "--json").stdout)
     assert shown["recipe"]["chunk_size"] == 64
     assert shown["extraction"]["units"] == {"imported": 2, "waiting": 0}
     assert "imported  2" in clew("show", "--index", "other.clew").stdout
-    result = clew("import-kg", "none.tsv")
+    result = clew("import", "none.tsv")
     assert result.exit_code == 1
     assert result.stderr.startswith("clew: there is no file or folder 'none.tsv'")
     assert clew("show").exit_code == 1
@@ -48,14 +48,14 @@ def test_the_folder_and_the_chunk_size_are_the_users(clew, ships):
 def test_what_cannot_be_used_is_named(clew, ships):
     with ships.open("a", encoding="utf-8") as file:
         file.write("one\ttwo\n" * 22)
-    result = clew("import-kg", ships)
+    result = clew("import", ships)
     assert result.exit_code == 3
     lines = result.stderr.splitlines()
     assert len(lines) == 21
     assert "ships.tsv, line 3: " in lines[0]
     assert lines[-1] == "clew: and 2 more"
     assert "22 problems in " in result.stdout
-    data = json.loads(clew("import-kg", ships, "--json").stdout)
+    data = json.loads(clew("import", ships, "--json").stdout)
     assert len(data["skipped"]) == 22
     assert (data["n_triples"], data["n_unchanged"], data["index"]) == (2, 2, "my.clew")
 
@@ -67,7 +67,7 @@ def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
     ]
     path = tmp_path / "of.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    result = clew("import-kg", path, "--into", own_index)
+    result = clew("import", path, "--into", own_index)
     assert "1 triple went to texts of the index" in result.stdout
     assert "1 triple named texts that the index lacks" in result.stdout
 

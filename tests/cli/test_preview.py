@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from clew.cli.plain import terminal_width
-from clew.cli.preview import cut_preview, weigh_terms
+from clew.cli.render import cut_preview, weigh_terms
 
 INDENT = "    "
 FILLER = "Nothing of note was seen by anybody on the long way over the ice that day. " * 4

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew import steps
-from clew.answers import follow_up, support
+from clew.answers import support
 from clew.answers.answer import OnCitation, locate_citations, write_answer
 from clew.answers.context import build_context, build_counted_context
 from clew.answers.method import (
@@ -90,9 +90,12 @@ def retrieve_evidence(
         remembering = add_memory(limit_models(source.models, question.budget))
         models = add_meter(remembering, meter)
         snapshot = source.snapshot_for(question, method, models)
-    with meter.stage("search"):
-        text, notes = follow_up.resolve_question(question.text, question.history, snapshot, models)
+    text, notes = question.text, tuple[str, ...]()
     if question.history:
+        from clew.answers.follow_up import resolve_question
+
+        with meter.stage("search"):
+            text, notes = resolve_question(text, question.history, snapshot, models)
         alone = replace(question, text=text, history=())
         with meter.stage(source.opening):
             snapshot = source.snapshot_for(alone, method, models)

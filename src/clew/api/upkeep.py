@@ -16,13 +16,11 @@ from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
 from clew.index import adding
 from clew.index.store import opening, paid
-from clew.index.vocabulary import check_type
 from clew.models import is_checked, loading
 from clew.models.budget import Budget
 from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
 from clew.models.metered import Meter, add_meter
-from clew.steps.entity_types import find_entry
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
@@ -42,6 +40,8 @@ class Upkeep(OpenIndex):
         Nothing is done where it does already. Raises InputError where the index has no such entity,
         and AlreadyExists where both are one in another way.
         """
+        from clew.steps.entity_types import find_entry
+
         rows = self.snapshot().layer("entity").rows([name_key(name), name_key(into)])
         missing = next((n for n, row in zip((name, into), rows, strict=True) if row < 0), None)
         if missing is not None:
@@ -80,6 +80,8 @@ class Upkeep(OpenIndex):
         Raises:
             InputError: There is no such entity, another one has the new name, or that is no type.
         """
+        from clew.index.vocabulary import check_type
+
         store, layer = self._open_store(), self.snapshot().layer("entity")
         [row] = layer.rows([name_key(name)])
         if row < 0:
@@ -213,13 +215,14 @@ class Upkeep(OpenIndex):
 
         damages = [each for each in self.check() if not each.is_cached]
         files = {each.file for each in damages if not each.is_paid}
-        if FILE in files and opening.address_of(self.folder) is None:
+        place = opening.address_of(self.folder)
+        if FILE in files and place is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
         store, meter, done = self._open_store(), Meter(budget=budget), repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if damages:
-                raise InputError(opening.explain_repair(self.folder))
+                raise InputError(place.explain_repair())
             return done
         mended = paid.mend(self.folder, {each.file for each in damages if each.is_paid})
         if files and is_checked(self.models.embedder):

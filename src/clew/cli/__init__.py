@@ -29,7 +29,7 @@ _COMMANDS = {
     "classify": "classifying:run_classify",
     "plan": "planning:run_plan",
     "themes": "looking:show_themes",
-    "changes": "changes:show_changes",
+    "changes": "looking:show_changes",
     "show": "looking:show_index",
     "list": "looking:list_documents",
     "export": "looking:export_graph",

@@ -47,9 +47,6 @@ def _raise_visibly(error: click.UsageError) -> Never:
     raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
 
 
-_FORMER = {"import-kg": "import"}  # what commands were called, which still works
-
-
 class Commands(Mapping[str, click.Command]):
     """The commands by their names; one is imported when it is looked up.
 
@@ -111,9 +108,6 @@ class Program(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:  # noqa: ANN401 -- click's
-        return super().resolve_command(ctx, [_FORMER.get(args[0], args[0]), *args[1:]])
 
     def invoke(self, ctx: click.Context) -> object:
         try:

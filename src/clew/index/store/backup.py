@@ -62,9 +62,9 @@ def write_backup(folder: Path, target: Path) -> Backup:
     there = _read_list(target)
     if there is None:
         _check_target(folder, target)
-    elsewhere = opening.explain_backup(folder)
-    if elsewhere:
-        raise InputError(elsewhere)
+    place = opening.address_of(folder)
+    if place is not None:
+        raise InputError(place.explain_backup())
     try:
         with ExitStack() as stack:
             # Beside the target, so that it can be renamed; killed, only this folder is left.

@@ -161,18 +161,6 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
     return find_damages(folder, hash_of)
 
 
-def explain_backup(folder: Path) -> str:
-    """Return how an index is backed up that is not in its folder, "" where it is."""
-    place: StoreAddress | None = address_of(folder)
-    return "" if place is None else place.explain_backup()
-
-
-def explain_repair(folder: Path) -> str:
-    """Return how a damaged index is mended that is not in its folder."""
-    place: StoreAddress | None = address_of(folder)
-    return "" if place is None else place.explain_repair()
-
-
 def open_store(folder: Path) -> Store:
     """Open the store of an index. Raises NotAnIndex where there is none."""
     place: StoreAddress | None = address_of(folder)

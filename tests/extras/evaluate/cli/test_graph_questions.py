@@ -131,7 +131,7 @@ def test_a_method_without_a_graph_has_recall_alone():
 @pytest.fixture
 def answered(clew, files):
     """Return what asks the first question with answers of an LLM that replies so."""
-    clew("import-kg", files / "graph.tsv", "--into", files / "g.clew")
+    clew("import", files / "graph.tsv", "--into", files / "g.clew")
 
     def ask(*replies, options):
 
@@ -161,7 +161,7 @@ def test_an_answer_that_was_of_no_use_is_counted(answered):
 
 
 def test_on_the_command_line(clew, files):
-    clew("import-kg", files / "graph.tsv", "--into", files / "g.clew")
+    clew("import", files / "graph.tsv", "--into", files / "g.clew")
     asked = ("eval", "graph", files / "q.jsonl", "--index", files / "g.clew")
     text = clew(*asked, "--methods", "paths,bubble").stdout
     assert text.split()[:5] == ["method", "questions", "n", "hits@1", "hits@5"]

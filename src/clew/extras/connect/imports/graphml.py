@@ -12,7 +12,6 @@ from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 
 SYSTEM = "GraphML"
-IS_COMMON = False
 _TYPES = {"int": int, "long": int, "float": float, "double": float}
 _RELATIONS = ("relation", "label", "type", "name", "predicate", "keywords")
 

@@ -22,7 +22,6 @@ from clew.readers.triples import Stated
 from clew.readers.walk import File
 
 SYSTEM = "GraphRAG"
-IS_COMMON = False
 _OLD = "create_final_"  # before the names of files, until version 1
 _LEFT = {
     "community_reports": "community reports",

@@ -16,7 +16,6 @@ from clew.readers.triples import Stated, explain_refusal, extraction
 from clew.readers.walk import File
 
 SYSTEM = "HippoRAG"
-IS_COMMON = False
 _RESULTS = "openie*results*.json"
 _LONGEST_TITLE = 100
 

@@ -24,7 +24,6 @@ from clew.readers.triples import Stated
 from clew.readers.walk import File
 
 SYSTEM = "LightRAG, nano-graphrag"
-IS_COMMON = False
 _GRAPH = "graph_chunk_entity_relation.graphml"
 _SEPARATOR = "<SEP>"
 _UNKNOWN = {"", "unknown_source", "no-file-path"}  # names of files that LightRAG gives by itself

@@ -24,7 +24,6 @@ from clew.text.lines import MARKDOWN
 from clew.text.normalize import collapse
 
 SYSTEM = "Obsidian"
-IS_COMMON = False
 _LINK = re.compile(r"(!?)\[\[([^\[\]|#^\n]*)(?:[#^][^\[\]|\n]*)?(?:\|([^\[\]\n]*))?\]\]")
 PLAIN_LINK = re.compile(
     r"(!?)\[([^\]\n]{0,500})\]\(<?([^)\s>#]{1,500}\.md)(?:#[^)\s>]{0,500})?>?\)"
