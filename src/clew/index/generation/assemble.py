@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from clew.algo.links import StoredLink
 from clew.algo.row_edits import RowEdits
 from clew.index.generation.assembly import Assembly
 from clew.index.generation.edits import Edits
 from clew.index.generation.edits.source import IndexCounts, Source
-from clew.index.generation.rows import Live, Rows, follow_rows
+from clew.index.generation.rows import Live, Rows, build_link, follow_rows
 from clew.index.generation.schema import COLUMNS, LAYERS, LINKS, LOOKUPS
 from clew.index.store.columns import StoredColumns
 from clew.index.store.schema import TABLES, Segment
@@ -61,14 +60,15 @@ def assemble(
 
 def _empty_assembly(*, halved: bool) -> Assembly:
     """Return the generation without documents."""
-    none, nowhere = np.zeros(0, dtype=np.int64), csr_array((0, 0), dtype=np.float32)
+    none = np.zeros(0, dtype=np.int64)
+    nothing = build_link(none, none, 0, 0)
     layers = {name: layer for name, layer in LAYERS.items() if halved or name != "subchunk"}
     return Assembly(
         columns={
             f"stored.{name}": none for layer in layers for name in layers[layer].stored_names(layer)
         }
         | {name: np.zeros(0, dtype=column.dtype) for name, column in COLUMNS.items()},
-        links={pair: StoredLink.from_matrix(nowhere) for pair in LINKS},
+        links={pair: StoredLink.from_matrix(nothing) for pair in LINKS},
         lookups={
             name: np.zeros(2 if name == "sizes" else 0, dtype=dtype)
             for name, dtype in LOOKUPS.items()

@@ -90,8 +90,7 @@ class Assembly:
 
     def places(self, layer: str, stored: Rows) -> Rows:
         """Return the row of each stored row of a layer, -1 where it has none."""
-        rows = np.full(len(stored), -1, dtype=np.int64)
-        places = self._find_places(layer)
+        rows, places = np.full(len(stored), -1, dtype=np.int64), self._find_places(layer)
         inside = stored < len(places)
         rows[inside] = places[stored[inside]]
         return rows

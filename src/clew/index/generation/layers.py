@@ -20,7 +20,6 @@ from clew.index.generation.cached import ArrayLoader
 from clew.index.generation.rows import Rows, SomeRows
 from clew.index.generation.vectors import StoredVectors
 from clew.index.snapshot import Snapshot
-from clew.index.snapshot.layers import Layer
 from clew.index.store import View, schema
 from clew.index.store.columns import StoredColumn
 from clew.index.store.schema import TABLES, Segment
@@ -34,10 +33,6 @@ _CACHED_IDS = 1_024  # ids whose rows do
 _BATCH_SIZE = 256  # rows whose documents are read at once
 _NO_TOKENS = "this index was built without token vectors"
 _CACHED_KEYS = 2**16  # of entities, or of terms, that stay in memory
-
-
-def _rows(rows: Sequence[int]) -> Rows:
-    return np.asarray(rows, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -76,14 +71,6 @@ class Parts:
             self._columns[layer] = columns
         return self._columns[layer]
 
-    def value(self, name: str, row: int) -> int:
-        """Return one number of a column, without reading the others."""
-        return self.assembly.value(name, row)
-
-    def stored_row(self, layer: str, row: int) -> int:
-        """Return the stored row of a row, without reading the others."""
-        return self.assembly.value(f"stored.{layer}", row)
-
     def document(self, row: int) -> Document:
         return self._documents.get(row, lambda: self._read_documents([row])[0])
 
@@ -95,7 +82,7 @@ class Parts:
         return [by_row[row] for row in rows]
 
     def _read_documents(self, rows: Sequence[int]) -> list[Document]:
-        return self.view.documents([self.stored_row("document", row) for row in rows])
+        return self.view.documents(self.assembly.numbers("stored.document", rows))
 
     def find_rows(self, layer: str, keys: Sequence[str]) -> list[int]:
         """Return the row of each document, entity or term key, -1 if unknown."""
@@ -214,14 +201,17 @@ class Ragged:
 class _StoredLayer:
     """Base of the stored layers: size, columns, and vectors that are opened once."""
 
-    def __init__(self, parts: Parts, name: str, size: int) -> None:
+    def __init__(self, parts: Parts, name: str) -> None:
         self._parts = parts
         self._name = name
-        self._size = size
         self._columns = parts.columns(name)
 
     def __len__(self) -> int:
         return self._size
+
+    @cached_property
+    def _size(self) -> int:
+        return self._parts.assembly.size(self._name)
 
     @property
     def columns(self) -> Mapping[str, NDArray[Any]]:
@@ -322,9 +312,10 @@ class _SameRanges(_Ranges):
     """The rows and vectors of another layer under a different name."""
 
     def __init__(self, same: _Ranges, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
-        super().__init__(same._parts, name, len(same))  # noqa: SLF001 -- of one kind
+        super().__init__(same._parts, name)  # noqa: SLF001 -- of one kind
         self._columns = columns
         self._same = same
+        self._size = len(same)
 
     def _numbers(self, column: str, rows: Sequence[int]) -> list[int]:
         numbers: list[int] = self._columns[column][rows].tolist()
@@ -342,7 +333,9 @@ class _Chunks(_Ranges):
         return ids
 
     def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
-        return self._parts.tokens("chunk", self._parts.assembly.stored_rows("chunk", _rows(rows)))
+        return self._parts.tokens(
+            "chunk", self._parts.assembly.stored_rows("chunk", np.asarray(rows))
+        )
 
 
 class _Units(_Ranges):
@@ -351,7 +344,7 @@ class _Units(_Ranges):
     def ids(self, rows: Sequence[int]) -> list[str]:
         ids = super().ids(rows)
         for i, _ in self._statements(rows):
-            ids[i] += f"#{self._value('place', rows[i])}"
+            ids[i] += f"#{self._parts.assembly.value('unit.place', rows[i])}"
         return ids
 
     def texts(self, rows: Sequence[int]) -> list[str]:
@@ -363,7 +356,7 @@ class _Units(_Ranges):
     def _statements(self, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield the index and stored row of the rows that are statements."""
         for i, row in enumerate(rows):
-            stored = self._parts.stored_row("unit.statement", row)
+            stored = self._parts.assembly.value("stored.unit.statement", row)
             if stored >= 0:
                 yield i, stored
 
@@ -372,14 +365,11 @@ class _Units(_Ranges):
         for i, each in enumerate(ids):
             name, mark, number = each.rpartition("#")
             if rows[i] < 0 and mark and number.isdecimal():
-                rows[i] = self._find_statement(name, int(number))
+                [chunk] = _Ranges(self._parts, "chunk")._find_rows([name])  # noqa: SLF001 -- a base
+                same = (self._columns["chunk"] == chunk) & (self._columns["place"] == int(number))
+                matches = np.flatnonzero(same & ~self._are_ranges(slice(None)))
+                rows[i] = int(matches[0]) if len(matches) else -1
         return rows
-
-    def _find_statement(self, of: str, place: int) -> int:
-        [chunk] = _Ranges(self._parts, "chunk", 0)._find_rows([of])  # noqa: SLF001 -- a base
-        same = ~self._are_ranges(slice(None)) & (self._columns["chunk"] == chunk)
-        matches = np.flatnonzero(same & (self._columns["place"] == place))
-        return int(matches[0]) if len(matches) else -1
 
     def _vectors(self) -> Vectors:
         stored = self._parts.assembly.stored_rows
@@ -397,7 +387,7 @@ class _Units(_Ranges):
         return self._parts.vectors([*sentences, *statements], SomeRows(len(self), either))
 
     def token_vectors(self, rows: Sequence[int]) -> list[NDArray[np.float32]]:
-        assembly, units = self._parts.assembly, _rows(rows)
+        assembly, units = self._parts.assembly, np.asarray(rows, dtype=np.int64)
         statements = assembly.stored_rows("unit.statement", units)
         made = np.flatnonzero(statements >= 0)
         if len(made) == len(units):
@@ -421,15 +411,12 @@ class _Units(_Ranges):
         places = np.arange(*rows.indices(len(self)))
         return np.asarray(self._parts.assembly.stored_rows("unit.statement", places) < 0)
 
-    def _value(self, column: str, row: int) -> int:
-        return self._parts.value(f"unit.{column}", row)
-
 
 class _Keyed(_StoredLayer):
     """Entities and terms: strings with rows of their own in the database."""
 
     def __init__(self, parts: Parts, name: str) -> None:
-        super().__init__(parts, name, parts.assembly.size(name))
+        super().__init__(parts, name)
         self._keys: Once[int] = Once(_CACHED_KEYS)  # by stored rows
         self._rows_by_key: Once[str] = Once(_CACHED_IDS)
 
@@ -480,25 +467,25 @@ class _Entities(_Keyed):
 
     def _find_mention(self, row: int) -> tuple[int, slice] | None:
         """Return the document and range of an entity's first mention, or None."""
-        value = self._parts.value
+        value = self._parts.assembly.value
         mention = value("entity.mention", row)
         unit = value("mention.unit", mention) if mention >= 0 else -1
-        if unit < 0 or self._parts.stored_row("unit.statement", unit) >= 0:
+        if unit < 0 or value("stored.unit.statement", unit) >= 0:
             return None
         place = slice(value("mention.start", mention), value("mention.end", mention))
         return value("chunk.document", value("unit.chunk", unit)), place
 
     def _find_name(self, row: int) -> str:
         """Return an entity's spelling in a statement, an extraction or a title."""
-        value = self._parts.value
+        value = self._parts.assembly.value
         mention = value("entity.mention", row)
         if mention >= 0:
-            statement = self._parts.stored_row("unit.statement", value("mention.unit", mention))
+            statement = value("stored.unit.statement", value("mention.unit", mention))
             place = slice(value("mention.start", mention), value("mention.end", mention))
             return self._parts.text("statement", "n_bytes", statement)[place]
         description = value("entity.description", row)
         if description >= 0:
-            stored = self._parts.stored_row("description", description)
+            stored = value("stored.description", description)
             return self._parts.text("description", "n_name", stored)
         titles = np.flatnonzero(self._parts.columns("document")["title_entity"] == row)
         return strip_title(self._parts.document(int(titles[0])).title)
@@ -588,7 +575,7 @@ class _Descriptions(_StoredLayer):
         at = np.asarray(rows, dtype=np.intp)
         entities, chunks = (self._columns[name][at].tolist() for name in ("entity", "chunk"))
         keys = _Entities(self._parts, "entity").ids(entities)
-        places = _Chunks(self._parts, "chunk", self._parts.assembly.size("chunk")).ids(chunks)
+        places = _Chunks(self._parts, "chunk").ids(chunks)
         return [f"{key}@{place}" for key, place in zip(keys, places, strict=True)]
 
     def texts(self, rows: Sequence[int]) -> list[str]:
@@ -603,9 +590,6 @@ class _Descriptions(_StoredLayer):
 class _Profiles(_Descriptions):
     """Descriptions with a text; a vector embeds the entity's name and that text."""
 
-    def __init__(self, parts: Parts) -> None:
-        super().__init__(parts, "profile", parts.assembly.size("profile"))
-
     def texts(self, rows: Sequence[int]) -> list[str]:
         return super().texts([int(self._columns["description"][row]) for row in rows])
 
@@ -615,30 +599,39 @@ class _Profiles(_Descriptions):
         return self._parts.gather("profile.vectors", self._parts.assembly.stored["profile"])
 
 
+_LAYERS: Mapping[str, type[_StoredLayer]] = {
+    "document": _Documents,
+    "chunk": _Chunks,
+    "subchunk": _Ranges,
+    "sentence": _Ranges,
+    "unit": _Units,
+    "entity": _Entities,
+    "term": _Keyed,
+    "triple": _Triples,
+    "description": _Descriptions,
+    "profile": _Profiles,
+}
+
+
 def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
-    """Return the snapshot of an assembled generation."""
-    size = parts.assembly.size
-    documents = _Documents(parts, "document", size("document"))
-    chunks = _Chunks(parts, "chunk", size("chunk"))
-    units = _Units(parts, "unit", size("unit"))
-    links = parts.assembly.links
-    if ("subchunk", "term") not in links:
+    """Return the snapshot of an assembled generation.
+
+    Sub-chunks are the chunks if none is halved, and sentences the units if no LLM extracted any.
+    """
+    stored, links = parts.assembly.stored, parts.assembly.links
+    layers: dict[str, Any] = {name: layer(parts, name) for name, layer in _LAYERS.items()}
+    if "subchunk" not in stored:
+        chunks = layers["chunk"]
+        columns = reading(chunks.columns, chunks.columns)
+        columns["chunk"] = partial(np.arange, len(chunks), dtype=np.int32)
+        layers["subchunk"] = _SameRanges(chunks, "subchunk", Lazily(columns))
         whole = reading(links, links)
         links = Lazily({**whole, ("subchunk", "term"): whole["chunk", "term"]})
-    layers: dict[str, Layer] = {
-        "document": documents,
-        "chunk": chunks,
-        "subchunk": _subchunks(parts, chunks),
-        "sentence": _sentences(parts, units),
-        "unit": units,
-        "entity": _Entities(parts, "entity"),
-        "term": _Keyed(parts, "term"),
-        "triple": _Triples(parts, "triple", size("triple")),
-        "description": _Descriptions(parts, "description", size("description")),
-        "profile": _Profiles(parts),
-    }
+    if "sentence" not in stored:
+        columns = reading(layers["unit"].columns, ("chunk", "start", "end"))
+        layers["sentence"] = _SameRanges(layers["unit"], "sentence", Lazily(columns))
     return Snapshot(
-        document_layer=documents,
+        document_layer=layers["document"],
         layers=layers,
         links=links,
         recipe=parts.view.recipe,
@@ -647,22 +640,6 @@ def build_snapshot(parts: Parts, recall: ArrayLoader | None) -> Snapshot:
         recall=recall,
         close=parts.view.close,
     )
-
-
-def _subchunks(parts: Parts, chunks: _Chunks) -> _Ranges:
-    """Return the sub-chunks, which are the chunks themselves if none is halved."""
-    if "subchunk" in parts.assembly.stored:
-        return _Ranges(parts, "subchunk", parts.assembly.size("subchunk"))
-    columns = reading(chunks.columns, chunks.columns)
-    columns["chunk"] = partial(np.arange, len(chunks), dtype=np.int32)
-    return _SameRanges(chunks, "subchunk", Lazily(columns))
-
-
-def _sentences(parts: Parts, units: _Units) -> _Ranges:
-    """Return the distinct sentences, which are the units if no LLM extracted any."""
-    if "sentence" in parts.assembly.stored:
-        return _Ranges(parts, "sentence", parts.assembly.size("sentence"))
-    return _SameRanges(units, "sentence", Lazily(reading(units.columns, ("chunk", "start", "end"))))
 
 
 def resolve_aliases(aliases: Mapping[str, str]) -> dict[str, str]:

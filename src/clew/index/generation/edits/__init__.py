@@ -157,7 +157,7 @@ class Edits:
         }
         arrays |= {f"mention.{name}": column for name, column in self.mentions.columns.items()}
         arrays |= {f"chunk.{kind}": source.extraction_sources(kind) for kind in KINDS}
-        arrays |= unit_columns(source, self.units) | entities.columns
+        arrays |= {**unit_columns(source, self.units), **entities.columns}
         arrays |= triple_columns(source, self.triples, entities)
         if self.sentences is not None:
             arrays["sentence.chunk"] = self.sentences.chunk

@@ -46,7 +46,7 @@ class EntityEdits:
 
     def number(self, stored: NDArray[Any]) -> Rows:
         """Return the present rows of stored entities that were added, -1 for -1."""
-        return self.numbers[stored]
+        return np.asarray(self.numbers[stored])
 
 
 def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> EntityEdits:
@@ -54,8 +54,8 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     titled = np.flatnonzero(source.titles >= 0)
     lost = _find_lost(source, mentions)
     came = [source.titles[titled], mentions.entity, source.described]
-    touched, groups = renumber(np.concatenate([*came, source.base.stored["entity"][lost]]))
-    groups = np.split(groups, np.cumsum([len(each) for each in came]))[:-1]
+    touched, numbers = renumber(np.concatenate([*came, source.base.stored["entity"][lost]]))
+    groups = np.split(numbers, np.cumsum([len(each) for each in came]))[:-1]
     n, row = len(touched), take_or_default(source.lookups["entity.rows"], touched)
     title, mention, linkable = _kept_occurrences(source, mentions, row, lost)
     descriptions = _kept_descriptions(source, row)
@@ -156,7 +156,7 @@ def _former_documents(source: Source, how: int, rows: Rows) -> Rows:
         chunks = source.column("unit.chunk")[source.column("mention.unit")[rows]]
     else:
         chunks = source.column("description.chunk")[rows]
-    return source.column("chunk.document")[chunks].astype(np.int64)
+    return np.asarray(source.column("chunk.document")[chunks], dtype=np.int64)
 
 
 def _make_keys(places: Rows, rows: Rows) -> Rows:
@@ -164,7 +164,7 @@ def _make_keys(places: Rows, rows: Rows) -> Rows:
 
 
 def _rows_of(keys: Rows) -> Rows:
-    return keys & ((1 << _ROW_BITS) - 1)
+    return np.asarray(keys & ((1 << _ROW_BITS) - 1))
 
 
 def _first_rows(rows: Rows, groups: Rows, size: int) -> Rows:
@@ -209,7 +209,7 @@ def _count_types(
     np.add.at(votes, (owner, source.column("description.type")[rows]), 1)
     np.add.at(votes, (groups, source.new_values("description.type")), 1)
     votes[:, 0] = 0
-    return votes.argmax(axis=1)
+    return np.asarray(votes.argmax(axis=1))
 
 
 def _kept_occurrences(

@@ -214,7 +214,11 @@ class MentionEdits:
 def find_units(source: Source, terms: TermEdits) -> UnitEdits:
     """Find the units that were added or removed, or whose first chunk changed."""
     stored_units = StoredUnits(source.stored)
-    known_rows = KnownRows.from_source(source, "unit", _former_codes(source))
+    former = source.base.stored["unit.sentence"]
+    if source.has_statements:
+        statements = source.base.stored["unit.statement"]
+        former = np.where(statements >= 0, FIRST_STATEMENT + statements, former)
+    known_rows = KnownRows.from_source(source, "unit", former)
     chunk, codes = _new_units(source)
     came = Occurrences(stored_units.keys(codes), chunk, codes)
     lost = rows_below(known_rows.chunk, source.chunks.gone)
@@ -236,16 +240,6 @@ def find_units(source: Source, terms: TermEdits) -> UnitEdits:
             raise TooManyEdits  # perhaps sentences are no rows of their own any more
     distinct = DistinctEdits.from_moves(len(known_rows.chunk), moves)
     return UnitEdits(distinct, known_rows, stored_units, names)
-
-
-def _former_codes(source: Source) -> NDArray[Any]:
-    """Return the code of the first occurrence of each former unit."""
-    sentences, statements = (
-        source.base.stored[name] for name in ("unit.sentence", "unit.statement")
-    )
-    if not source.has_statements:
-        return sentences
-    return np.where(statements >= 0, FIRST_STATEMENT + statements, sentences)
 
 
 def _new_units(source: Source) -> tuple[Rows, Rows]:
