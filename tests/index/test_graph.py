@@ -176,7 +176,7 @@ def test_what_says_nothing_is_reported(store, folder):
     [skipped] = done.skipped
     assert (skipped.line, skipped.reason) == (
         2,
-        "says of 'Fram' something about itself, which is left out",
+        "relates 'Fram' to itself, which is left out",
     )
 
 
