@@ -335,9 +335,9 @@ def add_documents(
 ) -> Operation[JobView]:
     """Send files, folders or documents, and return the job that indexes them.
 
-    With `wait` it is waited for, as by `Client.wait`; `math.inf` is as long as it takes. A file
-    below a folder is called by its path there, behind the folder's name, and hidden files and what
-    `.gitignore` files name stay here, as by `Index.add`. Raises InputError for what cannot be sent.
+    With `wait` seconds it waits for the job, as `Client.wait` does. A file in a folder is named by
+    the folder's name and its path in it, and hidden files and those in `.gitignore` are left out,
+    as by `Index.add`. Raises InputError for what cannot be sent.
     """
     items: list[Any] = [source] if isinstance(source, str | Path | Document) else list(source)
     if items and all(isinstance(each, Document) for each in items):
