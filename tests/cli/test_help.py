@@ -251,7 +251,7 @@ def test_an_index_is_an_option_or_the_last_word(clew, own_index, tmp_path, name,
     by_option, by_word = results
     assert by_word.exit_code == by_option.exit_code
     # A stage that took no time is left out, so all of them are.
-    stages = re.compile(r"; .*\d+\.\d+ s\b.*|; no time worth naming|\d+\.\d+ s\b")
+    stages = re.compile(r"; .*\d+\.\d+ s\b.*|; hardly any time|\d+\.\d+ s\b")
     assert stages.sub("", by_word.output) == stages.sub("", by_option.output)
     assert "my.clew" not in by_word.stderr
     assert "[INDEX]" in clew(name, "--help").stdout.partition("\n\n")[0]

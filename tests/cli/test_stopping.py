@@ -104,7 +104,7 @@ def test_a_second_signal_ends_at_once(texts):
     process = start(texts)
     wait_for(process, "embedding", 2)
     process.send_signal(signal.SIGINT)
-    wait_for(process, "stopping behind")
+    wait_for(process, "stopping after")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130

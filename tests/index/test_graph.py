@@ -174,10 +174,7 @@ def test_what_says_nothing_is_reported(store, folder):
     )
     assert done.n_triples == 5
     [skipped] = done.skipped
-    assert (skipped.line, skipped.reason) == (
-        2,
-        "says of 'Fram' something about itself, which is left out",
-    )
+    assert (skipped.line, skipped.reason) == (2, "relates 'Fram' to itself, which is left out")
 
 
 def test_nothing_to_import(store, folder):

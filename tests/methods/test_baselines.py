@@ -153,7 +153,7 @@ def test_methods_without_retrieval_need_no_index(method, name):
     with_llm = method.retrieve(QUESTION, nothing, models(llm=ScriptedLLM()))
     assert (with_llm.hits, with_llm.notes, with_llm.method) == ((), (), name)
     without = method.retrieve(QUESTION, nothing, models())
-    assert without.notes == (f"{name} answers by an LLM only: name one",)
+    assert without.notes == (f"{name} needs an LLM: name one with --llm",)
     assert method.layers == frozenset()
 
 

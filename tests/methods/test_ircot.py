@@ -101,7 +101,7 @@ def test_other_searches(index, search):
 
 def test_without_an_llm_it_is_refused(index):
     """In one sentence, which says what to do."""
-    with pytest.raises(InputError, match=r"^ircot thinks by an LLM: name one \(--llm\), or take"):
+    with pytest.raises(InputError, match=r"^ircot needs an LLM: name one with --llm, or choose"):
         Ircot().retrieve(QUESTION, index, models())
 
 

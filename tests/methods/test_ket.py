@@ -581,4 +581,4 @@ def test_triples_of_a_useless_reply_are_no_llms():
     with stored(robots()) as (store, look):
         llm = ScriptedLLM(*[Reply(text="", error="no reply") for _ in ROBOTS])
         extract_wanted(store, models(llm=llm), Wanted(triples="llm"))
-        assert any("the LLM's reply was of no use" in note for note in ask(look()).notes)
+        assert any("the LLM's reply was unusable" in note for note in ask(look()).notes)

@@ -151,7 +151,7 @@ def test_other_line_ends_comments_and_shapes(server):
     for odd in (b"[]", b"3", b'{"choices": 3}', b'{"choices": [{"delta": {"content": 3}}]}'):
         body = b"data: " + odd + b"\n\ndata: [DONE]\n\n"
         server.respond = lambda _, body=body: Answer(body, headers=EVENTS)
-        with pytest.raises(BadReply, match="no chat completion"):
+        with pytest.raises(BadReply, match="not a chat completion"):
             conversation(server).complete(asked())
 
 

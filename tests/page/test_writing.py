@@ -324,7 +324,7 @@ def test_what_it_would_cost_and_a_job_within_a_bound(talking, opened):
     """The plan has a price; the job ends at its bound, and tells so; the day's spend is drawn."""
     address, _ = talking
     page = opened(address, "/spend")
-    page.get_by_role("button", name="Work out").click()
+    page.get_by_role("button", name="Estimate").click()
     row = page.locator("tr", has_text="units, α = 0.25")
     row.wait_for(timeout=60_000)
     assert "$" in row.inner_text()
@@ -342,7 +342,7 @@ def test_what_it_would_cost_and_a_job_within_a_bound(talking, opened):
 
 def test_triples_without_an_llm(writing, opened):
     page = opened(writing, "/spend")
-    page.get_by_role("button", name="Work out").click()
+    page.get_by_role("button", name="Estimate").click()
     page.get_by_role("button", name="Begin: triples of names").click(timeout=60_000)
     job_ends(page)
 

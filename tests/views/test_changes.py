@@ -128,7 +128,7 @@ def test_what_was_erased_is_compared_with_a_backup(index, tmp_path):
     clew.restore(tmp_path / "old.tar.gz", tmp_path / "old.clew")
     [value] = index.changes(tmp_path / "old.clew").values
     assert (value.was, value.now) == ("280,000", "281,000")
-    with pytest.raises(InputError, match="no generation, date or index"):
+    with pytest.raises(InputError, match="not a generation, date or index"):
         index.changes(tmp_path / "none.clew")
 
 

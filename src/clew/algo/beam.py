@@ -1,8 +1,8 @@
 """Beam search for sets of units, from entity to entity, that together match the query best.
 
-Algorithm 3 ("Q-Iter") of Clue-RAG (arXiv:2507.08445), with the names of the paper in brackets.
-A state is a unit set [S] with the entities of the unit that was added last [its frontier] and
-what of the query its units leave unsaid [φ_v: the query vector minus the units' vectors].
+Algorithm 3 ("Q-Iter") of Clue-RAG (arXiv:2507.08445), with the names of the paper in brackets. A
+state is a unit set [S] with the entities of the unit added last [its frontier] and the residual of
+the query [φ_v: the query vector minus the units' vectors].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,12 +74,12 @@ def grow_unit_sets(
 ) -> list[UnitSet]:
     """Return the kept sets of all depths [C*], shallow first, best first inside a depth.
 
-    `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units,
-    each an ascending tuple of rows, in one batch per depth. Sets with the same units are one,
-    whatever the way to them, and go on from the union of their frontiers; unless `beam` is not
-    merged, where the tuples of line 14 differ by their frontiers too. Equal scores keep the order
-    of the rows. `seed_units` enter at depth one beside the units of the seeds. `tried` is
-    told of each entity that is gone on from, and to what its units are compared.
+    `seeds` are entity rows [A], `query` is (d,). `score` gives (n,) scores for sets of units, each
+    an ascending tuple of rows, in one batch per depth. Sets with the same units are one state, with
+    the union of their frontiers; unless `beam` is merged, states with different frontiers are
+    separate, as in line 14. Ties keep row order. `seed_units` enter at depth one beside the units
+    of the seeds. `tried` receives each expanded entity, and the vectors that its units are compared
+    with.
     """
     residual = np.asarray(query, dtype=np.float64)
     start = UnitSet((), (), tuple(sorted(set(seeds))), residual, 0.0)
@@ -99,8 +99,7 @@ def _next_units(
 ) -> Iterator[tuple[UnitSet, int, int]]:
     """Yield (state, entity, unit): each frontier entity's `k` units nearest to the residual.
 
-    The units of an entity are read once for all states that go on from it, and those of all
-    entities together.
+    The units of an entity are read once for all states, and those of all entities together.
     """
     directions = np.array([_normalize(state.residual) for state in states], dtype=np.float32)
     ways = [(place, entity) for place, state in enumerate(states) for entity in state.frontier]

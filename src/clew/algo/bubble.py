@@ -34,8 +34,8 @@ _LOOKAHEAD_TRIPLES = 4_096  # triples of these
 class Subdivided:
     """A graph in which every triple is a node, joined to its subject and its object.
 
-    Nodes are numbers: entity e is e, triple t is n_entities + t. So an anchor may be a triple,
-    triples between the same two entities stay apart, and a mean over nodes is over both (Eq. 1).
+    Entity e is node e, and triple t node n_entities + t. So an anchor may be a triple, parallel
+    triples stay separate, and a mean over nodes is over both kinds (Eq. 1).
     """
 
     n_entities: int
@@ -149,9 +149,9 @@ def rank_pieces(
 ) -> list[RankedPiece]:
     """Rank the pieces by score, best first; ties by size, then by their nodes.
 
-    The score is 1 / (cost · e^(alpha · missing) · penalty + EPSILON), with `penalty` for "intra"
-    pieces alone. `weights` are those of the groups. With `entities_only`, as the paper has it, the
-    cost is the mean over entities; over triples where a piece has no entity.
+    The score is 1 / (cost · e^(alpha · missing) · penalty + EPSILON), with `penalty` only for
+    "intra" pieces. `weights` are the groups'. With `entities_only`, as in the paper, the cost is
+    the mean over entities, or over triples if there are none.
     """
     nodes = np.unique(np.array([node for piece in pieces for node in piece.nodes], dtype=np.intp))
     cost_of = dict(zip(nodes.tolist(), _to_millionths(costs, nodes).tolist(), strict=True))
@@ -192,10 +192,9 @@ for a triple that an entity leads to its row in the table of `_SortedTriples`, o
 class _SortedTriples:
     """Each entity's triples by cost, sorted lazily in blocks; all groups share them.
 
-    They are rows of a table. Those of an entity follow each other; then comes a row that has no
-    triple, -1, the entity for its end, and for its cost the row where they go on, or 0. The columns
-    are arrays of numbers: most rows are never looked at, and objects for them would cost more than
-    the search.
+    A table of rows. The triples of an entity are adjacent, followed by a row with triple -1 and, as
+    its cost, the row where they continue, or 0. Columns are arrays: most rows are never read, and
+    objects would cost more than the search.
     """
 
     def __init__(self, graph: Subdivided, prices: Costs) -> None:
@@ -284,9 +283,9 @@ class _SortedTriples:
 class _Bubbles:
     """The state of the search.
 
-    A state is a node as one group's bubble reached it. States are numbers, in the order in which
-    they were settled, and the same place of each of five lists says what they are. All that is kept
-    of a state are whole numbers, since what the garbage collector follows makes it slow.
+    A state is a node reached by one group's bubble. States are numbered in the order in which they
+    were settled, and described by five parallel lists of integers, which the garbage collector does
+    not traverse.
     """
 
     def __init__(
@@ -320,11 +319,9 @@ class _Bubbles:
     def grow(self, *, full: bool, limit: int) -> bool:  # noqa: C901, PLR0912, PLR0915
         """Settle the cheapest nodes until there are enough pieces; return whether `limit` was hit.
 
-        Going to a node costs the same from everywhere. So of the triples of a settled entity only
-        the cheapest that its bubble has not settled needs to stand in the heap; as soon as that one
-        is taken, the next takes its place.
-
-        This runs thousands of times for a question, hence one loop and names of its own.
+        Entering a node costs the same from everywhere, so the heap needs only the cheapest
+        unsettled triple of each settled entity, replaced when it is taken. This runs thousands of
+        times per question, hence one loop with local names.
         """
         n_entities, n_groups, budget = self.graph.n_entities, len(self.groups), self.budget
         nodes, costs, before, origins = self.nodes, self.costs, self.before, self.origins
@@ -401,8 +398,8 @@ class _Bubbles:
     def _add_meeting(self, tips: tuple[int, ...]) -> None:
         """Add the piece formed by all bubbles that reached a node, unless it is known.
 
-        What the paths share at the node's end is a dead end, unless an anchor stands there. Without
-        it every end of the piece is an anchor.
+        The common end of the paths is dropped as a dead end, unless it contains an anchor, so that
+        every end of the piece is an anchor.
         """
         nodes = self.nodes.__getitem__
         while tips not in self.tried:

@@ -42,13 +42,11 @@ def choose_rows(
 ) -> list[int]:
     """Return all n rows in the order in which they are chosen; repetitions come last.
 
-    Where no row repeats another one, the first `most` of them, if that is given.
-
-    The gain of a row is how much it raises the mean, weighted by the tokens, of the best match of
-    each token among the chosen rows. What is left of the query is the sum of its tokens, each with
-    its weight and the square of what its best match lacks to 1. Gains and nearness are divided by
-    their ranges in the first step: later, when all is covered, noise would decide. Ties go to the
-    lower row. O(n² (m + d)).
+    Only the first `most`, if given and if no row repeats another. The gain of a row is the increase
+    of the weighted mean, over tokens, of the best match among the chosen rows. The residual of the
+    query is the sum of its tokens, weighted by weight and by the square of 1 minus the best match.
+    Gains and nearness are divided by their ranges in the first step, since later, when all is
+    covered, noise would decide. Ties go to the lower row. O(n² (m + d)).
     """
     n = len(rows.prior)
     weights = query.weights / max(float(query.weights.sum()), 1e-12)

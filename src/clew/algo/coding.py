@@ -1,13 +1,13 @@
 """Quantized vectors of 1, 2, 4, 8 or 32 bits per component; each is coded on its own.
 
-A number becomes the nearest of 2^b levels. Of one to four bits these are Lloyd's and Max's for
+A number becomes the nearest of 2^b levels. For one to four bits these are Lloyd's and Max's for
 normally distributed numbers (Max 1960, "Quantizing for minimum distortion", IRE Transactions on
-Information Theory 6), times the root mean square of the vector; of eight bits they are equal steps
-up to its largest number. Behind the codes of a vector x stands the float32 that makes y, what is
-read back, the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.12497: y · x = x · x.
-So a vector has the inner product with itself that it had, and a zero vector stays zero. Of 32 bits
-a number is its float32, and nothing stands behind them: papers keep these, by the same code.
-Scaling vectors to unit length instead lowers the support of answers by .06.
+Information Theory 6), times the root mean square of the vector; for eight bits equal steps up to
+its largest number. The codes of a vector x are followed by the float32 factor that makes the
+decoded y the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.12497: y · x = x · x.
+So a vector keeps its inner product with itself, and a zero vector stays zero; scaling to unit
+length instead lowers the support of answers by .06. With 32 bits numbers are plain float32, as for
+papers.
 """
 
 import hashlib

@@ -54,10 +54,9 @@ class Communities:
 def find_communities(graph: Matrix, n_counted: int, most: int, least: int = 3) -> Communities:
     """Detect communities in a symmetric graph, restricted to its first `n_counted` nodes.
 
-    `graph` is (n, n) weights > 0. One with more than `most` counted nodes is parted again, into
-    those of at least `least`, down to four levels; nodes of smaller parts are its own alone. The
-    largest of a level come first, of equal ones that with the lower node. The same graph has the
-    same communities in every run.
+    `graph` is (n, n) weights > 0. Communities with more than `most` counted nodes are split into
+    parts of at least `least`, down to four levels; nodes of smaller parts stay in the parent. Each
+    level is ordered by size, then by lowest node. The result is deterministic.
     """
     leaves = np.full(n_counted, -1, dtype=np.int64)
     parents: list[int] = []
@@ -113,9 +112,9 @@ def _leiden(graph: Matrix) -> Rows:
 def join_communities(former: Communities, rows: Rows, links: Matrix) -> Communities:
     """Carry communities over to a changed graph; new nodes join those they are linked to.
 
-    `rows` are which node each of n nodes was, -1 for one that came, and `links` (k, n) the weights
-    of the links of these k to all; it joins the leaf with most weight, of equals the lower one, and
-    none where it has no links. Communities stay, also those that lost their last node.
+    `rows` has the former row of each of n nodes, -1 for a new one, and `links` (k, n) the link
+    weights of the k new ones to all. A new node joins the leaf with most weight, ties to the lower
+    one, and none without links. Communities stay, even without members.
     """
     leaves = np.where(rows >= 0, former.leaves[rows], -1)
     came, m = np.flatnonzero(rows < 0), len(former.parents)
@@ -133,8 +132,8 @@ def join_communities(former: Communities, rows: Rows, links: Matrix) -> Communit
 def match_communities(former: Matrix, now: Matrix, share: float = 0.5) -> Rows:
     """Return the former community that each of the m communities continues, or -1.
 
-    Both are members, (m', n) and (m, n) ones. It is the one with which it has most of the members
-    of both in common, at least `share`; each former one is at most one of now, the likest.
+    Both are (m', n) and (m, n) members. It is the one with the largest Jaccard similarity, at least
+    `share`; each former community is continued at most once.
     """
     common = (now @ former.T).tocoo()
     sizes = [np.diff(each.tocsr().indptr) for each in (now, former)]

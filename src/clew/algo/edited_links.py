@@ -91,8 +91,7 @@ class _Edited(Link):
 class EditedLink(_Edited):
     """A stored link with edited rows and columns; `fresh` rows replace stored ones.
 
-    Every row that came is a fresh one. A column that went is in no row that is not fresh, unless
-    another came in its place.
+    Every added row is fresh. A removed column occurs only in fresh rows, unless it was replaced.
     """
 
     stored: Link

@@ -22,8 +22,8 @@ def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 def mean_of_min_max(*rankings: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the (n,) mean of the scaled rankings; constant ones are ignored.
 
-    AGRAG's hybrid score (Eq. 20) with both parts scaled over all rows; where BM25 finds nothing,
-    the dense scores stand alone.
+    AGRAG's hybrid score (Eq. 20) with both parts scaled over all rows; if BM25 finds nothing, only
+    the dense scores count.
     """
     scaled = [min_max(r) for r in rankings if len(r) and np.ptp(r) > 0]
     if not scaled:

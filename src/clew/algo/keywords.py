@@ -39,9 +39,9 @@ def update_lengths(
 ) -> NDArray[np.float32]:
     """Update `keyword_lengths` for terms with changed sentences, bit for bit.
 
-    `lengths` and `n_sentences` are of the earlier terms: their lengths, and how many sentences each
-    had. `earlier_sentences` and `earlier_terms` say for each present row and column which one it
-    was then, -1 for a new one. Rows that stayed have the same vector and terms, in the same order.
+    `lengths` and `n_sentences` are the earlier terms' lengths and numbers of sentences.
+    `earlier_sentences` and `earlier_terms` map present rows and columns to earlier ones, -1 for new
+    ones. Unchanged rows have the same vectors and terms, in the same order.
     """
     now = np.flatnonzero(earlier_terms >= 0)
     before = earlier_terms[now]

@@ -1,9 +1,9 @@
 """Solve the 0/1 knapsack problem exactly, by an expanding core.
 
-After Pisinger (1997), "A Minimal Algorithm for the 0-1 Knapsack Problem". Items are sorted by
-value per weight. Taking them until one does not fit gives the break solution, and the best one
-differs from it in few items near that place. So those are flipped, outwards from there, and of
-the states that this gives only those stay that no lighter one beats and that may still win.
+After Pisinger (1997), "A Minimal Algorithm for the 0-1 Knapsack Problem". Items are sorted by value
+per weight. Taking them until one does not fit gives the break solution, from which the optimum
+differs in few items near that point. So items are flipped outwards from there, keeping only states
+that no lighter one beats and that may still win.
 """
 
 from collections.abc import Iterator, Sequence
@@ -146,8 +146,8 @@ def _branch(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.intp]]:
     """Return the states with and without one more flip by ascending weight, and their parents.
 
-    States that a lighter or equal one matches in value are left out. The origin is the row of
-    the state before, or for a flipped one its complement, below 0.
+    States that a lighter or equal one matches in value are dropped. The parent is the row of the
+    previous state, or its complement, below 0, if the item was flipped.
     """
     rows = np.arange(len(room))
     room, value = np.concatenate([room, room - weight]), np.concatenate([value, value + worth])

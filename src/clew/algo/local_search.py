@@ -69,8 +69,8 @@ def group_relations(
 def find_relations(relations: RelationLinks, seeds: Sequence[int]) -> tuple[NDArray[np.intp], int]:
     """Return the seeds' relations, best first, and how many of them join two seeds.
 
-    Those come first, by the degrees of their ends together. Then come relations of one seed, by
-    how many seeds the entity outside is joined to, then by the degrees; at most ten per seed.
+    Relations between two seeds come first, by the sum of their ends' degrees; then those of one
+    seed, by the number of seeds linked to the other end, then by degrees, at most ten per seed.
     """
     is_seed = np.zeros(relations.of_entity.shape[0], dtype=bool)
     is_seed[list(seeds)] = True

@@ -101,10 +101,10 @@ def soft_clusters(
 ) -> list[Rows]:
     """Cluster vectors; return ascending rows, which may be in several clusters.
 
-    As in RAPTOR (Sarthi et al. 2024, arXiv:2401.18059): all are parted in two steps, each by a
-    mixture over the coordinates of most variance; a row is of those that it belongs to by more than
-    `threshold`, and of the likeliest. What has more than `most` rows is parted again, into those
-    that are likeliest alone, as long as that makes less of it. O(n log n).
+    As in RAPTOR (Sarthi et al. 2024, arXiv:2401.18059): two rounds, each by a mixture over the
+    principal components; a row belongs to every cluster by more than `threshold`, and to the
+    likeliest. Clusters of more than `most` rows are split again by likeliest cluster, as long as
+    that makes them smaller. O(n log n).
     """
     rows = np.arange(len(vectors))
     return [

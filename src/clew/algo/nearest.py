@@ -43,8 +43,8 @@ class Choices:
     def renumber(self, earlier: Rows) -> "tuple[Choices, NDArray[np.bool_]]":
         """Renumber the choices to the present rows; also mark the rows that lost one.
 
-        (n_now,) `earlier` is which row each was, -1 for a new one, which has none. What a row lost
-        is left out, and its other choices stand in its place.
+        (n_now,) `earlier` is the earlier row of each row, -1 for a new one. Lost choices are
+        dropped, and the others move up.
         """
         n, h = len(earlier), self.rows.shape[1]
         now = np.full(len(self.rows) + 1, -1, dtype=np.int32)
@@ -112,9 +112,9 @@ class ChoosingRows:
 def find_nearest(vectors: Vectors, h: int, taken: csr_array, *, exact: bool) -> Choices:
     """Return the `h` nearest by cosine of each of the (n, d) unit `vectors`.
 
-    A row gets none of the columns that the (n, n) `taken` has in it. Scores are cosines in
-    millionths. `exact` compares all pairs, O(n² d); else each is
-    compared with those in 32 of 2 √n cells, O(n^1.5 d), and some are missed.
+    Pairs in the (n, n) `taken` are excluded. Scores are cosines in millionths. `exact` compares all
+    pairs, O(n² d); otherwise each row is compared within 32 of 2 √n cells, O(n^1.5 d), and some
+    neighbours are missed.
     """
     none = Choices.empty(len(vectors), h)
     if exact:

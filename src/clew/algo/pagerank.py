@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class LocalScores:
     """The scores of the nodes reached; all others are 0.
 
-    No score is above the exact one, and together they are `error` less: the L1 distance to the
-    exact scores.
+    No score exceeds the exact one; the L1 distance to the exact scores is `error`.
     """
 
     nodes: NDArray[np.intp]  # (m,) ascending
@@ -126,12 +125,11 @@ def bipartite_pagerank(
 ) -> NDArray[np.float64]:
     """Return (n + m,) scores that approximate `personalized_pagerank`, rows before columns.
 
-    What the columns hold follows from the rows. For the rows conjugate gradients (Hestenes and
-    Stiefel 1952) solve a symmetric system whose eigenvalues are from 1 - `damping`² to 1. A step
-    takes as long as one of the power iteration, and leaves at most a fifth of the error at a
-    damping of .75. They end where the norm of what is left is a millionth of the first one.
-
-    Raises InputError for an empty restart or a damping outside [0, 1).
+    The columns' scores follow from the rows'. For the rows conjugate gradients (Hestenes and
+    Stiefel 1952) solve a symmetric system with eigenvalues from 1 - `damping`² to 1. A step takes
+    as long as one power iteration, and reduces the error at least fivefold at a damping of .75. It
+    stops when the residual's norm is a millionth of the first. Raises InputError for an empty
+    restart or a damping outside [0, 1).
     """
     n = graph.by_row.shape[0]
     own = (1 - damping) * _normalize_restart(restart, damping)

@@ -17,11 +17,9 @@ def pool_rows(
 ) -> dict[int, int]:
     """Return the rows in the keywords' postings, and the first keyword of each.
 
-    Keywords are taken in order and each one's postings in theirs, until a new row does not fit
-    into `limit` tokens any more; the first is taken whatever its size. A row is looked for among
-    those taken before its size is, so one seen before ends nothing.
-
-    KET-RAG's keyword channel (Huang et al. 2025, arXiv:2502.09304, Algorithm 4).
+    Postings are taken keyword by keyword, in order, until a new row does not fit into `limit`
+    tokens; the first row is taken whatever its size. Repeated rows cost nothing. KET-RAG's keyword
+    channel (Huang et al. 2025, arXiv:2502.09304, Algorithm 4).
     """
     first_keyword: dict[int, int] = {}
     used = 0

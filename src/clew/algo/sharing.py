@@ -23,10 +23,9 @@ _BATCH_SIZE = 256  # rows
 def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> Choices:
     """Return each row's `h` rows of (n, n_terms) `terms` with most shared terms, and counts.
 
-    A term counts once in a row. A row gets none of the columns that the (n, n) `taken` has in it,
-    and none that shares no term. `exact` counts for all
-    pairs; else a row looks up its rarest terms, as many as stand in 8,000 rows together, and
-    compares itself with the 64 rows that have most of these, so that it takes O(n).
+    A term counts once per row. Pairs in the (n, n) `taken`, and pairs without shared terms, are
+    excluded. `exact` counts all pairs; otherwise a row is compared with the 64 rows that share most
+    of its rarest terms, as many as occur in 8,000 rows together, in O(n).
     """
     none = Choices.empty(terms.shape[0], h)
     if exact:
@@ -47,8 +46,8 @@ def find_sharing(terms: csr_array, h: int, taken: csr_array, *, exact: bool) -> 
 def update_sharing(earlier: Choices, choosing: ChoosingRows, terms: Link, by_term: Link) -> Choices:
     """Return the updated choices by shared terms, as `update_nearest` does by cosine.
 
-    These others keep what they have in `earlier` unless a new row shares more. `by_term` is `terms`
-    from the other side. O(rows times n), and the rows that the terms of these stand in.
+    Rows outside `rows` keep their choices in `earlier` unless a new row shares more. `by_term` is
+    the transpose of `terms`. O(rows times n), and the rows that share terms with them.
     """
     h, others = earlier.rows.shape[1], np.flatnonzero(choosing.mark_others())
     choices, pairs = Choices(earlier.rows.copy(), earlier.scores.copy()), []
@@ -118,8 +117,8 @@ def _keep_rarest(binary: csr_array) -> csr_array:
 def _highest_per_row(counts: csr_array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return sorted rows and columns: each row's `size` highest, ties by column.
 
-    `counts` are small whole numbers, and a row's columns are in no order: to sort them all would
-    take longer than the product did.
+    `counts` are small integers and columns unordered, so sorting everything would take longer than
+    the product.
     """
     n_rows, n = counts.shape
     rows = entry_rows(counts)

@@ -1,10 +1,10 @@
 """Approximate nearest-neighbour search by binary sketches of all rows.
 
-A sketch has one bit for each number of a row: whether it is above zero. So it is of the row alone,
-and no row changes another one's. Bits choose rows in two steps, by how many differ from those of
-the query, and of the best of these by the inner product of the query and the signs (Charikar 2002,
-"Similarity estimation techniques from rounding algorithms"; the query is not rounded to bits then,
-as in Gao and Long 2024, "RaBitQ"). The rows themselves decide among what is left.
+A sketch has one bit for each number of a row: whether it is positive. It depends on that row alone.
+Rows are chosen in two steps: by their Hamming distance to the query's sketch, and among the best by
+the inner product of the query with the sign vectors (Charikar 2002, "Similarity estimation
+techniques from rounding algorithms"; the query itself is not rounded to bits then, as in Gao and
+Long 2024, "RaBitQ"). The exact vectors decide among the rest.
 """
 
 from dataclasses import dataclass

@@ -113,8 +113,8 @@ def list_needed_arrays(*names: str) -> list[CachedArrays]:
 def find_arrays(wanted: Collection[str]) -> list[CachedArrays]:
     """Return cached arrays by name, without those that no method declares.
 
-    Methods are loaded until all are found, the default one first. A method of another package that
-    cannot be loaded asks for none.
+    Methods are loaded until all are found, the default one first; methods of other packages that
+    cannot be loaded are skipped.
     """
     arrays: dict[str, CachedArrays] = {}
     kinds = _iterate_classes()

@@ -1,7 +1,7 @@
 """Choose methods by the contents of the index, and fuse their rankings.
 
-Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. Which signs were studied, which
-hold, and what the fusion is worth: docs/results/auto.md.
+Reciprocal rank fusion: Cormack, Clarke and Büttcher (2009), SIGIR. The features studied, and the
+worth of the fusion: docs/results/auto.md.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Clue-RAG: beam search from the query's entities over units, and chunks of the best unit sets.
 
 Su et al. (2025), arXiv:2507.08445, Algorithms 3 and 4. Choices where the paper is silent, and the
-options beside it: docs/methods/clue.md. In large indexes an entity in very many units offers those
-of the chunks nearest to the question alone: comparing all of them took most of the time.
+options beside it: docs/methods/clue.md. In large indexes an entity in very many units offers only
+those of the chunks nearest to the question, since comparing all took most of the time.
 """
 
 from collections import Counter

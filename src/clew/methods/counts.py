@@ -1,7 +1,7 @@
 """Counts, lists and amounts over the whole index, from rows of tables.
 
-Each total has its items, and each item its place. What tables of records do not tell is retrieved
-as by default. How questions are read: docs/guides/answers.md.
+Each total lists its items with their places. Other questions are answered by the default method.
+How questions are read: docs/guides/answers.md.
 """
 
 from dataclasses import dataclass, replace
@@ -45,8 +45,8 @@ class CountSearch:
 def find_counted(query: str, snapshot: Snapshot) -> Evidence | None:
     """Return what a question asks of all there is, with the rows that have the items.
 
-    None where no table tells, and of a snapshot that is a part of what there is. Where several
-    tables tell, it is what the one says that explains most of the question.
+    None if no table answers, or if the snapshot is only a part of the index. Of several tables that
+    answer, the one that explains most of the question is taken.
     """
     question = read_count_question(query)
     if question is None or snapshot.totals is not None:

@@ -145,8 +145,8 @@ def _share_chunks(snapshot: Snapshot, apart: Hops, most: int) -> Chosen:
 def rank_by_entities(snapshot: Snapshot, chunks: Chosen) -> list[int]:
     """Rank chunks by the number of their entities that led to them.
 
-    Of equal ones those in the longest run of chunks of one document with these entities come first,
-    then those that mention them most often.
+    Ties are broken by the longest run of chunks of a document with these entities, then by
+    mentions.
     """
     counts = {entity: _count(snapshot, [entity]) for entity in set().union(*chunks.values())}
     keys = {

@@ -99,8 +99,8 @@ class LinearRag:
     ) -> dict[int, float]:
         """Return the restart weights of all chunks, or of the likeliest and the entities' own.
 
-        A chunk weighs its cosine, from 0 to 1, times a ratio, and ln(1 + b), where b sums over its
-        active entities the score times ln(1 + mentions) / level.
+        A chunk weighs its cosine, scaled to 0..1, times a ratio, plus ln(1 + b), where b sums score
+        · ln(1 + mentions) / level over its active entities.
         """
         counts = take_rows(mention_counts(snapshot), np.array(list(active), dtype=np.intp))
         shares = np.array([each.score / each.level for each in active.values()])
@@ -125,9 +125,9 @@ def activate_entities(
 ) -> dict[int, Activated]:
     """Return the activation of each entity, starting with the `linked` ones.
 
-    From an entity its nearest sentences lead to all others in them, with its score times their
-    cosine to the question; each sentence does so once. An entity keeps its best score of the first
-    level at which it was active. In a large index sentences are among those `near` the question.
+    The sentences of an entity nearest to the question activate the others in them, with its score
+    times the sentence's cosine; each sentence once. An entity keeps its best score of the first
+    level at which it was active. In a large index only sentences `near` the question are used.
     """
     active: dict[int, Activated] = {}
     for link in sorted(linked, key=lambda link: -link.score):

@@ -76,8 +76,8 @@ class Paths:
     def _build_evidence(self, snapshot: Snapshot, query: str, ranked: RankedAnswers) -> Evidence:
         """Return the first triples on the paths to answers, and their first chunks.
 
-        An answer whose way does not fit is left out, and so are those behind it. A chunk comes as
-        early as the first fact that stands in it.
+        Answers are left out from the first one whose path does not fit. Chunks are ordered by their
+        first fact.
         """
         reached, rows = _take_fitting(ranked.reached, self.facts)
         stated = build_facts(snapshot, rows, [(1, 0)] * len(rows))

@@ -95,8 +95,8 @@ class ThemeSearch:
     ) -> list[int]:
         """Return the themes nearest to the topic of the question, or all without a topic.
 
-        They are of the deepest level that fits: reports on them into their tokens, and without a
-        topic as many as are wanted.
+        They are of the deepest level whose reports fit the token limit, or without a topic of the
+        deepest with as few themes as wanted.
         """
         best: list[int] = []
         for level in [self.level] if self.level >= 0 else range(_LEVELS):

@@ -110,8 +110,8 @@ def _hash(text: str) -> int:
 class ScriptedLLM:
     """An LLM that gives prepared replies in order, and records its prompts.
 
-    A reply is a text, a JSON value (the `data` of a prompt that has a schema), or a whole
-    `Reply`, such as one with an `error`. Asking for more than there are is an AssertionError.
+    A reply is a text, a JSON value (the `data` of a prompt with a schema), or a whole `Reply`, such
+    as one with an `error`. Asking for more replies is an AssertionError.
     """
 
     def __init__(self, *replies: object) -> None:
@@ -153,9 +153,8 @@ class ScriptedLLM:
 class ScriptedChat:
     """A chat whose replies come from a function `answer`; tokens are words.
 
-    An answer is a text, a JSON value, a whole `Turn`, or an exception, which is raised. Whoever
-    hears a reply as it comes hears a word at a time. `asked` holds every exchange, in the order in
-    which they began.
+    An answer is a text, a JSON value, a whole `Turn`, or an exception to raise. Streaming yields a
+    word at a time. `asked` holds every exchange, in the order in which they began.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """List and describe the documents and entities of a snapshot, as JSON values.
 
-A snapshot is that of the documents which the caller may see, so nothing here can show others.
-Offsets count characters as Python does: code points, not UTF-16 units.
+The snapshot contains only documents that the caller may see. Offsets count code points, as in
+Python, not UTF-16 units.
 """
 
 from collections import Counter, defaultdict
@@ -50,8 +50,8 @@ def select_documents(
 ) -> list[int]:
     """Select the rows of documents whose ids match a pattern, sorted.
 
-    The order is that of "id", "title" or a field of the metadata, backwards behind a "-"; documents
-    without that field come last, and equal ones in the order of their ids.
+    The order is by "id", "title" or a field of the metadata, reversed by a leading "-"; documents
+    without the field come last, and ties are ordered by id.
     """
     headers = snapshot.get(_HEADERS)
     selected: list[int] = rows.tolist()

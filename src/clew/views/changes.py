@@ -70,8 +70,7 @@ def compare_states(
 ) -> Changes:
     """Return the diff between two states, in time linear in the compared documents.
 
-    `renamed` has the former ids of documents by their present ones. At most so many documents,
-    values and entities each.
+    `renamed` maps present ids to former ones. Each list has at most `most` entries.
     """
     old, new = _read_documents(before), _read_documents(after)
     unlike = [i for i in old if i in new and old[i][1].text != new[i][1].text]

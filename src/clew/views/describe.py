@@ -99,8 +99,8 @@ def _find_makers(snapshot: Snapshot, kind: str) -> NDArray[np.uint8]:
 def describe_aliases(merged: Mapping[str, str], snapshot: Snapshot) -> dict[str, Any]:
     """Return the aliases, and pairs of names that may be aliases.
 
-    "merged" is of keys, as it is given, and "names" has each of these keys as it is first written.
-    A name is proposed to go into one that is not shorter.
+    "merged" maps keys, and "names" has the first spelling of each of these keys. A proposed alias
+    is never longer than its target.
     """
     layer = snapshot.layer("entity")
     rows = np.flatnonzero(layer.columns["linkable"] | layer.columns["extracted"])
@@ -152,8 +152,8 @@ def _find_spelling(snapshot: Snapshot, row: int, key: str) -> str:
 def describe_row(snapshot: Snapshot, name: str) -> dict[str, Any]:
     """Return a row by its id, or an entity by its name, with its neighbours.
 
-    An id that several kinds share is that of the first: theme, document, chunk, unit, sub-chunk,
-    triple, entity, term.
+    If several kinds share an id, the first of these is taken: theme, document, chunk, unit,
+    sub-chunk, triple, entity, term.
     """
     theme = find_theme(snapshot, name) if name.startswith(THEME_MARK) else None
     if theme is not None:

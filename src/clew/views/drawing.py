@@ -1,8 +1,8 @@
 """Draw the paths of an answer as SVG: boxes in columns from the question on, joined by curves.
 
-A box is as high as its text, and boxes and the labels of edges are moved apart in their columns, so
-nothing lies on anything else. Edges lead from a column to the next one, so they pass behind no box.
-graphviz would be a program to install, and matplotlib an extra.
+Boxes are as high as their text, and boxes and edge labels are moved apart in their columns, so that
+nothing overlaps. Edges only connect adjacent columns, so they pass behind no box. graphviz would be
+a program to install, and matplotlib an extra.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,8 +65,8 @@ class _Box:
 def draw(found: Answer | Evidence, most: int = MOST_NODES) -> Drawing:
     """Draw how an answer's quotes were found, or everything that a search found.
 
-    At most `most` nodes are drawn, those of the first hits before others. Raises InputError for
-    what is neither an Answer nor an Evidence.
+    At most `most` nodes are drawn, those of the first hits first. Raises InputError for anything
+    but an Answer or Evidence.
     """
     if not isinstance(found, Answer | Evidence):
         raise InputError(f"draw takes an Answer or an Evidence, not {type(found).__name__}")

@@ -1,9 +1,8 @@
 """Export a graph to a file: the graph of an index, or of a query's evidence.
 
-A file is written beside its place and moved there when it is whole. Rows are written as they are
-read, so a graph need not fit into memory. Unless they are wanted raw, GraphML and tables have
-escapes for characters that nobody sees (`clew.base.display.visible`), and tables no cell that is a
-formula.
+A file is written under a temporary name and moved when complete. Rows are written as they are read,
+so a graph need not fit into memory. Unless `raw`, GraphML and tables escape invisible characters
+(`clew.base.display.visible`), and table cells that look like formulas.
 """
 
 from __future__ import annotations
@@ -123,8 +122,8 @@ class Target:
 def target(path: str | Path, *, whole: bool, raw: bool = False) -> Target:
     """Return the file to write a `whole` graph or a query's graph to.
 
-    With `raw` nothing of a text is escaped or guarded beyond what the format itself needs. Raises
-    InputError for a folder, and for a suffix of no such format.
+    `raw` escapes only what the format requires. Raises InputError for a folder or an unsupported
+    suffix.
     """
     path = Path(path)
     forms = _FORMS if whole else {suffix: _FORMS[suffix] for suffix in _GRAPH_SUFFIXES}
@@ -205,8 +204,8 @@ def keep_types(graph: ExportedGraph, types: Collection[str]) -> ExportedGraph:
 def _sentence_graph(snapshot: Snapshot) -> ExportedGraph:
     """Return the entities that questions can name, and pairs in the same sentence.
 
-    A sentence of more than thirty names is a list, and joins none. A name that is a part of another
-    is not joined to it.
+    Sentences of more than thirty names are lists and link none. A name within another is not linked
+    to it.
     """
     linkable = snapshot.layer("entity").columns["linkable"].astype(bool)
     chunks, mentions = snapshot.link("unit", "chunk"), snapshot.link("unit", "entity")

@@ -1,7 +1,7 @@
 """Export a graph for Neo4j: as Cypher, or as zipped CSV for `neo4j-admin database import`.
 
-A node has the label Entity, and that of its type; a relationship is of its relation's type, in
-capitals, and has the relation as it is written as a property.
+A node has the labels Entity and that of its type; a relationship has its relation as type, in
+capitals, and as a property as written.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def find_theme(snapshot: Snapshot, name: str) -> Theme | None:
 def write_report(snapshot: Snapshot, path: Path, title: str) -> int:
     """Write a report of all themes of an index to a file; return the number of themes.
 
-    Every text in it comes from documents, and is escaped. Raises InputError for another suffix,
-    and where the file cannot be written.
+    All texts from documents are escaped. Raises InputError for another suffix, or if the file
+    cannot be written.
     """
     if path.suffix.lower() not in _SUFFIXES:
         raise InputError(f"a report of themes ends with .md or .html, and {path} does not")

@@ -293,12 +293,12 @@ def test_an_answer_ends_where_the_client_wants(client):
 @pytest.mark.parametrize(
     ("given", "status", "said"),
     [
-        ({"n": 2}, 400, "there is one answer"),
+        ({"n": 2}, 400, "a question has one answer"),
         ({"model": "gpt-4o"}, 404, "there is no model 'gpt-4o' here: take of clew/small"),
         ({"model": "clew/small@magic"}, 400, "there is no method 'magic'"),
         ({"messages": []}, 400, "the last message is to be the user's"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, 400, "the last message"),
-        ({"response_format": {"type": "json_object"}}, 400, "answers are texts"),
+        ({"response_format": {"type": "json_object"}}, 400, "answers are plain text"),
         ({"clew": {"filter": "x"}}, 400, "clew.filter: Extra inputs are not permitted"),
         ({"clew": {"parameters": {"budget": 1}}}, 400, "the method 'walk' has no parameter 'bud"),
         ({"messages": [user("x" * 20_001)]}, 400, "a question has at most"),
@@ -467,7 +467,7 @@ def test_responses_whole_and_as_events(home):
         ({"previous_response_id": "resp_1"}, "no conversations are kept here"),
         ({"conversation": "conv_1"}, "no conversations are kept here"),
         ({"background": True}, "answers are not kept here"),
-        ({"text": {"format": {"type": "json_schema"}}}, "answers are texts"),
+        ({"text": {"format": {"type": "json_schema"}}}, "answers are plain text"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input of the type 'item_ref"),
         ({"input": [user([{"type": "input_image"}])]}, "a message has a part"),
     ],

@@ -145,7 +145,7 @@ def test_who_has_no_role_is_told_so(browser, keyed, provider, groups):
     """And the audit log has whom the provider named."""
     provider.claims["groups"] = groups
     reply = browser.sign_in()
-    assert is_refused(reply, "No key of this server stands for anna@example.org")
+    assert is_refused(reply, "No key of this server is for anna@example.org")
     assert browser.ask_who()[0] == HTTPStatus.UNAUTHORIZED
     [refused] = until(lambda: [e for e in audited(keyed) if e["status"] == REFUSED])
     assert (refused["caller"], refused["user"]) == ("", "anna@example.org")
@@ -375,7 +375,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_claims_that_are_not_for_this_sign_in(browser, provider, wrong):
     provider.claims |= WRONG[wrong]
-    assert is_refused(browser.sign_in(), "What the provider said of you is not valid")
+    assert is_refused(browser.sign_in(), "ID token is not valid")
     assert browser.ask_who()[0] == HTTPStatus.UNAUTHORIZED
 
 
@@ -438,20 +438,20 @@ def test_a_shared_key_that_the_provider_publishes_is_none(browser, provider):
     secret = RSAKey.generate_key(2048, {"kid": "enc", "use": "enc"})
     provider.published = [shared, secret]
     provider.sign = lambda claims: sign({"alg": "HS256", "kid": "shared"}, claims, shared)
-    assert is_refused(browser.sign_in(), "What the provider said")
+    assert is_refused(browser.sign_in(), "ID token")
     bare = RSAKey.import_key({**secret.as_dict(private=True), "use": "sig"})
     provider.sign = lambda claims: sign({"alg": "RS256", "kid": "enc"}, claims, bare)
-    assert is_refused(browser.sign_in(), "a key that it does not have")
+    assert is_refused(browser.sign_in(), "signed by an unknown key")
     provider.published = [secret]
     provider.sign = lambda claims: sign({"alg": "RS256"}, claims, bare)
-    assert is_refused(browser.sign_in(), "a key that it does not have")
+    assert is_refused(browser.sign_in(), "signed by an unknown key")
 
 
 def test_algorithms_are_few(browser, provider):
     """Even if a key would do for others."""
     provider.key = RSAKey.generate_key(2048, {"kid": "plain"})
     provider.sign = lambda claims: sign({"alg": "RS512", "kid": "plain"}, claims, provider.key)
-    assert is_refused(browser.sign_in(), "What the provider said of you is not valid")
+    assert is_refused(browser.sign_in(), "ID token is not valid")
     provider.sign = None
     assert browser.sign_in().status_code == OK
 
@@ -468,7 +468,7 @@ def test_keys_that_are_changed_are_looked_up_once(browser, provider):
     for _ in range(3):
         provider.published = [provider.key]
         provider.sign = lambda claims: sign({"alg": "RS256", "kid": "third"}, claims, provider.key)
-        assert is_refused(browser.sign_in(), "a key that it does not have")
+        assert is_refused(browser.sign_in(), "signed by an unknown key")
     assert provider.asked.count("/keys") == 2
 
 
@@ -577,7 +577,7 @@ def test_a_provider_that_fails(browser, provider, odd, caplog):
 @pytest.mark.parametrize("keys", [b"{}", b'{"keys": [1, {}, {"kty": "RSA", "n": 3}, null]}'])
 def test_keys_that_are_none(browser, provider, keys):
     provider.answers["/keys"] = (200, {}, keys)
-    assert is_refused(browser.sign_in(), "a key that it does not have")
+    assert is_refused(browser.sign_in(), "signed by an unknown key")
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", "", None])
@@ -625,7 +625,9 @@ def test_a_client_that_the_provider_does_not_know(keyed, provider, caplog):
 
 def test_without_a_provider(client):
     assert client.get("/api/v1/session").json() == {"provider": ""}
-    assert is_refused(client.get("/sign-in"), "keys alone", HTTPStatus.NOT_FOUND)
+    assert is_refused(
+        client.get("/sign-in"), "sign in to this server with a key", HTTPStatus.NOT_FOUND
+    )
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -635,15 +637,15 @@ def test_without_a_provider(client):
     ("changes", "words"),
     [
         ({"issuer": "http://login.example.org"}, "http is for this machine alone"),
-        ({"issuer": "login.example.org"}, "is the issuer's address"),
-        ({"issuer": "https://"}, "is the issuer's address"),
-        ({"issuer": "https://a:b"}, "is the issuer's address"),
-        ({"issuer": "https://u@a"}, "is the issuer's address"),
-        ({"issuer": "https://a?b"}, "is the issuer's address"),
+        ({"issuer": "login.example.org"}, "takes the issuer's address"),
+        ({"issuer": "https://"}, "takes the issuer's address"),
+        ({"issuer": "https://a:b"}, "takes the issuer's address"),
+        ({"issuer": "https://u@a"}, "takes the issuer's address"),
+        ({"issuer": "https://a?b"}, "takes the issuer's address"),
         ({"client": ""}, "needs --oidc-client"),
         ({"roles": ()}, "without one nobody could"),
         ({"roles": (("a", "k"), ("a", "l"))}, "'a' is given twice"),
-        ({"roles": (("*", "k"), ("a", "l"))}, "stands last"),
+        ({"roles": (("*", "k"), ("a", "l"))}, "must be last"),
         ({"claim": "a..b"}, "--oidc-claim takes a claim or"),
         ({"hours": 0}, "at least 1"),
     ],

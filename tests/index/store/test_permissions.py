@@ -139,7 +139,7 @@ def test_the_ledger_of_a_folder_that_may_be_read_alone(tmp_path, monkeypatch):
     assert [cost.kind for cost in ledger.costs()] == ["add"]
     with pytest.raises(StoreError, match="readonly"):
         ledger.bill(Cost(kind="add", before=1, generation=2, usage=Usage()))
-    with pytest.raises(StoreError, match="may not be written: ask its owner"):
+    with pytest.raises(StoreError, match="is not writable: ask its owner"):
         Ledger(tmp_path / "none.sqlite").costs()
 
 

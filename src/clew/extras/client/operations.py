@@ -336,10 +336,9 @@ def add_documents(
 ) -> Operation[JobView]:
     """Send files, folders or documents, and return the job that indexes them.
 
-    With `wait` it is waited for, as by `Client.wait`; `math.inf` is as long as it takes. A file
-    below a folder is called by its path there, behind the folder's name. Which files of folders are
-    sent is said by `exclude`, `gitignore` and `follow_links` of `Index.add`, and the other options
-    are the job's. Raises InputError for what cannot be sent.
+    With `wait` seconds it waits for the job, as `Client.wait` does. A file in a folder is named by
+    the folder's name and its path in it. `exclude`, `gitignore` and `follow_links` select files as
+    in `Index.add`; the other options are the job's. Raises InputError for what cannot be sent.
     """
     sent = plain_options(AddOptions, "send")
     selecting = {name: options.pop(name) for name in sent if name in options}

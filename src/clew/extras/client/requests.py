@@ -64,8 +64,8 @@ def collect_upload(
 ) -> Upload:
     """Collect the named files and the selected ones below named folders, as `Index.add` does.
 
-    A file is called by its path below the folder, behind the folder's own name. Raises InputError
-    where there is none, where one cannot be read, and where two have one name.
+    A file is named by the folder's name and its path in it. Raises InputError if there is no file,
+    one is unreadable, or two have the same name.
     """
     from clew.readers.walk import File, files
 
@@ -203,8 +203,8 @@ def pause_s(attempt: int, delay: str, share: float) -> float:
 def from_plain(kind: type[T], value: object) -> T:
     """Build a value of a type, such as `Evidence`, from its plain form.
 
-    What a newer server adds is passed over, and what has a default may be missing. Raises
-    ValueError where it is none, with the place of what does not fit.
+    Unknown fields of a newer server are ignored, and fields with defaults may be missing. Raises
+    ValueError with the position of what does not fit.
     """
     import msgspec
 
@@ -226,8 +226,7 @@ MOST_BYTES = 64 << 20  # of one event
 class AnswerEvent:
     """An event of a streamed answer.
 
-    "evidence" once; "text" with a further piece, or None where what was told does not count and
-    the text begins anew; at last "answer".
+    "evidence" once; then "text" for each piece, or None, which restarts the text; at last "answer".
     """
 
     kind: str

@@ -143,7 +143,7 @@ def subgraph_evidence(
     """Return the subgraph with its first chunks, and others by their (n_chunks,) `hybrid` scores.
 
     At most `n_passages` chunks of the subgraph are hits, and `n_chunks` in all. With `fused` both
-    rankings count; without it, those of the subgraph come first.
+    rankings are fused; otherwise the subgraph's chunks come first.
     """
     view = graph.view
     on_graph = graph.chunks[:n_passages]

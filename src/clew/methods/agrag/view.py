@@ -45,8 +45,8 @@ _LEAST_COST = 1e-6  # an edge without cost has no ratio
 class AgragGraph:
     """Nodes are entities, then statistical entities that are no entity by name, then chunks.
 
-    Weights are for PageRank: a fact edge's is the number of its triples, a synonym's the cosine,
-    and 1 where a chunk contains an entity. A fact and a synonym between two nodes are two entries.
+    A fact edge weighs its number of triples, a synonym its cosine, and an edge between chunk and
+    entity 1. A fact and a synonym between two nodes are two entries.
     """
 
     n_entities: int
@@ -101,9 +101,9 @@ def build_graph(
 ) -> AgragGraph:
     """Build the graph of all triples whose ends occur in their text.
 
-    An "extracted" entity is contained where an extraction has it, not where it is salient; with
-    "mention" one that some chunk contains is so in every chunk that mentions it. Without
-    `verbatim` triples with other ends are part of it too. O(edges log edges).
+    An "extracted" entity is contained in a chunk if the chunk's extraction has it; with "mention"
+    an entity contained in any chunk is contained in all chunks that mention it. Without `verbatim`
+    triples with ends outside their text count too. O(edges log edges).
     """
     n_entities, n_chunks = len(snapshot.layer("entity")), len(snapshot.layer("chunk"))
     n_terms = len(counted.names)
@@ -226,9 +226,9 @@ def compute_influence(
 class AgragView:
     """The graph with the edge costs of a query (Eq. 14).
 
-    An edge costs 1 less a similarity to the query: of a fact edge the best of its triples', of a
-    synonym the better of its two names', of a chunk's edges, by "released", its hybrid score from
-    0 to 1, and by "paper" its cosine; "paper" halves all of these costs. None is below 1e-6.
+    An edge costs 1 minus a similarity to the query: for facts the best of the triples', for
+    synonyms the better of the names', for chunk edges the chunk's hybrid score scaled to 0..1
+    ("released") or its cosine ("paper"). "paper" halves all costs. The minimum is 1e-6.
     """
 
     snapshot: Snapshot

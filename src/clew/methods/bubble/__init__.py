@@ -213,11 +213,10 @@ def grow_candidates(
 ) -> list[CandidateGrowth]:
     """Return the growth of each of the `candidates`, given as nodes by rank (§3.5).
 
-    They grow one after the other, so whatever ends it early leaves what was added until then. At
-    each of `depth` levels triples are chosen from those beside the entities that the level before
-    brought; at first these are the ends of all of the candidate's triples, which are words of its
-    evidence, and its other entities. An LLM chooses; without one, walks from the `starts`; where
-    that is nothing, what relations say of the `phrases`, or of the whole question without any.
+    They grow one after another, so an early end keeps what was added before. At each of `depth`
+    levels triples are chosen among those adjacent to the entities of the previous level, at first
+    all entities of the candidate. An LLM chooses; without one, walks from the `starts`; without
+    these, the relations most similar to the `phrases`, or to the whole question.
     """
     if models.llm is not None:
         return grow_by_llm(beside, models.llm, candidates, depth)

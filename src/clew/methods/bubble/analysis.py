@@ -87,9 +87,9 @@ def analyse(
 ) -> Analysis:
     """Return the concepts of a question; with `early`, also an answer that `shown` proves.
 
-    The other switches drop latent concepts and specialised forms. All leave the prompt as it is, so
-    that a recorded reply serves them. No concept is relaxed where no chunk is shown. Without an
-    LLM, or a usable reply, concepts are names and phrases of the question and the question itself.
+    The other switches drop latent concepts and specialised forms, without changing the prompt, so
+    that a recorded reply serves all. Without `shown` chunks no concept is relaxed. Without an LLM,
+    or a usable reply, concepts are the names and phrases of the question, and the question itself.
     """
     if models.llm is None:
         return _analyse_words(query, snapshot, models, specialise=specialise)
@@ -209,8 +209,7 @@ def _analyse_words(query: str, snapshot: Snapshot, models: Models, *, specialise
 def _find_names(query: str, snapshot: Snapshot, models: Models) -> dict[Span, str]:
     """Return the non-overlapping names in a query, by position.
 
-    Those of entities that have triples come first, then what the tagger finds; of either the
-    longest first.
+    Names of entities with triples come before those of the tagger; within each, the longest first.
     """
     names: dict[Span, str] = {}
     for span, name in (*_find_linked(query, snapshot), *_tag_names(query, snapshot, models)):

@@ -62,9 +62,8 @@ def find_anchors(
     """Return distinct, non-empty groups of anchors for the concepts of a question.
 
     Candidates of a concept are the `k` entities and triples most similar to any of its searches.
-    With `validate`, an LLM chooses among them and weighs the groups. Without one, or a usable
-    reply, each concept is a group, of the candidates that come near its best one in similarity,
-    and all weigh the same.
+    With `validate` an LLM chooses among them and weighs the groups. Without an LLM, or a usable
+    reply, each concept is a group of the candidates near its best one, all with equal weights.
     """
     candidates = _find_candidates(view, models, analysis.concepts, k)
     notes: tuple[str, ...] = ()
@@ -81,8 +80,7 @@ def find_anchors(
 def _normalize_weights(groups: Sequence[AnchorGroup]) -> tuple[AnchorGroup, ...]:
     """Scale the groups' weights to sum to 1; equal weights if all are 0.
 
-    Groups of the same nodes become one, with the names and the weight of all: a candidate that
-    misses one of them misses all, as if they had stayed apart.
+    Groups of the same nodes are merged, with all their names and weights, which changes no score.
     """
     weights = [group.weight if 0 < group.weight < math.inf else 0.0 for group in groups]
     total = sum(weights)

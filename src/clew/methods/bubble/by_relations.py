@@ -1,12 +1,9 @@
 """Grow candidates without an LLM, along relations similar to phrases of the question.
 
 Each path that leaves a candidate is scored, per phrase of the question, by its most similar
-relation; its score is the mean over the phrases. A triple is added where it raises the score of its
-path. Paths are scored independently of each other, so one that fits already does not stop another.
-
-Over a graph without texts the paths are walks that begin at the entities that the question names
-exactly. They are scored as `paths` scores them: all relations of a walk together and in order, so a
-relation may come twice.
+relation; its score is the mean over the phrases. A triple is added if it raises its path's score,
+independently of other paths. Over a graph without texts the paths are walks from the named
+entities, scored as by `paths`: all relations together and in order, so a relation may occur twice.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

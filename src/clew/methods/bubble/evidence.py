@@ -59,9 +59,8 @@ def build_evidence(
 ) -> Evidence:
     """Return the union of the chosen candidates as evidence, with at most `chunks` hits.
 
-    Of a graph without texts the ends of the ways among its facts are ranked as answers.
-
-    Where an LLM was shown the retrieved chunks, these and the hits together are at most `chunks`.
+    For a graph without texts the ends of paths among its facts are ranked as answers. Chunks that
+    an LLM was shown count towards `chunks`.
     """
     merged = merge_candidates(view, search)
     sources = find_sources(view, merged, search, chunks)

@@ -34,8 +34,8 @@ class CandidateGrowth:
 class AdjacentTriples:
     """The triples adjacent to a candidate's, cached by entity.
 
-    The `width` most similar to the query are chosen from. When `seconds` have passed since `begun`,
-    a time.monotonic(), no further level begins; 0 is not a limit.
+    Only the `width` most similar to the query are offered. Once `seconds` have passed since
+    `begun`, a time.monotonic(), no further level begins; 0 is no limit.
     """
 
     def __init__(self, view: BubbleView, width: int, seconds: float, begun: float) -> None:

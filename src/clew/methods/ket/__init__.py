@@ -160,8 +160,8 @@ def _choose_printed(
 ) -> dict[int, Hit]:
     """Return the sub-chunks to print by row, in order.
 
-    What the graph already has is not printed twice; what it leaves goes to the others. Where not
-    even the first of these fits, it is cut.
+    Chunks already in the graph's part are not printed twice, and its unused tokens go to the
+    others. If not even the first of these fits, it is truncated.
     """
     left = budget - graph.used
     printed = {each.row: texts.build_hit(each.row, local.CHANNEL) for each in graph.texts}

@@ -55,8 +55,8 @@ def search_graph(
 ) -> LocalGraph:
     """Return entities, relations and texts of at most `budget` tokens (KET-RAG, Algorithm 2).
 
-    The tables get half of it, the texts the other half. An entity that nothing is said of has no
-    row. `llm` shortens long descriptions.
+    The tables get half of the budget, the texts the other half. Entities without descriptions and
+    relations have no row. `llm` shortens long descriptions.
     """
     nearest, cosines = skeleton.find_nearest(snapshot, query, n_seeds)
     seeds = dict(zip(nearest.tolist(), cosines.tolist(), strict=True))
@@ -153,8 +153,8 @@ class _RowTexts:
     ) -> list[str]:
         """Return the descriptions of the triples between two entities, else the relation.
 
-        Descriptions are those from `chunks`, where the core has the relation. A triple that goes
-        the other way from `source` is written out.
+        Only descriptions from `chunks` are used, if the core has the relation. A triple in the
+        other direction from `source` is written out.
         """
         layer = self._snapshot.triples
         descriptions: list[str] = []

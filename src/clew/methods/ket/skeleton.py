@@ -67,8 +67,8 @@ def read_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) 
 def _compute_skeleton(snapshot: Snapshot, share: float, by: str, seed: int, k: int) -> Skeleton:
     """Compute the skeleton of a core.
 
-    Only chunks with triples are in it. Where indexing extracted them from no more chunks than a
-    core has, it chose the core.
+    It contains only chunks with triples. If indexing extracted triples from no more chunks than a
+    core has, all of them are the core.
     """
     made_by = np.asarray(snapshot.layer("chunk").columns["graph"])
     core = made_by == IMPORTED  # its triples cost nothing, so there is nothing to choose

@@ -130,8 +130,8 @@ def find_by_keywords(
 ) -> TextCandidates:
     """Rank the sub-chunks that contain the keywords nearest to the query.
 
-    The keywords give `pool` tokens of them. Those in more than a share `common` of the sub-chunks
-    give none, and of each sub-chunk only the `most` terms of highest TF-IDF count, 0 for all.
+    They have `pool` tokens together. Keywords in more than a share `common` of the sub-chunks are
+    ignored, and of each sub-chunk only its `most` terms with the highest TF-IDF count; 0 is all.
     """
     scores = keyword_cosines(
         snapshot.link("sentence", "term"),

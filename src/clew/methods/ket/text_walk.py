@@ -1,7 +1,7 @@
 """PageRank over sub-chunks and their terms, from the words and neighbours of a question.
 
-Texts are joined to words alone, so conjugate gradients solve for the texts, faster and more exactly
-than iterating.
+Texts are linked to words only, so conjugate gradients can solve for the texts, faster and more
+exactly than iterating.
 """
 
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ class _Graph:
 def spread_weight(snapshot: Snapshot, query: steps.Query) -> TextSpread:
     """Return personalized PageRank from the question's terms and nearest sentences.
 
-    Its words weigh 1 together, by their rarity; those of the nearest sentences and the texts of the
-    best hybrid chunks each their share.
+    The question's words share a weight of 1 by rarity; the words of the nearest sentences and the
+    texts of the best hybrid chunks get their shares besides.
     """
     graph = read_text_graph(snapshot)
     restart, reasons = build_restart(snapshot, query)

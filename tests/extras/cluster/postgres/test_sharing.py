@@ -60,7 +60,7 @@ def test_an_index_made_anew_is_another_one(address):
             assert sorted(after.documents()) == [d.id for d in small_documents()[3:6]]
             found = after.search("Ola Eriksen").hits
         for work in (store.view, lambda: commit(store, 0), lambda: before.search("Ola Eriksen")):
-            with pytest.raises(StoreError, match="was deleted and made anew") as caught:
+            with pytest.raises(StoreError, match="was deleted and created again") as caught:
                 work()
             assert is_one_sentence(caught.value)
         assert len(old.document_layer) == 3

@@ -133,10 +133,10 @@ def test_object_storage(index, s3, monkeypatch):
         ("reference::file:///a.json", {}, "'reference::file:///a.json' is fetched only"),
         ("imap://localhost:x/INBOX", {"web": True}, "no address: Port could not be cast"),
         ("sqlite://[a/b.db", {"sql": "SELECT 1"}, "no address: Invalid IPv6 URL"),
-        ("git+.@--output=here", {}, "'--output=here' is no commit"),
+        ("git+.@--output=here", {}, "'--output=here' is not a commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
         ("memory://docs", {"sql": "SELECT 1"}, "is not a database: leave --sql out"),
-        ("nothing://docs", {"web": True}, "no address that can be read: Protocol not known"),
+        ("nothing://docs", {"web": True}, "not an address that can be read: Protocol not known"),
         ("sqlite:///a.db", {"sql": "SELECT 1"}, "there is no database 'a.db'"),
     ],
 )

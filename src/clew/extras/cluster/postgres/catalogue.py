@@ -37,8 +37,8 @@ _OWN_TABLES = (
 class PostgresCatalogue(Catalogue):
     """One session on the tables of an index.
 
-    A session that ends is opened anew where that changes nothing: outside a transaction, and at
-    the generation that it was frozen at. The writer's lease is lost with it.
+    A lost session is reopened if that is safe: outside a transaction, and while its frozen
+    generation is still the newest. The writer's lease is lost with it.
     """
 
     def __init__(self, address: IndexAddress) -> None:

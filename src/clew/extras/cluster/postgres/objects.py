@@ -87,8 +87,8 @@ class Objects:
     def open_arrays(self, name: str, waits: Sequence[float] | None = None) -> MappedSegment:
         """Open the arrays of a file; a damaged copy is downloaded again.
 
-        Raises MissingSegment where there is no such file, DamagedIndex where it is damaged itself,
-        StoreError where it cannot be had.
+        Raises MissingSegment if there is no such file, DamagedIndex if it is damaged itself,
+        StoreError if it cannot be fetched.
         """
         for _ in range(_TRIES):  # another process may delete the copy right now
             path = self.get(name, waits)
@@ -117,8 +117,8 @@ class Objects:
     def get(self, name: str, waits: Sequence[float] | None = None) -> Path:
         """Return the local copy of a file, downloading it if missing.
 
-        `waits` are seconds for one that is not to be seen yet, some by default. Raises
-        MissingSegment where there is no such file, StoreError where it cannot be had.
+        `waits` are seconds to wait for a file that is not visible yet. Raises MissingSegment if
+        there is none, StoreError if it cannot be fetched.
         """
         path = self.folder / name
         with suppress(OSError):

@@ -1,8 +1,8 @@
 """The PostgreSQL store: rows in PostgreSQL, segments and cached arrays in object storage.
 
-The transaction of the database is the commit point, as it is of a folder, and the lease of the
-writer is a lock of the session that commits. An object is uploaded before the transaction that
-names it, and is listed as unused until then, so that nothing is ever looked for in the storage.
+As in a folder, the database transaction is the commit point; the writer's lease is a lock of the
+committing session. An object is uploaded before the transaction that references it, and listed as
+unused until then, so the storage itself is never searched.
 """
 
 from __future__ import annotations
@@ -250,8 +250,7 @@ class SharedCache(FileCache):
 def find_postgres_damages(store: PostgresStore, hash_of: Callable[[Document], str]) -> list[Damage]:
     """Return the damage in the database and the object storage, not in local copies.
 
-    Every object that the database names is downloaded. What can be computed again is deleted if it
-    is damaged.
+    Every referenced object is downloaded. Damaged cached arrays are deleted.
     """
     objects = store.cache.objects
     with (

@@ -68,10 +68,8 @@ def gather_snapshot(
 ) -> Gathered:
     """Return a snapshot of a question's neighbourhood, with `salient` terms if wanted.
 
-    Each of `seekers` says where a method looks in it, and what is there comes besides.
-
-    Raises StoreError where a shard does not reply, and GenerationChanged where one was written to
-    meanwhile.
+    `seekers` say where methods look in it, and what is there is fetched too. Raises StoreError if a
+    shard does not reply, GenerationChanged if one was written to meanwhile.
     """
     gathering = _Gathering(question, models, together, ask, size)
     places, seeds = gathering.find_near()
@@ -312,7 +310,7 @@ def _group_by_shard(places: Places) -> list[tuple[int, NDArray[np.int64]]]:
 def shard_share(n: int, n_shards: int) -> int:
     """Return how many of the `n` best overall to request from each shard.
 
-    Documents are in shards by chance, so each has n / n_shards of them, and hardly ever three
+    Documents are distributed at random, so a shard has n / n_shards of them, and hardly ever three
     standard deviations more.
     """
     mean = n / n_shards
