@@ -70,6 +70,7 @@ def test_values_hold(place, clew, monkeypatch):
     assert json.loads(clew("search", "rope", "--json").stdout)["method"] == "walk"
 
 
+@pytest.mark.satellite
 def test_every_option_is_shown_on_demand(place, clew):
     assert "Every option has its default" in clew("config").stdout
     told = clew("config", "--all").stdout
@@ -96,7 +97,7 @@ def test_every_option_is_shown_on_demand(place, clew):
     [
         ("[search]\nchunk = 2\n", "there is no option 'chunk', perhaps 'chunks' is meant in"),
         ("[searchh]\nchunks = 2\n", "there is no table 'searchh', perhaps 'search' is meant"),
-        ("methods_ = 'walk'\n", "there is no option 'methods_', perhaps 'methods' is meant"),
+        ("chunks_ = 3\n", "there is no option 'chunks_', perhaps 'chunks' is meant"),
         ("[search\n", "is not TOML: "),
         ("[prices]\nx = 1\n", "the price of 'x' is two numbers"),
         ("[search]\nchunks = 'many'\n", "is not a valid integer"),
@@ -117,8 +118,8 @@ def test_what_is_wrong(place, clew, text, reason):
         'llm = "openai:x@http://evil.example"',
         'embedder = "static:."',
         "web = true",
-        'oidc = "https://evil.example"',
-        'oidc_key = ["*=admin"]',
+        pytest.param('oidc = "https://evil.example"', marks=pytest.mark.satellite),
+        pytest.param('oidc_key = ["*=admin"]', marks=pytest.mark.satellite),
     ],
 )
 def test_a_file_that_was_found_may_not_send_or_run_anything(place, clew, line, monkeypatch):

@@ -525,7 +525,7 @@ def _describe_changes(changes: Changes) -> Iterator[str]:
         return
     yield f"\n{bold('Documents')}  {_count(each.change for each in changes.documents)}"
     for document in changes.documents[:_MOST_CHANGES]:
-        yield from _describe_document(document)
+        yield from _describe_change(document)
     yield from count_more(len(changes.documents) - _MOST_CHANGES)
     if changes.values:
         yield f"\n{bold('Other values')}  of the same thing, in two sentences each"
@@ -550,7 +550,7 @@ def _describe_state(state: IndexState) -> str:
     return f"{one_line(state.index)}, generation {state.generation:,}{when}{where}: {n}"
 
 
-def _describe_document(document: DocumentChange) -> Iterator[str]:
+def _describe_change(document: DocumentChange) -> Iterator[str]:
     title = dim(one_line(document.title or document.former_id))
     yield f"  {_MARKS[document.change]} {one_line(document.id)}  {title}"
     for sign, sentences in (("-", document.went), ("+", document.came)):
