@@ -147,6 +147,7 @@ def test_a_long_file_says_how_far_it_is(clew, labelled, tmp_path, monkeypatch):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.satellite
 def test_a_data_set_of_rounds(clew, tmp_path):
     """Texts of all rounds are indexed, and those to classify compared with their labels."""
     for name, rows in [("n1", LABELLED[:2]), ("n2", LABELLED[2:])]:

@@ -70,6 +70,7 @@ def test_values_hold(place, clew, monkeypatch):
     assert json.loads(clew("search", "rope", "--json").stdout)["method"] == "walk"
 
 
+@pytest.mark.satellite
 def test_every_option_is_shown_on_demand(place, clew):
     assert "Every option has its default" in clew("config").stdout
     told = clew("config", "--all").stdout
@@ -94,9 +95,15 @@ def test_every_option_is_shown_on_demand(place, clew):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+<<<<<<< HEAD
         ("[search]\nchunk = 2\n", "there is no option 'chunk' (did you mean 'chunks'?) in"),
         ("[searchh]\nchunks = 2\n", "there is no table 'searchh' (did you mean 'search'?)"),
         ("methods_ = 'walk'\n", "there is no option 'methods_' (did you mean 'methods'?)"),
+=======
+        ("[search]\nchunk = 2\n", "there is no option 'chunk', perhaps 'chunks' is meant in"),
+        ("[searchh]\nchunks = 2\n", "there is no table 'searchh', perhaps 'search' is meant"),
+        ("chunks_ = 3\n", "there is no option 'chunks_', perhaps 'chunks' is meant"),
+>>>>>>> 9f41c9dec01d8c68f257ef988c88e3c3a3a57318
         ("[search\n", "is not TOML: "),
         ("[prices]\nx = 1\n", "the price of 'x' is two numbers"),
         ("[search]\nchunks = 'many'\n", "is not a valid integer"),
@@ -117,8 +124,8 @@ def test_what_is_wrong(place, clew, text, reason):
         'llm = "openai:x@http://evil.example"',
         'embedder = "static:."',
         "web = true",
-        'oidc = "https://evil.example"',
-        'oidc_key = ["*=admin"]',
+        pytest.param('oidc = "https://evil.example"', marks=pytest.mark.satellite),
+        pytest.param('oidc_key = ["*=admin"]', marks=pytest.mark.satellite),
     ],
 )
 def test_a_file_that_was_found_may_not_send_or_run_anything(place, clew, line, monkeypatch):

@@ -72,6 +72,7 @@ def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
     assert "1 triple named texts that the index lacks" in result.stdout
 
 
+@pytest.mark.satellite
 def test_an_import_is_mirrored_and_asked(clew, tmp_path):
     """A second run changes nothing; what the system has no more goes."""
     place = tmp_path / "rag"
