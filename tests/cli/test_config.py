@@ -95,15 +95,9 @@ def test_every_option_is_shown_on_demand(place, clew):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-<<<<<<< HEAD
         ("[search]\nchunk = 2\n", "there is no option 'chunk' (did you mean 'chunks'?) in"),
         ("[searchh]\nchunks = 2\n", "there is no table 'searchh' (did you mean 'search'?)"),
-        ("methods_ = 'walk'\n", "there is no option 'methods_' (did you mean 'methods'?)"),
-=======
-        ("[search]\nchunk = 2\n", "there is no option 'chunk', perhaps 'chunks' is meant in"),
-        ("[searchh]\nchunks = 2\n", "there is no table 'searchh', perhaps 'search' is meant"),
-        ("chunks_ = 3\n", "there is no option 'chunks_', perhaps 'chunks' is meant"),
->>>>>>> 9f41c9dec01d8c68f257ef988c88e3c3a3a57318
+        ("chunks_ = 3\n", "there is no option 'chunks_' (did you mean 'chunks'?)"),
         ("[search\n", "is not TOML: "),
         ("[prices]\nx = 1\n", "the price of 'x' is two numbers"),
         ("[search]\nchunks = 'many'\n", "is not a valid integer"),

@@ -505,11 +505,7 @@ def _describe_changes(changes: Changes) -> Iterator[str]:
         return
     yield f"\n{bold('Documents')}  {_count(each.change for each in changes.documents)}"
     for document in changes.documents[:_MOST_CHANGES]:
-<<<<<<< HEAD
-        yield from _describe_changed_document(document)
-=======
         yield from _describe_change(document)
->>>>>>> 9f41c9dec01d8c68f257ef988c88e3c3a3a57318
     yield from count_more(len(changes.documents) - _MOST_CHANGES)
     if changes.values:
         yield f"\n{bold('Other values')}  of the same thing, in two sentences each"
@@ -534,11 +530,7 @@ def _describe_state(state: IndexState) -> str:
     return f"{one_line(state.index)}, generation {state.generation:,}{when}{where}: {n}"
 
 
-<<<<<<< HEAD
-def _describe_changed_document(document: DocumentChange) -> Iterator[str]:
-=======
 def _describe_change(document: DocumentChange) -> Iterator[str]:
->>>>>>> 9f41c9dec01d8c68f257ef988c88e3c3a3a57318
     title = dim(one_line(document.title or document.former_id))
     yield f"  {_MARKS[document.change]} {one_line(document.id)}  {title}"
     for sign, sentences in (("-", document.went), ("+", document.came)):
