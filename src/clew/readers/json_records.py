@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from clew.base.types import Document, Skipped
 from clew.errors import UnreadableSource
-from clew.readers import record
+from clew.readers import chats, record
 from clew.readers.decode import open_text, text_of
 from clew.readers.titled import stem_title
 from clew.readers.walk import Columns, File
@@ -23,6 +23,10 @@ def read_list(file: File) -> Iterator[Document | Skipped]:
         values = record.parse_json(text)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
+    messages = chats.find_messages(values)
+    if messages is not None:
+        yield chats.read_messages(file, messages)
+        return
     if isinstance(values, dict):
         inside = _records(values, file.columns)
         if inside is None:

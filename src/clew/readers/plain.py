@@ -10,6 +10,7 @@ from html import unescape
 
 from clew.base.types import Document, Heading
 from clew.errors import UnreadableSource
+from clew.readers.chats import join_turns
 from clew.readers.code import definitions
 from clew.readers.decode import text_of
 from clew.readers.degenerate import is_minified
@@ -35,6 +36,8 @@ _STATED = re.compile(
 )
 _PREAMBLE = re.compile(r"^[^%\n]*?\\begin\{document\}[ \t]*", re.MULTILINE)
 _TIMES = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->")
+_SECONDS = re.compile(r"[.,]")
+_SPEAKER = re.compile(r"<v(?:\.[^\s>]*)?\s+([^<>]+)>")
 _MARKS = re.compile(r"</?[^<>]*>|\{\\[^{}]*\}")
 _BLANK = re.compile(r"(?:(?<![ \t])[ \t]*+\n){2,}")
 
@@ -69,12 +72,17 @@ def _title(text: str, suffix: str, titles: Sequence[Heading]) -> str:
 
 
 def read_subtitles(file: File) -> Iterator[Document]:
-    """Yield the one document of a file of subtitles."""
+    """Yield the one document of a file of subtitles; with speakers a turn is a paragraph."""
     blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
     cues = []
     for block in blocks:  # one without times, such as a header or a comment, says nothing
         lines = [line.strip() for line in block.strip().split("\n")]
         place = next((n for n, line in enumerate(lines) if _TIMES.match(line)), len(lines))
-        words = _MARKS.sub("", " ".join(lines[place + 1 :]))
-        cues.append(" ".join(unescape(words).split()))
-    yield make_document(file, ["\n".join(filter(None, cues))], "")
+        said = " ".join(lines[place + 1 :])
+        speaker = _SPEAKER.match(said)
+        words = " ".join(unescape(_MARKS.sub("", said)).split())
+        if words:
+            name = unescape(speaker[1]).strip() if speaker else ""
+            cues.append((_SECONDS.split(lines[place])[0], name, words))
+    turns = list(join_turns(cues)) if any(name for _, name, _ in cues) else []
+    yield make_document(file, turns or ["\n".join(words for _, _, words in cues)], "")
