@@ -84,7 +84,8 @@ def _say_times(entry: list[_Property]) -> Iterator[str]:
         time, zone = _read_time(each), each.parameters.get("TZID", "")
         if label == "End" and len(time) == 10:  # of whole days it is the day behind the last
             time = f"{datetime.fromisoformat(time) - timedelta(days=1):%Y-%m-%d}"
-        yield f"{label}: {time.replace('T', ' ').replace('Z', ' UTC')}{f' ({zone})' if zone else ''}"
+        shown = time.replace("T", " ").replace("Z", " UTC")
+        yield f"{label}: {shown} ({zone})" if zone else f"{label}: {shown}"
 
 
 def _read_time(found: _Property) -> str:

@@ -22,7 +22,7 @@ _SHORT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 def find_messages(value: object) -> list[Mapping[str, object]] | None:
-    """Return the messages of an export of Slack, Discord, Teams or Telegram, None for other JSON."""
+    """Return the messages of an export of Slack, Discord or Telegram, None for other JSON."""
     inside = value.get("messages") if isinstance(value, dict) else value
     listed = inside if isinstance(inside, list) else []
     messages = [each for each in listed if isinstance(each, dict)]
@@ -46,7 +46,7 @@ def read_messages(file: File, messages: Iterable[Mapping[str, object]]) -> Docum
 
 
 def join_turns(cues: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield a paragraph for each turn of a transcript, given time, speaker and words of its cues."""
+    """Yield a paragraph for each turn of a transcript, given times, speakers and words."""
     for speaker, group in groupby(cues, lambda cue: cue[1]):
         turn = list(group)
         words = " ".join(words for _, _, words in turn if words)

@@ -203,10 +203,9 @@ def _is_furniture(node: LexborNode, page: _Page) -> bool:
         return _is_permalink(node, mass)
     if mass.prose > _MOST * whole.prose or node.tag == "main":
         return False
-    if _is_named(node, page) or _is_above_title(node, page) or _leads_elsewhere(node, mass):
-        return True
-    is_list = mass.n_links and mass.linked >= _LINKED * mass.words
-    if is_list and _MENU.search(node.attributes.get("class") or ""):
+    is_list = mass.n_links > 0 and mass.linked >= _LINKED * mass.words
+    is_menu = is_list and _MENU.search(node.attributes.get("class") or "")
+    if is_menu or _is_named(node, page) or _is_above_title(node, page) or _is_switch(node, mass):
         return True
     if page.is_manual or whole.prose < _LEAST_TEXT * whole.words:
         return False
@@ -246,7 +245,7 @@ def _is_above_title(node: LexborNode, page: _Page) -> bool:
     return above in page.text and mass.place < page.masses[page.title.mem_id].place
 
 
-def _leads_elsewhere(node: LexborNode, mass: _Mass) -> bool:
+def _is_switch(node: LexborNode, mass: _Mass) -> bool:
     """Say whether an element is a line of links to other pages or languages."""
     if mass.n_links < 2 or mass.words > _LONGEST_LINE or mass.prose:
         return False

@@ -110,7 +110,9 @@ def read(file: File) -> Iterator[Document]:
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
-    yield make_document(file, list(_paragraphs(tree, as_manual=is_manual(tree))), title, _about(tree))
+    yield make_document(
+        file, list(_paragraphs(tree, as_manual=is_manual(tree))), title, _about(tree)
+    )
 
 
 def _about(tree: LexborHTMLParser) -> dict[str, Value]:
