@@ -1,5 +1,9 @@
 """HTML, PDF and Word: what of a page is text."""
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 import docx
 import pytest
 
@@ -285,3 +289,15 @@ def test_a_forum_keeps_its_posts(document):
     )
     page = f'<body><h1>Boilers</h1><div class="comments">{posts}</div></body>'
     assert document("a.html", page).text.count("boiler loses") == 2
+
+
+def test_trafilatura_finds_the_article_where_it_is_installed(document, monkeypatch):
+    """Not that of a manual, and not where it finds next to nothing."""
+    found = "<html><body><h1>Fram</h1><p>Found by another.</p></body></html>"
+    fake = ModuleType("trafilatura")
+    fake.__spec__ = ModuleSpec("trafilatura", None)
+    fake.extract = lambda page, **_: found
+    monkeypatch.setitem(sys.modules, "trafilatura", fake)
+    assert document("a.html", "<h1>Fram</h1><p>Words.</p>").text == "Fram\n\nFound by another."
+    assert document("b.html", ARTICLE).text.startswith("The Fram is found")
+    assert document("c.html", MANUAL).text.startswith("rope")

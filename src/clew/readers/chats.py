@@ -5,7 +5,7 @@ tonight.`; exports as text have them so already, and are read as they stand.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -21,7 +21,7 @@ _MARK = re.compile(r"<([@#!]?)([^<>|\n]+)(?:\|([^<>\n]*))?>")  # of Slack: a per
 _SHORT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
-def find_messages(value: object) -> list[Mapping[str, object]] | None:
+def find_messages(value: object) -> Sequence[Mapping[str, object]] | None:
     """Return the messages of an export of Slack, Discord or Telegram, None for other JSON."""
     inside = value.get("messages") if isinstance(value, dict) else value
     listed = inside if isinstance(inside, list) else []

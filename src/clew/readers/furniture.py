@@ -46,11 +46,8 @@ _LEADING = (  # links to other pages of a manual, and to other languages
 )
 _LONGEST_LINE = 300  # characters of a line of such links
 _NOTATION = "pre, dt, code, kbd, samp, tt, var"
-_LEAST_NOTATIONS, _PER_NOTATION = 5, 150  # elements of a manual, and characters for each
-_OF_MANUALS = (
-    "head link[rel~=up], head link[rel~=home], head link[rel~=contents], head link[rel~=index], "
-    "head link[rel~=start]"
-)
+_LEAST_NOTATIONS, _PER_NOTATION = 5, 250  # elements of a manual, and characters for each
+_OF_MANUALS = "head link[rel~=up], head link[rel~=contents], head link[rel=index][href*=genindex]"
 _GENERATORS = re.compile(
     r"asciidoc|docbook|docutils|doxygen|groff|javadoc|latex|makeinfo|man2html|mkdocs|rustdoc|"
     r"sphinx|texi2|texinfo",
