@@ -296,7 +296,7 @@ def test_trafilatura_finds_the_article_where_it_is_installed(document, monkeypat
     found = "<html><body><h1>Fram</h1><p>Found by another.</p></body></html>"
     fake = ModuleType("trafilatura")
     fake.__spec__ = ModuleSpec("trafilatura", None)
-    fake.extract = lambda page, **_: found
+    fake.extract = lambda *_, **__: found
     monkeypatch.setitem(sys.modules, "trafilatura", fake)
     assert document("a.html", "<h1>Fram</h1><p>Words.</p>").text == "Fram\n\nFound by another."
     assert document("b.html", ARTICLE).text.startswith("The Fram is found")

@@ -44,7 +44,7 @@ READERS = {
     ".xml": "xml_page:read",
     **dict.fromkeys((".jsonl", ".ndjson"), "json_records:read_lines"),
     ".json": "json_records:read_list",
-    ".ipynb": "notebook:read",
+    ".ipynb": "json_records:read_notebook",
     **dict.fromkeys((".csv", ".tsv"), "table:read"),
     ".parquet": "table:read_parquet",
     **dict.fromkeys((".srt", ".vtt"), "plain:read_subtitles"),

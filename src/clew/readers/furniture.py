@@ -7,7 +7,7 @@ links, elements without a sentence and lists of links stay.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -25,6 +25,7 @@ BLOCKS = frozenset(
 )
 _ENDS = BLOCKS | {"td", "th"}  # elements that end a run of words
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_ANY_HEADING = ", ".join(HEADINGS)
 _ROLES = frozenset(
     "alert alertdialog banner complementary contentinfo dialog menu menubar navigation search "
     "toolbar".split()
@@ -69,20 +70,6 @@ class _Mass:
     words: int = 0
     linked: int = 0
     prose: int = 0
-    n_links: int = 0
-    run: int = 0  # of words outside links since the last block
-
-    def end_run(self, tag: str | None) -> None:
-        """Count a run of words as prose where it is long, or its element has no other."""
-        self.prose += self.run if self.run >= _LEAST_PROSE or tag in {"dd", "pre"} else 0
-        self.run = 0
-
-    def add(self, inner: "_Mass") -> None:
-        self.words += inner.words
-        self.linked += inner.linked
-        self.prose += inner.prose
-        self.n_links += inner.n_links
-        self.run += inner.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +79,7 @@ class _Page:
     masses: Mapping[int, _Mass]  # of its elements, by their ids
     whole: _Mass
     text: Mapping[int, LexborNode | None]  # what holds most prose, with the next such inside
-    title: LexborNode | None
+    title: int  # the place of its heading, -1 without one
     is_manual: bool
 
 
@@ -114,15 +101,16 @@ def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
         return set()
     masses = _weigh(tree.body)
     text, title = _find_text(tree.body, masses), _find_title(tree)
-    page = _Page(masses, masses[tree.body.mem_id], text, title, as_manual)
-    kept = {*text, *_ids_above(title)}
+    place = masses[title.mem_id].place if title else -1
+    page = _Page(masses, masses[tree.body.mem_id], text, place, as_manual)
+    kept = {*text, *(each.mem_id for each in _around(title))}
     found: set[int] = set()
     stack = [tree.body]
     while stack:
         for each in stack.pop().iter():
-            if each.mem_id in masses and each.mem_id not in kept and _is_furniture(each, page):
+            if each.mem_id not in kept and _is_furniture(each, page):
                 found.add(each.mem_id)
-            elif each.mem_id in masses and each.tag != "pre":
+            elif each.tag != "pre" and each.tag not in UNREAD:
                 stack.append(each)
     is_all = sum(masses[each].words for each in found) == page.whole.words
     return set() if is_all else found
@@ -131,33 +119,45 @@ def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
 def _weigh(body: LexborNode) -> dict[int, _Mass]:
     """Return what the elements of a page hold."""
     masses: dict[int, _Mass] = {}
-    stack: list[tuple[LexborNode, _Mass | None, bool]] = [(body, None, False)]
-    n_open = 0  # links
-    while stack:
-        node, outer, is_done = stack.pop()
-        if node.is_text_node and outer is not None:
-            n = len("".join((node.text_content or "").split()))
-            outer.words += n
-            outer.linked += n if n_open else 0
-            outer.run += 0 if n_open else n
+    block, run = body, 0  # the characters outside links since the last block
+    for node in body.traverse(include_text=True):
+        if not node.is_text_node:
+            masses[node.mem_id] = _Mass(len(masses))
             continue
-        if node.tag in UNREAD:
+        around = list(_around(node.parent))
+        if not UNREAD.isdisjoint(each.tag or "" for each in around):
             continue
-        is_link = node.tag == "a" and ("href" in node.attributes or not node.attributes)
-        if not is_done:
-            if outer is not None and node.tag in _ENDS:
-                outer.end_run(node.parent.tag if node.parent else None)
-            mass = masses[node.mem_id] = _Mass(len(masses), n_links=is_link)
-            stack.append((node, outer, True))
-            stack += [(each, mass, False) for each in [*node.iter(include_text=True)][::-1]]
-            n_open += is_link
-            continue
-        n_open -= is_link
-        if node.tag in _ENDS:
-            masses[node.mem_id].end_run(node.tag)
-        if outer is not None:
-            outer.add(masses[node.mem_id])
+        n = len("".join((node.text_content or "").split()))
+        is_linked = any(map(_is_link, around))
+        inside = next((each for each in around if each.tag in _ENDS), body)
+        if inside.mem_id != block.mem_id:
+            _end_run(block, run, masses)
+            block, run = inside, 0
+        run += 0 if is_linked else n
+        for each in around:
+            if each.mem_id in masses:
+                masses[each.mem_id].words += n
+                masses[each.mem_id].linked += n if is_linked else 0
+    _end_run(block, run, masses)
     return masses
+
+
+def _end_run(block: LexborNode, run: int, masses: Mapping[int, _Mass]) -> None:
+    """Count a run of words as prose where it is long, or its element has no longer ones."""
+    for each in _around(block) if run >= _LEAST_PROSE or block.tag in {"dd", "pre"} else ():
+        if each.mem_id in masses:
+            masses[each.mem_id].prose += run
+
+
+def _around(node: LexborNode | None) -> Iterator[LexborNode]:
+    """Yield an element and those around it, from the inside."""
+    while node is not None:
+        yield node
+        node = node.parent
+
+
+def _is_link(node: LexborNode) -> bool:
+    return node.tag == "a" and ("href" in node.attributes or not node.attributes)
 
 
 def _find_text(body: LexborNode, masses: Mapping[int, _Mass]) -> dict[int, LexborNode | None]:
@@ -165,8 +165,7 @@ def _find_text(body: LexborNode, masses: Mapping[int, _Mass]) -> dict[int, Lexbo
     text: dict[int, LexborNode | None] = {}
     node: LexborNode | None = body
     while node is not None:
-        inside = [each for each in node.iter() if each.mem_id in masses]
-        best = max(inside, key=lambda each: masses[each.mem_id].prose, default=None)
+        best = max(node.iter(), key=lambda each: masses[each.mem_id].prose, default=None)
         least = max(_INSIDE * masses[node.mem_id].prose, 1)
         is_text = best is not None and best.tag != "pre" and masses[best.mem_id].prose >= least
         text[node.mem_id] = best if is_text else None
@@ -186,21 +185,14 @@ def _find_title(tree: LexborHTMLParser) -> LexborNode | None:
     return first[0] if first else None
 
 
-def _ids_above(node: LexborNode | None) -> list[int]:
-    ids = []
-    while node is not None:
-        ids.append(node.mem_id)
-        node = node.parent
-    return ids
-
-
 def _is_furniture(node: LexborNode, page: _Page) -> bool:
     mass, whole = page.masses[node.mem_id], page.whole
-    if node.tag not in _ENDS:
-        return _is_permalink(node, mass)
+    if node.tag not in _ENDS:  # a permalink
+        is_sign = 0 < mass.words <= 2 and not any(map(str.isalnum, node.text()))
+        return is_sign and node.tag == "a" and (node.attributes.get("href") or "").startswith("#")
     if mass.prose > _MOST * whole.prose or node.tag == "main":
         return False
-    is_list = mass.n_links > 0 and mass.linked >= _LINKED * mass.words
+    is_list = mass.linked > 0 and mass.linked >= _LINKED * mass.words
     is_menu = is_list and _MENU.search(node.attributes.get("class") or "")
     if is_menu or _is_named(node, page) or _is_above_title(node, page) or _is_switch(node, mass):
         return True
@@ -211,54 +203,43 @@ def _is_furniture(node: LexborNode, page: _Page) -> bool:
     return node.tag in _CONTAINERS and mass.prose <= _LITTLE * whole.prose and _is_aside(node, page)
 
 
-def _is_permalink(node: LexborNode, mass: _Mass) -> bool:
-    is_sign = 0 < mass.words <= 2 and not any(map(str.isalnum, node.text()))
-    return node.tag == "a" and is_sign and (node.attributes.get("href") or "").startswith("#")
-
-
 def _is_named(node: LexborNode, page: _Page) -> bool:
     """Say whether a tag, a role, a class or an id is that of furniture.
 
-    An id may be made of the heading below it.
+    The id of a section may be made of its heading.
     """
     attributes = node.attributes
     if node.tag in ("dialog", "footer", "search") or attributes.get("role") in _ROLES:
         return True
+    by_class, by_id = (
+        bool(_NAMED.search(_CAPITAL.sub("-", attributes.get(name) or "").casefold()))
+        for name in ("class", "id")
+    )
     if node.tag in HEADINGS or node.tag == "pre":
         return False
-    names = attributes.get("class") or ""
-    if not page.is_manual or node.css_first("h1, h2, h3, h4, h5, h6") is None:
-        names = f"{names} {attributes.get('id') or ''}"
-    return bool(_NAMED.search(_CAPITAL.sub("-", names).casefold()))
+    return by_class or (by_id and not (page.is_manual and node.css_first(_ANY_HEADING)))
 
 
 def _is_above_title(node: LexborNode, page: _Page) -> bool:
     """Say whether an element without prose stands before the heading of the page, with links."""
-    mass = page.masses[node.mem_id]
-    is_loose = not page.is_manual and node.tag in _CONTAINERS
-    if page.title is None or mass.prose or not (mass.n_links or is_loose):
-        return False
-    above = node.parent.mem_id if node.parent else 0
-    return above in page.text and mass.place < page.masses[page.title.mem_id].place
+    mass, is_loose = page.masses[node.mem_id], not page.is_manual and node.tag in _CONTAINERS
+    is_above = mass.place < page.title and not mass.prose and (mass.linked > 0 or is_loose)
+    return is_above and node.parent is not None and node.parent.mem_id in page.text
 
 
 def _is_switch(node: LexborNode, mass: _Mass) -> bool:
     """Say whether an element is a line of links to other pages or languages."""
-    if mass.n_links < 2 or mass.words > _LONGEST_LINE or mass.prose:
+    if not mass.linked or mass.words > _LONGEST_LINE or mass.prose:
         return False
-    return len(node.css(_LEADING)) >= 2 and node.css_first("h1, h2, h3, h4, h5, h6") is None
+    return len(node.css(_LEADING)) >= 2 and node.css_first(_ANY_HEADING) is None
 
 
 def _is_aside(node: LexborNode, page: _Page) -> bool:
     """Say whether a container is beside the text, and not a part of it before or of its kind."""
-    if node.tag == "aside":
-        return True
     beside = page.text.get(node.parent.mem_id) if node.parent else None
-    if beside is None:
-        return False
+    if node.tag == "aside" or beside is None:
+        return node.tag == "aside"
     mass, name = page.masses[node.mem_id], node.attributes.get("class")
-    is_lead = mass.place < page.masses[beside.mem_id].place and not (
-        page.title is not None and mass.place < page.masses[page.title.mem_id].place
-    )
+    is_lead = page.title < mass.place < page.masses[beside.mem_id].place and mass.prose > 0
     is_alike = name and beside.tag == node.tag and beside.attributes.get("class") == name
-    return not (is_alike or (is_lead and mass.prose))
+    return not (is_alike or is_lead)

@@ -2,13 +2,12 @@
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Items of numbered lists begin with their numbers, as a browser shows them;
-superscripts, subscripts and formulas (MathML) are as in `clew.readers.scripts`, a reading (ruby) is
-in parentheses, and the alternative text of a picture in brackets where it has more than one word.
-Navigation, scripts, styles and other things that are no prose are dropped, and so is what a role, a
-class or an id calls a footer, a side bar or a banner for cookies, and a line of links to the
-previous and the next page. What an attribute hides (`hidden`, `display: none`) and what is struck
-out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are
-what a role, a type of EPUB or a class calls so, and runs of links.
+superscripts, subscripts and formulas (MathML) are as in `clew.readers.superscripts`, a reading
+(ruby) is in parentheses, and the alternative text of a picture in brackets where it has more than
+one word. Scripts, styles and what stands around the text (`clew.readers.furniture`) are dropped.
+What an attribute hides (`hidden`, `display: none`) and what is struck out is dropped with a note.
+Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are what a role, a type of EPUB
+or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
 """
 
@@ -28,7 +27,7 @@ from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_furniture, is_
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
-from clew.readers.scripts import enclose, subscript, superscript, write_formula
+from clew.readers.superscripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
