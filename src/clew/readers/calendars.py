@@ -1,7 +1,7 @@
 """Calendars (.ics): an event, a task or an entry of a journal is a document, its summary the title.
 
-The text says when and where it is and who takes part, in the time zone that the file names, and the
-description is behind that. The id is the `UID`, with the time of an occurrence that was moved.
+The text is the description, then when and where it is, in the time zone that the file names, and
+who takes part. The id is the `UID`, with the time of an occurrence that was moved.
 """
 
 import re
@@ -67,7 +67,7 @@ def _read_entry(file: File, entry: list[_Property], number: int) -> Document | S
     title, description = collapse(values.get("SUMMARY", "")), values.get("DESCRIPTION", "").strip()
     if not title and not description:
         return Skipped(source=file.source, reason="is an entry without text", line=number)
-    lines = [title]
+    lines: list[str] = []
     for name, label in _LABELS.items():
         said = ", ".join(_say(each) for each in entry if each.name == name)
         lines += [f"{label}: {said}"] if said else []
@@ -76,7 +76,7 @@ def _read_entry(file: File, entry: list[_Property], number: int) -> Document | S
     return Document(
         id=" ".join(filter(None, map(values.get, ("UID", "RECURRENCE-ID"))))
         or f"{file.id}:{number}",
-        text="\n\n".join(filter(None, ["\n".join(filter(None, lines)), description])),
+        text="\n\n".join(filter(None, [description, "\n".join(lines)])) or title,
         title=title,
         source=f"{file.source}:{number}",
         metadata=properties(pairs.items()),

@@ -222,7 +222,10 @@ def _is_named(node: LexborNode, page: _Page) -> bool:
 
 def _is_above_title(node: LexborNode, page: _Page) -> bool:
     """Say whether an element without prose stands before the heading of the page, with links."""
-    mass, is_loose = page.masses[node.mem_id], not page.is_manual and node.tag in _CONTAINERS
+    mass, is_loose = (
+        page.masses[node.mem_id],
+        not page.is_manual and node.tag in _CONTAINERS | _LISTS,
+    )
     is_above = mass.place < page.title and not mass.prose and (mass.linked > 0 or is_loose)
     return is_above and node.parent is not None and node.parent.mem_id in page.text
 
