@@ -1,7 +1,8 @@
 """Plain text, markup and source code: the text is the whole file; of subtitles what is said.
 
 The title is what the markup says it is, else the file name. Chunks of LaTeX begin behind its
-preamble. Headings are those of the markup, and what source code defines.
+preamble, those of source code behind its licence. Headings are those of the markup, and what source
+code defines.
 """
 
 import re
@@ -11,14 +12,16 @@ from html import unescape
 from clew.base.types import Document, Heading
 from clew.errors import UnreadableSource
 from clew.readers.chats import join_turns
-from clew.readers.code import definitions
+from clew.readers.code import definitions, find_code
 from clew.readers.decode import text_of
 from clew.readers.degenerate import is_minified
 from clew.readers.markup import headings, without_commands
 from clew.readers.titled import make_document, stem_title, without_title
 from clew.readers.walk import File
+from clew.text.lines import CODE
 from clew.text.normalize import collapse
 
+_SOURCES = frozenset(CODE.split())
 _MAY_BE_MINIFIED = frozenset((".js", ".css", ".ts", ".jsx", ".tsx"))
 _TITLES = {
     ".org": re.compile(r"^#\+title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE),
@@ -51,12 +54,13 @@ def read(file: File) -> Iterator[Document]:
     titles = headings(text, suffix)
     title = _title(text, suffix, titles) or stem_title(file)
     preamble = _PREAMBLE.search(text) if suffix == ".tex" else None
+    start = preamble.end() if preamble else find_code(text) if suffix in _SOURCES else 0
     yield Document(
         id=file.id,
         text=text,
         title=title,
         source=file.source,
-        body_start=preamble.end() if preamble and text[preamble.end() :].strip() else 0,
+        body_start=start if text[start:].strip() else 0,
         headings=tuple(without_title(titles, title) or definitions(text, suffix)),
     )
 
