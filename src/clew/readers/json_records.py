@@ -10,6 +10,7 @@ Its title is the first heading of the first Markdown cells, else the file name.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate
 
 from clew.base.types import Document, Heading, Skipped, Value
@@ -29,10 +30,11 @@ def read_list(file: File) -> Iterator[Document | Skipped]:
         values = record.parse_json(text)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
-    messages = chats.find_messages(values)
-    if messages is not None:
-        yield chats.read_messages(file, messages)
-        return
+    with suppress(RecursionError):  # what is nested too deeply is no message
+        messages = chats.find_messages(values)
+        if messages is not None:
+            yield chats.read_messages(file, messages)
+            return
     if isinstance(values, dict):
         inside = _records(values, file.columns)
         if inside is None:
