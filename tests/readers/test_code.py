@@ -159,3 +159,40 @@ def test_a_document_of_code_has_its_definitions(document):
     found = document("a.py", CASES[".py"][0])
     assert [(h.level, h.title) for h in found.headings][:2] == [(1, "wind"), (1, "Clew")]
     assert found.section_at(found.text.index("return 2")) == "Clew > pull"
+
+
+LICENSED = """#!/usr/bin/env python3
+# Copyright 2026 Ada Winter
+#
+# Licensed under the Apache License, Version 2.0; redistribution
+# is allowed.
+
+# Moves the crane.
+SPEED = 7
+"""
+SPDX = """// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moves the crane.
+ *
+ * Copyright Ada Winter
+ */
+int speed = 7;
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "begins"),
+    [
+        ("a.py", LICENSED, "\n# Moves the crane."),
+        ("a.c", SPDX, "/*\n * Moves the crane."),
+        ("a.c", "/* Copyright 2026 Ada */\nint a;\n", "int a;"),
+        ("a.c", "/*\n * Copyright 2026 Ada\n */\nint a;\n", "int a;"),
+        ("a.c", "/* Moves the crane. Copyright 2026 */\nint a;\n", "/* Moves"),
+        ("b.c", "/* moves.c: the crane.\n * Copyright 2026 */\nint a;\n", "/* moves.c"),
+        ("a.py", "# Copyright 2026 Ada Winter\n", "# Copyright"),
+    ],
+)
+def test_chunks_begin_behind_a_licence(document, name, content, begins):
+    """What a file says of itself is none, and a file that is nothing else is read."""
+    found = document(name, content)
+    assert found.text[found.body_start :].startswith(begins)

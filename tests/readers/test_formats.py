@@ -24,7 +24,7 @@ VTT = f"""WEBVTT
 NOTE nobody says this
 
 00:01.000 --> 00:02.000 align:start
-<v Ariadne>{THREAD}
+<c.loud>{THREAD}</c>
 
 x
 00:03.000 --> 00:04.000
@@ -103,8 +103,7 @@ def test_mail_and_mailboxes(document, write):
     """HTML stands in where there is no plain text; an id is the message's, else its number."""
     found = document("a.eml", MESSAGE)
     assert found.title == "Café tonight"
-    assert found.text.startswith("From: Ariadne <ariadne@example.org>\nTo: Theseus")
-    assert found.text.endswith(f"\n\n{THREAD}")
+    assert found.text.startswith(f"{THREAD}\n\nFrom: Ariadne <ariadne@example.org>\nTo: Theseus")
     assert found.metadata["from"] == "Ariadne <ariadne@example.org>"
     second = f"From: Theseus\nSubject: Thanks\n\n{THREAD}\n"
     third = "Subject: none\n\n\n"

@@ -40,7 +40,7 @@ def body(document, made):
     if "From" not in made:
         made["From"] = "ada@example.org"
     found = document("a.eml", made.as_bytes())
-    return found.text.partition("\n\n")[2], found.partly
+    return found.text.rpartition("\n\nFrom: ")[0], found.partly
 
 
 @pytest.mark.parametrize("kind", ["plain", "html"])
@@ -134,7 +134,7 @@ def test_a_delivery_report_is_read(document):
 def test_a_multipart_without_a_boundary_is_a_text(document):
     """Whatever its head says."""
     made = b"From: a@b\nContent-Type: multipart/mixed\n\nQuay 7 is closed.\n"
-    assert document("a.eml", made).text.endswith("Quay 7 is closed.")
+    assert document("a.eml", made).text.startswith("Quay 7 is closed.")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_charsets_are_known_by_aliases_or_guessed(document, charset, encoding, w
         charset.encode(), quoted, charset.encode(), encoded,
     )  # fmt: skip
     found = document("a.eml", made)
-    assert found.text.endswith(words)
+    assert found.text.startswith(words)
     assert found.title == words
 
 
@@ -169,7 +169,7 @@ def test_headers_of_broken_programs_are_read(document):
     made = b"From: J\xfcrgen M\xfcller <a@b>\n" + subject + b"Words.\n"
     found = document("a.eml", made)
     assert found.title == "Größe"
-    assert found.text.startswith("From: Jürgen Müller <a@b>")
+    assert found.text.endswith("From: Jürgen Müller <a@b>")
 
 
 def test_each_message_of_a_mailbox_has_its_own_notes(write):
@@ -185,3 +185,75 @@ def test_each_message_of_a_mailbox_has_its_own_notes(write):
     assert two.partly == (
         "1 place with bytes that are no UTF-8 became U+FFFD, the first in line 1",
     )
+
+
+REPLY = """The lamp is repaired. It costs 80 crowns.
+Bo
+
+On Tue, 3 Mar 2026 at 09:02, Ada Winter
+<ada@example.org> wrote:
+> What does the lamp cost?
+> Is it 95?
+>
+> On Mon, 2 Mar 2026, Bo wrote:
+>> It will cost 95 crowns.
+"""
+FORWARD = """See below.
+
+----- Original message of 2 March -----
+> The boat sails at 9.
+"""
+OUTLOOK = """Agreed.
+
+-----Ursprüngliche Nachricht-----
+Von: Ada Winter
+Gesendet: Montag
+
+Is noon good?
+"""
+
+
+def test_what_a_message_quotes_stands_behind_it_below_who_wrote_it(document):
+    """So a price that was changed is not quoted from the older message."""
+    made = message(To="bo@example.org")
+    made.set_content(REPLY)
+    found = document("a.eml", made.as_bytes())
+    titles = [
+        "On Tue, 3 Mar 2026 at 09:02, Ada Winter <ada@example.org> wrote:",
+        "On Mon, 2 Mar 2026, Bo wrote:",
+    ]
+    assert found.text.split("\n\n") == [
+        "The lamp is repaired. It costs 80 crowns.\nBo",
+        "From: ada@example.org\nTo: bo@example.org",
+        titles[0],
+        "What does the lamp cost?\nIs it 95?",
+        titles[1],
+        "It will cost 95 crowns.",
+    ]
+    assert [(each.level, each.title) for each in found.headings] == [(1, titles[0]), (2, titles[1])]
+    (quoted,) = found.apparatus
+    assert found.text[quoted.start : quoted.end].startswith(titles[0])
+    assert (quoted.end, quoted.kind) == (len(found.text), "quoted")
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "quoted"),
+    [
+        (FORWARD, "----- Original message of 2 March -----", "The boat sails at 9."),
+        (OUTLOOK, "Von: Ada Winter", "Gesendet: Montag\n\nIs noon good?"),
+    ],
+)
+def test_other_programs_quote_otherwise(document, text, title, quoted):
+    """Below a line of hyphens."""
+    made = message()
+    made.set_content(text)
+    found = document("a.eml", made.as_bytes())
+    assert found.headings[0].title == title
+    assert found.text.endswith(f"{title}\n\n{quoted}")
+
+
+def test_a_quote_that_is_answered_below_stays_where_it_is(document):
+    """Then the quote is the question."""
+    made = message()
+    made.set_content("Ada wrote:\n> Is noon good?\n\nNo, at two.\n")
+    assert document("a.eml", made.as_bytes()).text.startswith("Ada wrote:\n> Is noon good?\n\nNo")

@@ -1,5 +1,9 @@
 """HTML, PDF and Word: what of a page is text."""
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 import docx
 import pytest
 
@@ -227,3 +231,73 @@ def test_a_word_file_gives_its_paragraphs_and_tables(document, skipped):
     assert document("my-b.docx", word(lambda file: file.add_paragraph("x"))).title == "my b"
     said = skipped("a.docx", packed({"a.xml": "<a/>"}))
     assert said == ["a.docx: is not a complete Word file"]
+
+
+ARTICLE = """<html><head><title>The Fram is found | Harbour Times</title></head><body>
+<div id="consent-layer" class="cmp"><p>We and our partners store cookies on your device.</p></div>
+<div class="top"><a href="/">Harbour Times</a><div class="links"><a href="/n">News</a>
+<a href="/s">Sport</a></div></div>
+<div class="path"><a href="/">Home</a> &gt; <a href="/n">News</a> &gt; Ships</div>
+<div class="story"><h1>The Fram is found</h1><div class="share-bar">Share this page</div>
+<p class="lead">Divers have found the wreck of a whaler beside the quay where the Fram lay.</p>
+<div class="body"><p>The Fram was built by Colin Archer in Larvik and launched on 26 October 1892,
+and she sailed with Nansen, Sverdrup and Amundsen.</p>
+<p>The divers say that the wreck is older, and that it had a hull of oak and a keel of elm.</p>
+<div class="x1"><a href="/a">Read also: How a museum keeps a ship dry</a></div>
+<ul><li>Length: 39 m</li><li>Beam: 11 m</li></ul>
+<p>The museum will show the finds from the first of May, in the hall behind the ship.</p></div>
+<div class="x2"><h3>More on this</h3><ul><li><a href="/b">Storm damages the quay</a></li>
+<li><a href="/c">Amundsen's letters are sold</a></li></ul></div></div>
+<div class="comment-list"><h3>2 comments</h3><div><b>kai</b> Nansen built the Fram himself in Kiel
+in 1900!</div><div><b>liv</b> No, he did not, as everybody in Larvik can tell you.</div></div>
+<div class="x3"><p>Harbour Times, 1 Quay Street. Editor: A. Berg.</p></div></body></html>"""
+
+
+def test_of_an_article_only_the_text_is_read(document):
+    """Menus, teasers, comments and the imprint are left out, whatever most of them are called."""
+    text = document("a.html", ARTICLE).text
+    assert [paragraph[:12] for paragraph in text.split("\n\n")] == [
+        "The Fram is ", "Divers have ", "The Fram was", "The divers s", "Length: 39 m",
+        "Beam: 11 m", "The museum w",
+    ]  # fmt: skip
+
+
+MANUAL = """<html><head><title>rope - Manual</title><meta name="generator" content="Docutils 1">
+</head><body><div id="page-top"><p class="menu"><a href="m">Modules</a> | <a href="f">FAQ</a></p>
+</div><h1>rope<a class="x" href="#rope">\u00b6</a></h1><div><p>Languages:
+<a href="de" hreflang="de">de</a> | <a href="fr" hreflang="fr">fr</a></p></div>
+<p>See <a href="knot">knot</a>, <a href="splice">splice</a>.</p>
+<section id="cookies"><h2>Cookies <a href="#cookies">#</a></h2>
+<dl><dt>--wet</dt><dd>Soak.</dd><dt>--dry <i>n</i></dt><dd>See <a href="n">n</a>.</dd></dl>
+<pre>rope --wet <span class="meta">7</span></pre></section>
+<ul><li><a href="a">one</a></li><li><a href="b">two</a></li></ul></body></html>"""
+
+
+def test_a_manual_keeps_its_options_lists_and_code(document):
+    """Permalinks, languages and menus are none of it; an id may be made of a heading."""
+    assert document("a.html", MANUAL).text.split("\n\n") == [
+        "rope", "See knot, splice.", "Cookies", "--wet", "Soak.", "--dry n", "See n.",
+        "rope --wet 7", "one", "two",
+    ]  # fmt: skip
+
+
+def test_a_forum_keeps_its_posts(document):
+    """Comments that hold most of the words of a page are its text."""
+    posts = "".join(
+        f'<div class="comment"><p>{n}: the boiler loses a little pressure each night.</p></div>'
+        for n in ("One", "Two")
+    )
+    page = f'<body><h1>Boilers</h1><div class="comments">{posts}</div></body>'
+    assert document("a.html", page).text.count("boiler loses") == 2
+
+
+def test_trafilatura_finds_the_article_where_it_is_installed(document, monkeypatch):
+    """Not that of a manual, and not where it finds next to nothing."""
+    found = "<html><body><h1>Fram</h1><p>Found by another.</p></body></html>"
+    fake = ModuleType("trafilatura")
+    fake.__spec__ = ModuleSpec("trafilatura", None)
+    fake.extract = lambda *_, **__: found
+    monkeypatch.setitem(sys.modules, "trafilatura", fake)
+    assert document("a.html", "<h1>Fram</h1><p>Words.</p>").text == "Fram\n\nFound by another."
+    assert document("b.html", ARTICLE).text.startswith("The Fram is found")
+    assert document("c.html", MANUAL).text.startswith("rope")

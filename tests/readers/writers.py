@@ -305,6 +305,19 @@ def tabs(articles):
     return _rows(articles, "\t")
 
 
+def calendar(articles):
+    entries = (
+        f"BEGIN:VEVENT\nSUMMARY:{title}\nDESCRIPTION:{escape_text(paragraphs)}\nEND:VEVENT\n"
+        for title, paragraphs in articles.items()
+    )
+    return f"BEGIN:VCALENDAR\n{''.join(entries)}END:VCALENDAR\n"
+
+
+def escape_text(paragraphs):
+    text = "\n\n".join(paragraphs)
+    return text.replace("\\", r"\\").replace(",", r"\,").replace(";", r"\;").replace("\n", r"\n")
+
+
 def columns(articles):
     sink = io.BytesIO()
     import pyarrow as pa  # which the tests of the page do without
@@ -316,7 +329,7 @@ def columns(articles):
 
 RECORDS = {
     ".csv": commas, ".tsv": tabs, ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list,
-    ".parquet": columns, ".mbox": mailbox,
+    ".parquet": columns, ".mbox": mailbox, ".ics": calendar,
 }  # fmt: skip
 WRITERS = {
     ".md": markdown, ".markdown": markdown, ".rst": restructured, ".org": org, ".adoc": asciidoc,

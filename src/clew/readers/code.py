@@ -14,6 +14,13 @@ from clew.base.types import Heading
 
 _MAX_PYTHON = 4_000_000  # characters of a file that is parsed
 _MAX_NAME = 100
+_COMMENT = re.compile(  # a paragraph of comments, behind lines of marks alone
+    r"(?:[ \t]*+(?:#!.*|#.*coding[:=].*|[#/*;%-]*+)[ \t]*+\r?\n)*"
+    r"(?P<said>(?:[ \t]*+(?:/\*+|[#*;%]+|//+|--+)[ \t]*+[^\s/].*(?:\n|\Z))+)(?:[ \t]*\*+/[ \t]*\n)?"
+)
+_MAX_LICENCE = 20_000  # characters
+_LICENCE = re.compile(r"copyright|licen[cs]e|SPDX|warrant(?:y|ies)|redistribut", re.IGNORECASE)
+_BEGINS = re.compile(r"\W*(?:©|copyright|licen[cs]e|SPDX)", re.IGNORECASE)
 
 
 def definitions(text: str, suffix: str) -> list[Heading]:
@@ -22,6 +29,17 @@ def definitions(text: str, suffix: str) -> list[Heading]:
         return list(_of_python(text))
     pattern = _PATTERNS.get(suffix)
     return [] if pattern is None else list(_of_lines(text, pattern))
+
+
+def find_code(text: str) -> int:
+    """Return where a source text begins behind the paragraphs of its licence."""
+    place = 0
+    while found := _COMMENT.match(text, place, _MAX_LICENCE):
+        said = found["said"]
+        if not (_LICENCE.search(said) if place else _BEGINS.match(said)):
+            break
+        place = found.end()
+    return place
 
 
 def _of_python(text: str) -> Iterator[Heading]:

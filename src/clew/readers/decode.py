@@ -370,7 +370,10 @@ def _rank_encodings(sample: bytes) -> list[tuple[str, float]]:
         sample, ignore_threshold=True, include_encodings=_GUESSED, compat_names=False
     )
     ranked = [(_WIDER.get(e, e), each["confidence"]) for each in guesses if (e := each["encoding"])]
-    ranked = [(e, 0.0 if _is_mixed(sample.decode(e, "replace")) else score) for e, score in ranked]
+    for i, (encoding, _) in enumerate(ranked):
+        text = sample.decode(encoding, "replace")
+        if 2 * len(_BESIDE_LATIN.findall(text)) > len(_NOT_LATIN.findall(text)):
+            ranked[i] = encoding, 0.0
     return sorted(ranked, key=lambda pair: -pair[1]) or [(_USUAL, 0.0)]
 
 
@@ -382,10 +385,6 @@ def _rank_lines(sample: bytes) -> list[tuple[str, float]]:
         for encoding, score in dict(reversed(_rank_encodings(line))).items():
             scores[encoding] += score / len(lines)
     return sorted(scores.items(), key=lambda pair: -pair[1])
-
-
-def _is_mixed(text: str) -> bool:
-    return 2 * len(_BESIDE_LATIN.findall(text)) > len(_NOT_LATIN.findall(text))
 
 
 def _differs(sample: bytes, encoding: str, text: str) -> bool:

@@ -44,10 +44,11 @@ READERS = {
     ".xml": "xml_page:read",
     **dict.fromkeys((".jsonl", ".ndjson"), "json_records:read_lines"),
     ".json": "json_records:read_list",
-    ".ipynb": "notebook:read",
+    ".ipynb": "json_records:read_notebook",
     **dict.fromkeys((".csv", ".tsv"), "table:read"),
     ".parquet": "table:read_parquet",
     **dict.fromkeys((".srt", ".vtt"), "plain:read_subtitles"),
+    ".ics": "calendars:read",
     ".eml": "mail:read",
     ".mbox": "mail:read_mailbox",
     ".pdf": "pdf:read",
@@ -66,7 +67,7 @@ _PACKED = frozenset(PICTURES) | frozenset(
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
 # Of records, each a document with an id of its own: the name of the file does not tell which.
-_RECORDS = frozenset(".csv .json .jsonl .mbox .ndjson .parquet .tsv".split())
+_RECORDS = frozenset(".csv .ics .json .jsonl .mbox .ndjson .parquet .tsv".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
 _BARE = "without suffix"
 _MOST_NOTES, _LONGEST_NOTE = 20, 300  # of a document, and characters of one

@@ -2,6 +2,7 @@
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Items of numbered lists begin with their numbers, as a browser shows them;
+<<<<<<< HEAD
 superscripts, subscripts and formulas (MathML) are as in `clew.readers.scripts`, a reading (ruby) is
 in parentheses, and the alternative text of a picture in brackets where it has more than one word.
 Navigation, scripts, styles and other things that are no prose are dropped, and so is what a role, a
@@ -11,11 +12,21 @@ out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and
 what a role, a type of EPUB or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name. selectolax repairs broken pages
 as browsers do, which `html.parser` does not, and needs no other package.
+=======
+superscripts, subscripts and formulas (MathML) are as in `clew.readers.superscripts`, a reading
+(ruby) is in parentheses, and the alternative text of a picture in brackets where it has more than
+one word. Scripts, styles and what stands around the text (`clew.readers.furniture`) are dropped.
+What an attribute hides (`hidden`, `display: none`) and what is struck out is dropped with a note.
+Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are what a role, a type of EPUB
+or a class calls so, and runs of links.
+The title is `<title>`, else the first `<h1>`, else the file name.
+>>>>>>> 0a3d4ab843dbde568ca3ff7f235e56ddffc350f5
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -24,39 +35,21 @@ from clew.base.types import Document, Value
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.drawings import describe_picture, describe_unread
+from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_furniture, is_manual
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
-from clew.readers.scripts import enclose, subscript, superscript, write_formula
+from clew.readers.superscripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
 
-_DROPPED = frozenset(
-    "button canvas datalist embed head iframe nav noscript object rp script select style svg "
-    "template textarea".split()
-)
 STATED = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_BLOCKS = frozenset(
-    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu ol p pre "
-    "search section summary table tbody tfoot thead tr ul".split()
-)
-_ROLES = frozenset("banner contentinfo navigation search".split())
-_FRAMES = frozenset(
-    "breadcrumb breadcrumbs cookie-banner cookie-bar cookie-consent cookie-notice cookiebanner "
-    "footer headerlink mw-editsection nav navbar navbox navfooter navheader navigation page-footer "
-    "related sidebar sphinxsidebar".split()
-)  # classes and ids of what stands around a page
-_MENUS = frozenset("mainmenu menu menubar submenu topmenu".split())  # classes of lists of links
-_TEXT_ITSELF = "main, article, [role=main], h1"  # nothing that holds one of these is a frame
+_TEXT_ITSELF = "main, article, [role=main], h1"  # no list of links holds one of these
 _NEVER_FRAMES = frozenset("article body h1 html main pre".split())
 _HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 _STRUCK = "s, del, strike, [style*=line-through]"
 _LEAST_HIDDEN = 100  # characters of which a note is made
-_STEPS = frozenset("prev next up start contents index".split())  # values of `rel`
-_KEYS = frozenset("npuNPU")  # values of `accesskey`
-_STEP_LEVELS = 5  # table, tbody, tr and td around a link, and a block around them
 _MAX_STEPS = 300  # characters of a line of steps to other pages
 _STEP_LINE = re.compile(r"(?:Next|Prev(?:ious)?|Up): .*\b(?:Next|Prev(?:ious)?|Up): ", re.DOTALL)
 _ABOUT = {  # by the name of a <meta>
@@ -80,7 +73,6 @@ _APPARATUS = {
     **dict.fromkeys("index doc-index indextable genindextable printindex".split(), "index"),
     **dict.fromkeys("bibliography doc-bibliography references reflist".split(), "bibliography"),
 }  # roles, types of EPUB, and classes
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LINKED = 0.7  # of a paragraph's characters, in a list of links
 _LEAST_LINKS = 6  # paragraphs of links that make a list
 _SHORT = 3  # characters of what may stand between links, such as the letters of an index
@@ -130,7 +122,25 @@ def read(file: File) -> Iterator[Document]:
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
-    yield make_document(file, list(_paragraphs(tree)), title, _about(tree))
+    found = list(_paragraphs(tree, as_manual=is_manual(tree)))
+    yield make_document(file, _find_article(tree, found), title, _about(tree))
+
+
+def _find_article(tree: LexborHTMLParser, found: list[MarkedParagraph]) -> list[MarkedParagraph]:
+    """Return the paragraphs of a page as trafilatura finds them, where it is installed.
+
+    Those that were `found` stay for a manual, and where it finds less than half as much.
+    """
+    if find_spec("trafilatura") is None or is_manual(tree):
+        return found
+    from trafilatura import extract
+
+    page = extract(
+        tree.html or "", output_format="html", include_comments=False, include_formatting=True
+    )
+    article = list(_paragraphs(LexborHTMLParser(page or ""), as_manual=True))
+    n_found, n_article = (sum(len(each.text) for each in them) for them in (found, article))
+    return article if 2 * n_article >= n_found else found
 
 
 def _about(tree: LexborHTMLParser) -> dict[str, Value]:
@@ -150,7 +160,7 @@ def paragraphs(page: str, file: File) -> list[MarkedParagraph]:
     """Return the visible paragraphs of a page that is a part of a file."""
     tree = _parse_page(page, file.limits)
     _drop_unread(tree, file)
-    return list(_paragraphs(tree))
+    return list(_paragraphs(tree, as_manual=True))
 
 
 def _drop_unread(tree: LexborHTMLParser, file: File) -> None:
@@ -234,16 +244,16 @@ class _Inside(NamedTuple):
 class _Marked(NamedTuple):
     """What is known of the elements of a page, by their ids, before they are read."""
 
-    steps: Counter[int]  # how many links to other pages are below each
+    furniture: set[int]  # what stands around the text
     tables: dict[int, int]  # the numbers of those that lay out no page
     items: dict[int, str]  # what stands before the items of numbered lists, such as "3. "
 
 
-def _paragraphs(tree: LexborHTMLParser) -> Iterator[MarkedParagraph]:
+def _paragraphs(tree: LexborHTMLParser, *, as_manual: bool) -> Iterator[MarkedParagraph]:
     """Yield the paragraphs; those in a run of links are of the contents."""
     run: list[MarkedParagraph] = []
     n_links = 0
-    for paragraph, is_link in _with_links(tree):
+    for paragraph, is_link in _with_links(tree, find_furniture(tree, as_manual=as_manual)):
         between = not is_link and len(paragraph.text) <= _SHORT
         if not (is_link or between) or (is_link and paragraph.level):
             yield from _mark_lists(run, n_links)
@@ -261,7 +271,9 @@ def _mark_lists(run: list[MarkedParagraph], n_links: int) -> Iterator[MarkedPara
         yield each._replace(apparatus="contents") if is_list else each
 
 
-def _with_links(tree: LexborHTMLParser) -> Iterator[tuple[MarkedParagraph, bool]]:
+def _with_links(
+    tree: LexborHTMLParser, furniture: set[int]
+) -> Iterator[tuple[MarkedParagraph, bool]]:
     """Yield paragraphs, and whether most of each is a link.
 
     The number of an item stands before its first paragraph.
@@ -271,7 +283,7 @@ def _with_links(tree: LexborHTMLParser) -> Iterator[tuple[MarkedParagraph, bool]
     level, apparatus, table = 0, "", 0
     if tree.body is None:
         return
-    marked = _Marked(_steps(tree), _number_tables(tree), _number_items(tree))
+    marked = _Marked(furniture, _number_tables(tree), _number_items(tree))
     for piece, inside in _pieces(tree.body, _Inside(), marked):
         if isinstance(piece, _ItemNumber):
             number = number + piece if piece else ""
@@ -305,7 +317,7 @@ def _pieces(root: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Pie
             yield node, around
         elif node.is_text_node:
             yield node.text_content, around
-        elif node.tag not in _DROPPED and not _is_frame(node, marked.steps):
+        elif node.tag not in UNREAD and node.mem_id not in marked.furniture:
             if node.mem_id in marked.tables:
                 yield from _row_pieces(node, around, marked)
             elif node.tag == "math":
@@ -325,7 +337,7 @@ def _open_element(
     """Return what an element consists of, in order."""
     inside = _Inside(
         kept=around.kept or node.tag == "pre",
-        level=around.level or _HEADINGS.get(node.tag or "", 0),
+        level=around.level or HEADINGS.get(node.tag or "", 0),
         link=around.link or (node.tag == "a" and "href" in node.attributes),
         apparatus=around.apparatus or _kind(node),
         depth=around.depth,
@@ -334,7 +346,7 @@ def _open_element(
     if node.mem_id in marked.items:
         number = _ItemNumber(marked.items[node.mem_id])
         return [(None, around), (number, inside), *parts, (None, inside), (_ItemNumber(), inside)]
-    if node.tag in _BLOCKS:
+    if node.tag in BLOCKS:
         return [(None, around), *parts, (None, inside)]
     if node.tag in _INSERTED:
         return [*parts, (_INSERTED[node.tag], inside._replace(kept=True))]
@@ -454,38 +466,6 @@ def _kind(node: LexborNode) -> str:
     names = " ".join(attributes.get(name) or "" for name in ("role", "epub:type", "class"))
     kind = next((_APPARATUS[n] for n in names.casefold().split() if n in _APPARATUS), "")
     return "" if kind and node.css_first(_TEXT_ITSELF) is not None else kind
-
-
-def _is_frame(node: LexborNode, steps: Counter[int]) -> bool:
-    """Return whether an element is navigation, an imprint or a banner, and no part of the text."""
-    if node.tag in _NEVER_FRAMES:
-        return False
-    attributes = node.attributes
-    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".casefold().split()
-    if attributes.get("role") in _ROLES or not _FRAMES.isdisjoint(names):
-        return node.css_first(_TEXT_ITSELF) is None
-    if not _MENUS.isdisjoint(names):
-        n_linked = sum(len(link.text(strip=True)) for link in node.css("a[href]"))
-        return n_linked >= _LINKED * len(node.text(strip=True))
-    if steps[node.mem_id] < 2 or len(node.text(strip=True)) > _MAX_STEPS:
-        return False
-    return node.css_first("h1, h2, h3, h4, h5, h6") is None  # else it is a short page
-
-
-def _steps(tree: LexborHTMLParser) -> Counter[int]:
-    """Return how many links to the previous, next, ... page are a few levels below an element."""
-    counts: Counter[int] = Counter()
-    for link in tree.css("a[rel], a[accesskey]"):
-        relations = (link.attributes.get("rel") or "").casefold().split()
-        if _STEPS.isdisjoint(relations) and link.attributes.get("accesskey") not in _KEYS:
-            continue
-        above = link.parent
-        for _ in range(_STEP_LEVELS):
-            if above is None:
-                break
-            counts[above.mem_id] += 1
-            above = above.parent
-    return counts
 
 
 def _tidy(words: str) -> str:

@@ -4,15 +4,22 @@ The line number of a record is its place in the list, from 1. An object is a rec
 text, a mapping if each of its values has one (then its keys are their ids), an envelope if one of
 its values is a list of such objects, and else text as it stands. Lines are read one at a time, so
 their file may be of any size, and one bad byte costs one line.
+
+The text of a Jupyter notebook is that of its cells, joined by blank lines; outputs are left out.
+Its title is the first heading of the first Markdown cells, else the file name.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import accumulate
 
-from clew.base.types import Document, Skipped
+from clew.base.types import Document, Heading, Skipped, Value
 from clew.errors import UnreadableSource
-from clew.readers import record
-from clew.readers.decode import open_text, text_of
-from clew.readers.titled import stem_title
+from clew.readers import chats, record
+from clew.readers.decode import open_text, replace_surrogates, text_of
+from clew.readers.degenerate import without_data
+from clew.readers.properties import properties
+from clew.readers.titled import make_document, stem_title
 from clew.readers.walk import Columns, File
 
 
@@ -23,6 +30,11 @@ def read_list(file: File) -> Iterator[Document | Skipped]:
         values = record.parse_json(text)
     except ValueError as error:
         raise UnreadableSource(file.source, str(error)) from None
+    with suppress(RecursionError):  # what is nested too deeply is no message
+        messages = chats.find_messages(values)
+        if messages is not None:
+            yield chats.read_messages(file, messages)
+            return
     if isinstance(values, dict):
         inside = _records(values, file.columns)
         if inside is None:
@@ -70,3 +82,44 @@ def _read_line(file: File, line: str, number: int) -> Document | Skipped:
     if not isinstance(value, dict):
         return Skipped(source=file.source, reason="is not a JSON object", line=number)
     return record.document(file, value, number)
+
+
+def read_notebook(file: File) -> Iterator[Document]:
+    """Yield the one document of a notebook."""
+    from clew.readers.markdown import headings  # with the parser
+
+    try:
+        value = record.parse_json(text_of(file))
+    except ValueError as error:
+        raise UnreadableSource(file.source, str(error)) from None
+    cells = value.get("cells") if isinstance(value, dict) else None
+    about = value.get("metadata") if isinstance(value, dict) else None
+    if not isinstance(cells, list):
+        raise UnreadableSource(file.source, "is not a notebook: it has no list of cells")
+    texts = [(cell.get("cell_type"), _source(cell)) for cell in cells if isinstance(cell, dict)]
+    texts = [(kind, text) for kind, text in texts if text.strip()]
+    starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
+    titles = [
+        Heading(start + heading.start, heading.level, heading.title)
+        for (kind, text), start in zip(texts, starts, strict=False)
+        if kind == "markdown"
+        for heading in headings(text)
+    ]
+    title = titles[0].title if titles else ""
+    yield make_document(file, [text for _, text in texts], title, _about(about), headings=titles)
+
+
+def _about(given: object) -> dict[str, Value]:
+    """Return the kernel and the authors that a notebook names."""
+    about = given if isinstance(given, dict) else {}
+    authors = about.get("authors")
+    pairs = [("kernel", about.get("kernelspec"))]
+    pairs += [("author", each) for each in authors] if isinstance(authors, list) else []
+    return properties((name, each.get("name")) for name, each in pairs if isinstance(each, dict))
+
+
+def _source(cell: dict[str, object]) -> str:
+    source = cell.get("source", "")
+    lines = source if isinstance(source, list) else [source]
+    text = "".join(line for line in lines if isinstance(line, str))
+    return replace_surrogates(without_data(text.strip("\n")))

@@ -1,8 +1,9 @@
 """Mail (.eml, .mbox): a message is a document, its subject the title.
 
-The text is who wrote to whom and when, and behind it the texts of the message in their order, with
-those of the messages in it. Of alternatives it is the plain text, or that of the HTML where the
-plain one is short beside it and tells at most where to look. Attachments and parts that are
+The text is that of the message, all its parts and the messages in it in their order, then who wrote
+to whom and when. What it quotes of earlier messages at its end stands below a heading, without the
+marks, and behind the text itself. Of alternatives it is the plain text, or that of the HTML where
+the plain one is short beside it and tells at most where to look. Attachments and parts that are
 encrypted are named in a note on the file. The id of a message in a mailbox is its `Message-ID`.
 """
 
@@ -11,6 +12,7 @@ from base64 import b64decode, b64encode
 from binascii import a2b_qp
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import EmailPolicy
@@ -24,8 +26,10 @@ from clew.limits import LimitMet
 from clew.readers import html_page
 from clew.readers.decode import decode_part, find_stated, replace_surrogates
 from clew.readers.properties import properties
-from clew.readers.titled import stem_title
+from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.walk import File
+from clew.text.apparatus import QUOTED
+from clew.text.normalize import collapse
 from clew.text.quantities import format_count
 
 _SHOWN = ("From", "To", "Cc", "Date")
@@ -40,6 +44,14 @@ _MOST_NAMED = 10  # attachments
 _ENRICHED = re.compile(r"<<|</?[a-zA-Z][\w-]{0,60}>")
 _ENCODED = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
 _ENCODED_RUN = re.compile(rf"{_ENCODED.pattern}(?:\s+{_ENCODED.pattern})*")
+_HISTORY = re.compile(  # of earlier messages, to the end: who wrote, and what
+    r"^(?P<by>(?:[^>\n].*\n)?[^>\n].*(?::|-{3})[ \t]*\n)\n?"
+    r"(?P<quoted>(?>(?:>.*(?:\n|\Z)|[ \t]*\n)+))\Z"
+    r"|^(?:-{3,}[^-\n]+-{3,}|_{10,})[ \t]*\n\s*(?P<head>[^\s:][^:\n]{0,20}:.+)\n(?P<rest>[\s\S]+)",
+    re.MULTILINE,
+)
+_DEEPEST = 6  # messages that quote each other
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
 _LONGEST = 16_000  # characters of a header that is read by its grammar
 _OF_MIME = ("content-", "mime-")
@@ -115,14 +127,12 @@ def read(file: File) -> Iterator[Document]:
         message = _message(file.path.read_bytes())
         if not message.keys():
             raise UnreadableSource(file.source, "is not a mail message: it has no headers")
-        title, text, metadata = _parts(message, file)
+        title, paragraphs, metadata = _parts(message, file)
     except _DAMAGE:
         raise UnreadableSource(file.source, "is a broken mail message") from None
-    if not text.strip():
-        reason = "is encrypted" if message.get_content_type() in _ENCRYPTED else "holds no text"
-        raise UnreadableSource(file.source, reason)
-    title = title or stem_title(file)
-    yield Document(id=file.id, text=text, title=title, source=file.source, metadata=metadata)
+    if not paragraphs and message.get_content_type() in _ENCRYPTED:
+        raise UnreadableSource(file.source, "is encrypted")
+    yield replace(make_document(file, paragraphs, title, metadata), body_start=0)
 
 
 def read_mailbox(file: File) -> Iterator[Document | Skipped]:
@@ -139,34 +149,45 @@ def _message(data: bytes) -> EmailMessage:
 def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
     try:
         message = _message(data)
-        title, text, metadata = _parts(message, file)
+        title, paragraphs, metadata = _parts(message, file)
         name = _header(message, "Message-ID").strip("<> ")
     except _DAMAGE:
         return Skipped(source=file.source, reason="is a broken mail message", line=number)
     except LimitMet as error:
         return Skipped(source=file.source, reason=str(error), line=number)
-    if not text.strip():
+    if not paragraphs:
         return Skipped(source=file.source, reason="is a message without text", line=number)
-    return Document(
-        id=name or f"{file.id}:{number}",
-        text=text,
-        title=title,
-        source=f"{file.source}:{number}",
-        metadata=metadata,
-    )
+    document = make_document(file, paragraphs, title or " ", metadata)
+    id_, source = name or f"{file.id}:{number}", f"{file.source}:{number}"
+    return replace(document, id=id_, title=title, source=source, body_start=0)
 
 
-def _parts(message: EmailMessage, file: File) -> tuple[str, str, dict[str, Value]]:
-    """Return the title, the text and the headers of a message; no text where its body has none."""
+def _parts(
+    message: EmailMessage, file: File
+) -> tuple[str, list[MarkedParagraph], dict[str, Value]]:
+    """Return the title, the paragraphs and the headers of a message; no text has no paragraphs."""
     unread: list[str] = []  # names of attachments
     body = _read_part(message, file, unread)
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED])
         more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
         file.partly.append(f"{format_count(len(unread), 'attachment')} not read: {shown}{more}")
-    text = f"{_head(message, _SHOWN)}\n\n{body}".lstrip("\n") if body else ""
+    said, *history = _divide(body)
+    about = MarkedParagraph(_head(message, _SHOWN))
+    paragraphs = [each for each in (said, about, *history) if each.text] if body else []
     headers = properties((name.lower(), _header(message, name)) for name in _KEPT)
-    return _header(message, "Subject"), text, headers
+    return _header(message, "Subject"), paragraphs, headers
+
+
+def _divide(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
+    """Yield a text without what it quotes at its end, then that below headings that say of whom."""
+    found = _HISTORY.search(text) if level <= _DEEPEST else None
+    kind = QUOTED if level > 1 else ""
+    yield MarkedParagraph((text[: found.start()] if found else text).strip(), 0, kind)
+    if found is not None:
+        yield MarkedParagraph(collapse(found["by"] or found["head"]), level, QUOTED)
+        quoted = _QUOTE_MARK.sub("", found["quoted"]) if found["by"] else found["rest"]
+        yield from _divide(quoted, level + 1)
 
 
 def _head(message: EmailMessage, names: Sequence[str]) -> str:

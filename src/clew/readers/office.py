@@ -23,7 +23,7 @@ from clew.readers.drawings import describe_picture, describe_unread, read_chart,
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers.properties import of_xml
-from clew.readers.scripts import join_shifted
+from clew.readers.superscripts import join_shifted
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.text.quantities import format_count

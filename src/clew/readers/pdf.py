@@ -3,7 +3,7 @@
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `clew.readers.page_lines`).
 Tables have bars between their cells where these stand in columns (see `clew.readers.pdf_tables`);
-raised and lowered digits are as in `clew.readers.scripts`.
+raised and lowered digits are as in `clew.readers.superscripts`.
 Form fields that are filled in and notes stand behind their page. Pages that hold nothing but
 pictures are read by OCR where the file says so, and a note counts them, as one does attached files.
 The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else

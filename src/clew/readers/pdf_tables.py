@@ -2,18 +2,20 @@
 
 A PDF knows no cells. Where three lines or more stand together whose gaps are wider than words are
 set apart, and their parts stand in columns, bars take the place of the gaps. Where the parts are
-prose, the page was drawn across its columns, and is read column by column.
+prose, the page was drawn across its columns, and is read column by column. Nor does it know what is
+raised: digits are that are smaller than what they follow, and shifted, so that 10³ is not 103.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ctypes import c_double
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from clew.readers.grid import PlacedText, format_row, set_in_columns
-from clew.readers.pdf_scripts import mark_scripts
+from clew.readers.superscripts import subscript, superscript
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
@@ -22,6 +24,9 @@ _GAP = 0.8  # of the size of the letters, between two cells
 _LEAST_LINES, _LEAST_WORDS = 5, 4  # of columns of prose; words of a line, on average
 _FULL, _MOSTLY = 0.75, 0.65  # of the width of a column; of its lines
 _MOST_LINES = 300  # of a column
+_DIGITS = re.compile(r"[+\-−]?\d+")
+_SMALLER = 0.9  # of the size of what they follow, at most
+_RAISED, _LOWERED = 0.15, 0.05  # of that size, at least, and once that size at most
 
 Line = tuple[str, list[PlacedText]]  # its text, and the pieces between wide gaps
 
@@ -30,7 +35,7 @@ def mark_cells(text: str, page: PdfTextPage) -> str:
     """Return the text of a page with bars between cells, columns in order, and plain newlines."""
     if page.get_text_range() != text or page.count_chars() != len(text):
         return text.replace("\r\n", "\n")
-    text = mark_scripts(text, page)
+    text = _mark_shifted(text, page)
     lines: list[Line] = []
     start = 0
     for line in text.split("\r\n"):
@@ -136,3 +141,32 @@ def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[Place
     if text[start:end].strip():
         left = page.get_charbox(begin)[0] if left is None else left
         yield PlacedText(text[begin:end], left, page.get_charbox(end - 1)[2])
+
+
+def _mark_shifted(text: str, page: PdfTextPage) -> str:
+    """Return the text of a page with its raised and lowered digits; each is one character still."""
+    from pypdfium2.raw import FPDFText_GetFontSize
+
+    characters = list(text)
+    for match in _DIGITS.finditer(text):
+        start, end = match.span()
+        start -= start > 0 and (text[start - 1].isalnum() or text[start - 1] in ")]")
+        size = FPDFText_GetFontSize(page, start) if end > start + 1 else 0
+        if not size or FPDFText_GetFontSize(page, end - 1) >= _SMALLER * size:
+            continue
+        inside = range(start + 1, end)
+        first = next(i for i in inside if FPDFText_GetFontSize(page, i) < _SMALLER * size)
+        rise = (_find_baseline(page, first) - _find_baseline(page, start)) / size
+        if _RAISED < rise < 1:
+            characters[first:end] = superscript(text[first:end])
+        elif _LOWERED < -rise < 1:
+            characters[first:end] = subscript(text[first:end])
+    return "".join(characters)
+
+
+def _find_baseline(page: PdfTextPage, i: int) -> float:
+    from pypdfium2.raw import FPDFText_GetCharOrigin
+
+    x, y = c_double(), c_double()
+    FPDFText_GetCharOrigin(page, i, x, y)
+    return y.value

@@ -1,7 +1,8 @@
 """Plain text, markup and source code: the text is the whole file; of subtitles what is said.
 
 The title is what the markup says it is, else the file name. Chunks of LaTeX begin behind its
-preamble. Headings are those of the markup, and what source code defines.
+preamble, those of source code behind its licence. Headings are those of the markup, and what source
+code defines.
 """
 
 import re
@@ -10,14 +11,17 @@ from html import unescape
 
 from clew.base.types import Document, Heading
 from clew.errors import UnreadableSource
-from clew.readers.code import definitions
+from clew.readers.chats import join_turns
+from clew.readers.code import definitions, find_code
 from clew.readers.decode import text_of
 from clew.readers.degenerate import is_minified
 from clew.readers.markup import headings, without_commands
 from clew.readers.titled import make_document, stem_title, without_title
 from clew.readers.walk import File
+from clew.text.lines import CODE
 from clew.text.normalize import collapse
 
+_SOURCES = frozenset(CODE.split())
 _MAY_BE_MINIFIED = frozenset((".js", ".css", ".ts", ".jsx", ".tsx"))
 _TITLES = {
     ".org": re.compile(r"^#\+title:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE),
@@ -35,6 +39,8 @@ _STATED = re.compile(
 )
 _PREAMBLE = re.compile(r"^[^%\n]*?\\begin\{document\}[ \t]*", re.MULTILINE)
 _TIMES = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+[ \t]+-->")
+_SECONDS = re.compile(r"[.,]")
+_SPEAKER = re.compile(r"<v(?:\.[^\s>]*)?\s+([^<>]+)>")
 _MARKS = re.compile(r"</?[^<>]*>|\{\\[^{}]*\}")
 _BLANK = re.compile(r"(?:(?<![ \t])[ \t]*+\n){2,}")
 
@@ -48,12 +54,13 @@ def read(file: File) -> Iterator[Document]:
     titles = headings(text, suffix)
     title = _title(text, suffix, titles) or stem_title(file)
     preamble = _PREAMBLE.search(text) if suffix == ".tex" else None
+    start = preamble.end() if preamble else find_code(text) if suffix in _SOURCES else 0
     yield Document(
         id=file.id,
         text=text,
         title=title,
         source=file.source,
-        body_start=preamble.end() if preamble and text[preamble.end() :].strip() else 0,
+        body_start=start if text[start:].strip() else 0,
         headings=tuple(without_title(titles, title) or definitions(text, suffix)),
     )
 
@@ -69,12 +76,17 @@ def _title(text: str, suffix: str, titles: Sequence[Heading]) -> str:
 
 
 def read_subtitles(file: File) -> Iterator[Document]:
-    """Yield the one document of a file of subtitles."""
+    """Yield the one document of a file of subtitles; with speakers a turn is a paragraph."""
     blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
     cues = []
     for block in blocks:  # one without times, such as a header or a comment, says nothing
         lines = [line.strip() for line in block.strip().split("\n")]
         place = next((n for n, line in enumerate(lines) if _TIMES.match(line)), len(lines))
-        words = _MARKS.sub("", " ".join(lines[place + 1 :]))
-        cues.append(" ".join(unescape(words).split()))
-    yield make_document(file, ["\n".join(filter(None, cues))], "")
+        said = " ".join(lines[place + 1 :])
+        speaker = _SPEAKER.match(said)
+        words = " ".join(unescape(_MARKS.sub("", said)).split())
+        if words:
+            name = unescape(speaker[1]).strip() if speaker else ""
+            cues.append((_SECONDS.split(lines[place])[0], name, words))
+    turns = list(join_turns(cues)) if any(name for _, name, _ in cues) else []
+    yield make_document(file, turns or ["\n".join(words for _, _, words in cues)], "")

@@ -222,8 +222,11 @@ def _names(file: File) -> _IriNames:
             predicates.add(predicate)
             if predicate == _TYPE:
                 classes.add(target.value)
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()
+    entities = {e: _distinct(e, _label_of(e, labels), taken, numbers) for e in sorted(ends)}
     return _IriNames(
-        entities=_entities(ends, labels),
+        entities=entities,
         relations={iri: _label_of(iri, labels) or split_words(_end(iri)) for iri in predicates}
         | {_TYPE: "is a"},
         types={
@@ -248,13 +251,6 @@ def _end(iri: str) -> str:
     path = iri.rstrip("/#")
     end = path[max(path.rfind("/"), path.rfind("#")) + 1 :]
     return collapse(unquote(end).replace("_", " ")) or iri
-
-
-def _entities(ends: Iterable[str], labels: Mapping[str, Rank]) -> dict[str, str]:
-    """Return a name for each IRI, of which no two have the same key."""
-    taken: set[str] = set()
-    numbers: Counter[str] = Counter()
-    return {iri: _distinct(iri, _label_of(iri, labels), taken, numbers) for iri in sorted(ends)}
 
 
 def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> str:

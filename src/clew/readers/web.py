@@ -49,6 +49,7 @@ _SUFFIXES = {  # of what a server says that it sends
     "application/xhtml+xml": ".xhtml",
     "application/xml": ".xml",
     "message/rfc822": ".eml",
+    "text/calendar": ".ics",
     "text/csv": ".csv",
     "text/html": ".html",
     "text/markdown": ".md",

@@ -29,7 +29,7 @@ from clew.readers.drawings import describe_picture, describe_unread, read_chart,
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import ListNumbers
 from clew.readers.properties import properties
-from clew.readers.scripts import enclose, join_shifted, write_formula
+from clew.readers.superscripts import enclose, join_shifted, write_formula
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml

@@ -19,7 +19,9 @@ from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 from clew.text.tables import LONE_BAR
 
-CONTENTS, INDEX, BIBLIOGRAPHY = KINDS = ("contents", "index", "bibliography")
+CONTENTS, INDEX, BIBLIOGRAPHY = "contents", "index", "bibliography"
+QUOTED = "quoted"  # what a message quotes of earlier ones, by its reader alone
+KINDS = (CONTENTS, INDEX, BIBLIOGRAPHY, QUOTED)
 
 _NAMES = {
     CONTENTS: (
