@@ -2,17 +2,6 @@
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Items of numbered lists begin with their numbers, as a browser shows them;
-<<<<<<< HEAD
-superscripts, subscripts and formulas (MathML) are as in `clew.readers.scripts`, a reading (ruby) is
-in parentheses, and the alternative text of a picture in brackets where it has more than one word.
-Navigation, scripts, styles and other things that are no prose are dropped, and so is what a role, a
-class or an id calls a footer, a side bar or a banner for cookies, and a line of links to the
-previous and the next page. What an attribute hides (`hidden`, `display: none`) and what is struck
-out is dropped with a note. Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are
-what a role, a type of EPUB or a class calls so, and runs of links.
-The title is `<title>`, else the first `<h1>`, else the file name. selectolax repairs broken pages
-as browsers do, which `html.parser` does not, and needs no other package.
-=======
 superscripts, subscripts and formulas (MathML) are as in `clew.readers.superscripts`, a reading
 (ruby) is in parentheses, and the alternative text of a picture in brackets where it has more than
 one word. Scripts, styles and what stands around the text (`clew.readers.furniture`) are dropped.
@@ -20,7 +9,6 @@ What an attribute hides (`hidden`, `display: none`) and what is struck out is dr
 Headings are `<h1>` to `<h6>`. Contents, indexes and bibliographies are what a role, a type of EPUB
 or a class calls so, and runs of links.
 The title is `<title>`, else the first `<h1>`, else the file name.
->>>>>>> 0a3d4ab843dbde568ca3ff7f235e56ddffc350f5
 """
 
 import re
