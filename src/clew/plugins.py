@@ -1,20 +1,8 @@
 """Find what other packages, and Clew's own satellites, register as entry points.
 
-- `clew.methods`: the name is the method's, the value its class, as `clew.methods.Method`.
-- `clew.readers`: the name is a suffix, such as `.xyz`, the value reads a `File`, as `clew.readers`.
-- `clew.embedders`, `clew.taggers`, `clew.llms`: the name is the KIND of a spec KIND:NAME, the value
-  makes the model from NAME.
-- `clew.rerankers`: the same, from NAME and the embedder.
-- `clew.commands`: a command of click, by its name.
-- `clew.stores`: a module that keeps indexes at addresses of a scheme, as `index.store.opening`.
-- `clew.remote`: a module that lists what is at an address of a scheme, as `readers.remote`.
-- `clew.importers`: a module that reads what another system keeps, as `readers.systems`.
-- `clew.workers`: a module that opens workers, as `api.adding`; the name begins their spec.
-- `clew.openers`: a module that opens several indexes as one: the name is the file of their folder.
-- `clew.datasets`: a function that reads a file of questions or of labelled texts.
-
-What Clew's core has itself under a name comes first. Nothing is imported before it is asked for by
-name.
+docs/public.md has the groups, and what is registered in each; `clew.extras` is registered like any
+other package. What Clew's core has itself under a name comes first. Nothing is imported before it
+is asked for by name.
 """
 
 from __future__ import annotations
@@ -124,10 +112,12 @@ def _read_entry_points(file: Path) -> Iterator[tuple[str, str, str]]:
     """Yield group, name and value of each entry point of a package that is for Clew."""
     group = ""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError):  # most packages have none
+        content = file.read_bytes()
+    except OSError:  # most packages have none
         return
-    for line in text.splitlines():
+    if _OURS.encode() not in content:
+        return
+    for line in content.decode(errors="replace").splitlines():
         head, _, value = line.partition("=")
         if line.startswith("["):
             group = line.strip("[] ")

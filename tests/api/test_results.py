@@ -68,6 +68,7 @@ def kinds(kind):
         yield from kinds(each)
 
 
+@pytest.mark.satellite
 def test_every_result_is_of_one_kind(answer):
 
     def inside(value):

@@ -211,6 +211,7 @@ FORMULAS = [
 ]  # fmt: skip
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("name", ["g.zip", "g.graphml"])
 def test_names_come_back_from_property_graphs(tmp_path, name):
     """From Neo4j's formats and GraphML, with white space as a space."""
@@ -239,7 +240,15 @@ def test_cypher_merges_every_node_and_relationship(tmp_path):
     assert written.count("MERGE (a)-[") == written.count("MATCH (a:") > 0
 
 
-@pytest.mark.parametrize("name", ["g.zip", "g.graphml", "g.parquet", "g.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("g.zip", marks=pytest.mark.satellite),
+        pytest.param("g.graphml", marks=pytest.mark.satellite),
+        "g.parquet",
+        "g.jsonl",
+    ],
+)
 def test_an_export_is_imported_as_the_same_graph(index, tmp_path, name):
     """Alone, or beside the same texts, which have the triples again."""
     index.export(tmp_path / name)

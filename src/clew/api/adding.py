@@ -62,7 +62,9 @@ class Added(Shown):
 
 def _parse_workers(spec: int | str) -> int | str:
     """Return a checked spec of workers: 1 for none, else one that a package opens."""
-    is_one = spec in {1, "1"} and not isinstance(spec, bool)
+    if not isinstance(spec, int | str):
+        raise InputError(f"'workers' is a number or the address of a cluster, not {spec!r:.60}")
+    is_one = spec in (1, "1") and not isinstance(spec, bool)
     checked: int | str = 1 if is_one else _find_workers(spec).parse_workers(spec)
     return checked
 

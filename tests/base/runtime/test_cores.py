@@ -70,10 +70,13 @@ main(sys.argv[1:])
         ["index", "notes.md", "--workers", "2"],
         ["ask", "Who built the Fram?"],
         ["show"],
-        ["serve", "--port", "0", "--home", "home"],
-        ["serve", "--port", "0", "--home", "home", "--processes", "2"],
-        ["mcp", "notes.clew"],
-        ["eval", "notes.jsonl"],
+        pytest.param(["serve", "--port", "0", "--home", "home"], marks=pytest.mark.satellite),
+        pytest.param(
+            ["serve", "--port", "0", "--home", "home", "--processes", "2"],
+            marks=pytest.mark.satellite,
+        ),
+        pytest.param(["mcp", "notes.clew"], marks=pytest.mark.satellite),
+        pytest.param(["eval", "notes.jsonl"], marks=pytest.mark.satellite),
     ],
     ids=" ".join,
 )
