@@ -6,9 +6,9 @@ import numpy as np
 
 from clew.algo.links import StoredLink
 from clew.algo.row_edits import RowEdits
-from clew.index.generation.assembly import Assembly
+from clew.index.generation.assembly import Assembly, IndexCounts
 from clew.index.generation.edits import Edits
-from clew.index.generation.edits.source import IndexCounts, Source
+from clew.index.generation.edits.source import Source
 from clew.index.generation.rows import Live, Rows, build_link, follow_rows
 from clew.index.generation.schema import COLUMNS, LAYERS, LINKS, LOOKUPS
 from clew.index.store.columns import StoredColumns

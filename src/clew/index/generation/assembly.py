@@ -104,6 +104,15 @@ class Assembly:
         return self._places[layer]
 
 
+@dataclass(frozen=True, slots=True)
+class IndexCounts:
+    """Counts over a whole index by stored row, for an assembly that holds only a part of it."""
+
+    n_chunks: int
+    written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
+    mentioned: NDArray[np.int64]  # (n_entities,) how many chunks mention each
+
+
 def _array_name(column: str) -> str:
     return column if column.startswith("stored.") else f"column.{column}"
 

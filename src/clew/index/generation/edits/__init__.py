@@ -1,8 +1,9 @@
 """Find the edits between a generation and its base from the documents that were touched.
 
-The rows of a later generation are those of an earlier one, but for some that went and some that
-came. Which ones follows from the documents that came and went, and from what was extracted since,
-and is found in time that grows with these. It is, byte for byte, what an assembly gives.
+A later generation has the rows of an earlier one, except for some that were removed and some that
+were added. These follow from the documents that were added and removed and from what was extracted
+since, and are found in time that grows with them. A generation without a base is assembled by the
+same code, as the edits of an empty one, so both have the same bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from clew.index.generation.edits.units import (
     unit_columns,
 )
 from clew.index.generation.rows import build_link, place_by_row
-from clew.index.generation.schema import COLUMNS, LAYERS, LINKS, LOOKUPS
+from clew.index.generation.schema import COLUMNS, LAYER_OF, LAYERS, LINKS, LOOKUPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -144,7 +145,7 @@ class Edits:
         """Return the values of the added rows in every column, as the schema lists them."""
         source, live, entities = self.source, self.source.live, self.entities
         described = entities.number(source.described)
-        profiled, chunks = live.above["profile"], source.chunks.at
+        profiled = live.above["profile"]
         arrays: Arrays = {
             "document.title_entity": entities.number(source.titles),
             "chunk.document": source.chunk_documents,
@@ -161,20 +162,15 @@ class Edits:
         arrays |= triple_columns(source, self.triples, entities)
         if self.sentences is not None:
             arrays["sentence.chunk"] = self.sentences.chunk
+        below = [layer for layer in self.layers if LAYERS[layer].below_chunk]
+        arrays |= {f"{layer}.chunk": source.chunks.at[live.chunks_of(layer)] for layer in below}
         stored = self._stored_rows()
-        for layer in self.layers:
-            if LAYERS[layer].below_chunk:
-                arrays[f"{layer}.chunk"] = chunks[live.chunks_of(layer)]
-            for name, column in LAYERS[layer].columns.items():
-                if column.copied:
-                    whole = f"{layer}.{name}"
-                    arrays[whole] = source.stored.take(whole, stored[layer])
         columns = {f"stored.{name}": rows.astype(np.int64) for name, rows in stored.items()}
-        columns |= {
-            name: arrays[name].astype(column.dtype, copy=False)
-            for name, column in COLUMNS.items()
-            if name in arrays
-        }
+        for name, column in COLUMNS.items():
+            if column.copied and LAYER_OF[name] in stored:
+                arrays[name] = source.stored.take(name, stored[LAYER_OF[name]])
+            if name in arrays:
+                columns[name] = arrays[name].astype(column.dtype, copy=False)
         return columns
 
     def _stored_rows(self) -> dict[str, Rows]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clew.algo.row_edits import RowEdits
 from clew.base.types import KINDS, LLM_MADE, UNITS
-from clew.index.generation.assembly import Assembly
+from clew.index.generation.assembly import Assembly, IndexCounts
 from clew.index.generation.edits.search import are_in, insertion_places, rows_below
 from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row
 from clew.index.store import Touched
@@ -25,15 +25,6 @@ _LIMITED_LAYERS = ("sentence", "statement", "triple", "description")
 
 class TooManyEdits(Exception):
     """The generations differ too much, or in a way that edits do not cover."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexCounts:
-    """Counts over a whole index by stored row, for an assembly that holds only a part of it."""
-
-    n_chunks: int
-    written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
-    mentioned: NDArray[np.int64]  # (n_entities,) how many chunks mention each
 
 
 @dataclass(frozen=True)
