@@ -105,7 +105,7 @@ def test_a_broken_file_is_skipped(skipped, suffix, kind, content):
 def test_another_zip_file_is_skipped(skipped, suffix):
     """A part that must be there is missing."""
     (said,) = skipped(f"a.{suffix}", packed({"x": "y"}))
-    assert said == f"a.{suffix}: is a broken or encrypted {KINDS[suffix]}, or none"
+    assert said == f"a.{suffix}: is a broken or encrypted {KINDS[suffix]}, or not one"
 
 
 @pytest.mark.parametrize(
@@ -135,4 +135,4 @@ def test_entities_are_not_expanded(skipped):
     """A part that declares some is refused."""
     content = "<!DOCTYPE a [<!ENTITY b 'c'>]>" + CONTENT
     (said,) = skipped("a.odt", packed({"content.xml": content}))
-    assert said == "a.odt: is a broken or encrypted OpenDocument file, or none"
+    assert said == "a.odt: is a broken or encrypted OpenDocument file, or not one"

@@ -273,9 +273,9 @@ def test_what_only_reads_is_tried_again(no_pause):
             client.index("i").remove("a")
         assert len(server.requests) == 3 + 4 + 2
         server.script(replace(ABOUT, missing_bytes=4))
-        with pytest.raises(errors.EndpointError, match="no whole reply"):
+        with pytest.raises(errors.EndpointError, match="sent an incomplete reply"):
             client.about()
-        with pytest.raises(errors.EndpointError, match="no whole reply"):
+        with pytest.raises(errors.EndpointError, match="sent an incomplete reply"):
             client.index("i").ask("?")
         assert len(server.requests) == 3 + 4 + 2 + 4 + 1
 

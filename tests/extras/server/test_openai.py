@@ -165,7 +165,7 @@ def test_a_refusal_is_a_sentence_with_what_is_nearest(client):
     found = client.post(CHAT, json=body("How is sourdough bread baked at home?")).json()
     content = found["choices"][0]["message"]["content"]
     assert found["clew"]["kind"] == "refused"
-    assert content.startswith("These documents do not seem to answer this. Nea")
+    assert content.startswith("Nothing in these documents seems to answer this. Nea")
     given = body("How is sourdough bread baked at home?", clew={"min_support": 0})
     assert client.post(CHAT, json=given).json()["clew"]["kind"] == "quoted"
     given = {"model": "clew/small", "input": QUESTION, "max_output_tokens": 3}

@@ -626,7 +626,7 @@ def test_a_client_that_the_provider_does_not_know(keyed, provider, caplog):
 def test_without_a_provider(client):
     assert client.get("/api/v1/session").json() == {"provider": ""}
     assert is_refused(
-        client.get("/sign-in"), "sign in to this server with a key", HTTPStatus.NOT_FOUND
+        client.get("/sign-in"), "Sign in to this server with a key", HTTPStatus.NOT_FOUND
     )
 
 

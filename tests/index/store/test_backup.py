@@ -230,7 +230,7 @@ def test_what_is_done_is_done(folder, tmp_path):
         index.search(QUESTION)
         assert clew.restore(tmp_path / "a.tar.gz", tmp_path / "new.clew") == done
         index.add(texts(9))
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="exists, and"):
             clew.restore(tmp_path / "a.tar.gz", tmp_path / "new.clew")
         with pytest.raises(InputError, match="no backup is overwritten"):
             index.backup(tmp_path / "a.tar.gz")
@@ -253,7 +253,7 @@ def test_what_is_refused(folder, tmp_path):
             with pytest.raises(InputError, match=words):
                 index.backup(tmp_path / name)
     for place in (folder, tmp_path / "a.tar"):
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="exists, and"):
             clew.restore(tmp_path / "a.tar", place)
     with pytest.raises(InputError, match="there is no backup"):
         clew.restore(tmp_path / "none.tar", tmp_path / "back")

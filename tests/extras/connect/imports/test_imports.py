@@ -117,13 +117,13 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
     assert {each.source for each in documents} >= {f"{tmp_path}/kept.zip/rag_storage#fram.txt"}
     assert bare(stated) == bare(take(KEPT / "lightrag")[2])
     (tmp_path / "no.zip").write_text("no zip")
-    with pytest.raises(UnreadableSource, match="is a broken or encrypted zip file, or none"):
+    with pytest.raises(UnreadableSource, match="is a broken or encrypted zip file, or not one"):
         take(tmp_path / "no.zip")
 
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(InputError, match="no folder of GraphML, .* or Notion, Confluence"):
+    with pytest.raises(InputError, match="not a folder of GraphML, .* or Notion, Confluence"):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)

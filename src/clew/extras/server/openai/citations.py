@@ -15,7 +15,7 @@ NEAREST = 3  # passages that are told where nothing answers
 # An opening bracket stays as it is: "\[" begins a formula for Open WebUI and LibreChat, and without
 # a closing one it begins no link.
 _SPECIAL = re.compile(r"([\\`*_\]<>#|~${])")
-REFUSAL = "These documents do not seem to answer this."
+REFUSAL = "Nothing in these documents seems to answer this."
 _SOURCES = "\n\n**Sources**\n\n"
 _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
 
