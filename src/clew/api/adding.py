@@ -25,9 +25,10 @@ from clew.index.adding import CORE_SHARE, AddReport, OnProgress
 from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
+from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.conversation import limit_models
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
+from clew.models.run import Run
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
@@ -159,7 +160,8 @@ class Adding(OpenIndex):
             retrieval.load(each)
         workers = parse_workers(workers)
         progress = progress or Progress()
-        meter = progress.meter = Meter(progress=progress, budget=budget)
+        meter = progress.meter = Meter(progress=progress)
+        run = Run(meter=meter, budget=budget)
         progress.stage = "indexing"
         selection = Selection(
             exclude, gitignore=gitignore, follow_links=follow_links, changed=changed
@@ -199,16 +201,16 @@ class Adding(OpenIndex):
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
             )
         self._check_wanted(wanted, budget)
-        store = self._open_to_write(meter)
+        store = self._open_to_write(run)
         if methods is not None:
             store.set_note(MADE_FOR, {"methods": list(methods)})
         origins.store_roots(store, self.folder, roots.places, own)
-        with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
+        with self._bill("add", store, run), self._open_workers(workers, store) as opened:
             with meter.stage("read"):
                 report = adding.update_documents(
                     store,
                     items,
-                    self.models,
+                    bind_models(self.models, run),
                     roots=roots,
                     paths=paths,
                     selection=selection,
@@ -229,11 +231,11 @@ class Adding(OpenIndex):
                 with meter.stage("extract"):
                     if not report.stopped:
                         extracted = self._extract(
-                            store, wanted, budget, progress, on_chunks, again=again, workers=opened
+                            store, wanted, run, progress, on_chunks, again=again, workers=opened
                         )
             finally:
                 progress.stage = "finishing"
-                self._finish_write(store, meter)
+                self._finish_write(store, run)
         snapshot = self.snapshot()
         return Added(
             report=report,
@@ -266,7 +268,8 @@ class Adding(OpenIndex):
         from clew.index.extract import check_wanted
 
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
-        check_wanted(self._find_store(), limit_models(self.models, budget), wanted, rules=rules)
+        models = bind_models(self.models, Run(budget=budget))
+        check_wanted(self._find_store(), models, wanted, rules=rules)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
 
@@ -274,7 +277,7 @@ class Adding(OpenIndex):
         self,
         store: Store,
         wanted: Wanted,
-        budget: Budget | None,
+        run: Run,
         progress: Progress,
         on_chunks: OnChunks | None,
         *,
@@ -290,7 +293,7 @@ class Adding(OpenIndex):
             if on_chunks is not None:
                 on_chunks(done, total)
 
-        models = limit_models(self.models, budget)
+        models = self.models
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
             from clew.extras.cluster.workers.spread import SpreadExtractor, spread_embedder
@@ -299,7 +302,7 @@ class Adding(OpenIndex):
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
         return extract_wanted(
             store,
-            add_meter(models, progress.meter),
+            bind_models(models, run),
             wanted,
             ledger=self._ledger,
             rules=rules,
@@ -319,12 +322,12 @@ class Adding(OpenIndex):
         """
         from clew.index.extract import extract_triples
 
-        store, meter = self._open_store(), Meter()
-        with self._bill("extract", store, meter):
-            with meter.stage("extract"):
-                models = add_meter(limit_models(self.models, budget), meter)
+        store, run = self._open_store(), Run(budget=budget)
+        with self._bill("extract", store, run):
+            with run.meter.stage("extract"):
+                models = bind_models(self.models, run)
                 done = extract_triples(store, models, chunk_ids, ledger=self._ledger)
-            self._finish_write(store, meter)
+            self._finish_write(store, run)
         return done
 
     @checked
@@ -339,11 +342,11 @@ class Adding(OpenIndex):
         """
         from clew.index.extract import import_triples
 
-        store, meter = self._open_store(), Meter()
-        with self._bill("import", store, meter):
-            with meter.stage("extract"):
-                done = import_triples(store, Path(path), add_meter(self.models, meter), on_chunks)
-            self._finish_write(store, meter)
+        store, run = self._open_store(), Run()
+        with self._bill("import", store, run):
+            with run.meter.stage("extract"):
+                done = import_triples(store, Path(path), bind_models(self.models, run), on_chunks)
+            self._finish_write(store, run)
         return done
 
     @checked
@@ -368,7 +371,8 @@ class Adding(OpenIndex):
         from clew.extras.connect.imports import open_system
         from clew.index import graph
 
-        meter = Meter()
+        run = Run()
+        meter = run.meter
         roots = origins.name_roots(self._find_store(), self.folder, path, "")
         if not os.path.lexists(path):
             raise InputError(f"there is no file or folder {str(path)!r}")
@@ -384,28 +388,22 @@ class Adding(OpenIndex):
                 if not (len(read.stated) or any(isinstance(each, Document) for each in documents)):
                     why = f": {read.skipped[0]}" if read.skipped else ""
                     raise UnreadableSource(place.source, f"holds nothing that can be used{why}")
-            store = self._open_to_write(meter)
-            with self._bill("import", store, meter):
+            store = self._open_to_write(run)
+            with self._bill("import", store, run):
                 try:
+                    models = bind_models(self.models, run)
                     texts = None
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
                         if not system.in_place:
                             origins.note_imported(store, place.id)
                         texts = graph.mirror_documents(
-                            store,
-                            place,
-                            documents,
-                            self.models,
-                            meter=meter,
-                            on_progress=on_progress,
+                            store, place, documents, models, meter=meter, on_progress=on_progress
                         )
                     with meter.stage("rows"):
-                        imported = graph.import_graph(
-                            store, read, self.models, meter=meter, on_progress=on_progress
-                        )
+                        imported = graph.import_graph(store, read, models, on_progress=on_progress)
                 finally:
-                    self._finish_write(store, meter)
+                    self._finish_write(store, run)
         if opened is not None:
             skipped = [*(texts.skipped if texts else ()), *imported.skipped]
             imported = replace(

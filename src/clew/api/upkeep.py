@@ -18,10 +18,10 @@ from clew.index import adding
 from clew.index.store import opening, paid
 from clew.index.vocabulary import check_type
 from clew.models import loading
+from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
-from clew.models.metered import Meter, add_meter
+from clew.models.run import Run
 from clew.steps.entity_types import find_entry
 from clew.text.keys import name_key
 
@@ -216,7 +216,7 @@ class Upkeep(OpenIndex):
         if FILE in files and opening.address_of(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
-        store, meter, done = self._open_store(), Meter(budget=budget), repair.Repaired()
+        store, run, done = self._open_store(), Run(budget=budget), repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if damages:
                 raise InputError(opening.explain_repair(self.folder))
@@ -225,21 +225,22 @@ class Upkeep(OpenIndex):
         if files:
             self._check_embedder()
         if FILE in files:
-            done = repair.rebuild_index(self.folder, store, self.models, meter)
+            models = bind_models(self.models, run)
+            done = repair.rebuild_index(self.folder, store, models, run.meter)
             self.close()
             store = self._open_store()
-        with self._bill("add", store, meter):
+        with self._bill("add", store, run):
             if files and isinstance(store, EmbeddedStore) and FILE not in files:
-                done = repair.repair_index(store, self.models, meter)
+                done = repair.repair_index(store, bind_models(self.models, run), run.meter)
             if mended:
                 paid.forget_missing(store, self.folder)
             if files or store.note(repair.NOTE):
                 wanted = read_wanted(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
-                with meter.stage("extract"):
-                    models = add_meter(limit_models(self.models, budget), meter)
+                with run.meter.stage("extract"):
+                    models = bind_models(self.models, run)
                     repair.recall_extractions(store, models, ledger=self._ledger, rules=rules)
-                self._finish_write(store, meter)
+                self._finish_write(store, run)
         return replace(done, paid=mended)
 
     @checked

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.models.conversation import Conversation as Conversation
-    from clew.models.conversation import recorded as recorded
     from clew.models.extractive import SpanReader
     from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
     from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from clew.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
     from clew.models.prices import Price as Price
     from clew.models.prices import parse_prices as parse_prices
+    from clew.models.recorded_llm import RecordedLLM as RecordedLLM
+    from clew.models.recorded_llm import recorded as recorded
     from clew.models.rules import RuleTagger as RuleTagger
 
 Kind = Literal["query", "document"]
@@ -176,6 +176,11 @@ def is_late(reranker: Reranker) -> TypeGuard[LateReranker]:
 ReadPart = Callable[[Any], tuple[Any, int]]
 
 
+# What a question can do without: a step on the way to its passages, which may not take long, or
+# its answer, which may.
+Part = Literal["step", "answer"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """One request to an LLM."""
@@ -189,6 +194,7 @@ class Prompt:
     values: Mapping[str, Any] = field(default_factory=dict)
     # Reads each property of the schema by itself, so that those that can be used are kept.
     read_part: ReadPart | None = field(default=None, repr=False, compare=False)
+    part: Part | None = field(default=None, repr=False, compare=False)
 
 
 class Wording(Protocol):
@@ -275,7 +281,7 @@ OnLost = Callable[[bool], None]
 
 
 class Chat(Protocol):
-    """An LLM as single exchanges. `clew.models.conversation` makes an `LLM` of it.
+    """An LLM as single exchanges, of which `clew.models.recorded` makes an `LLM`.
 
     `ask` may be called from as many threads as `concurrency` says.
     """
@@ -344,39 +350,6 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
 OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
 
 
-class RecordedLLM(LLM, Protocol):
-    """An LLM that tells what it paid for even where an error ends the batch."""
-
-    def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        on_reply: OnReply | None = None,
-        on_text: OnPiece | None = None,
-    ) -> list[Reply]:
-        """Return a reply for each prompt, in order, as any LLM does.
-
-        `on_reply` is told of each reply, by its prompt's position, as soon as its conversation
-        ended, from the thread that held it; also before an error of another prompt ends the
-        batch. A refusal is told once something shows that the endpoint takes such prompts.
-
-        `on_text` is for a prompt that is alone: it is told of the text of its reply as that comes,
-        where it does, as a `StreamingChat` tells it, in this thread. What it raises is raised here
-        once the reply is received and recorded, and it is not called again.
-        """
-
-    def unreported(self) -> Reply | None:
-        """Return what was paid for in conversations that did not end, summed up and told once.
-
-        It has no text. None for nothing.
-        """
-
-
-def is_recorded(llm: LLM) -> TypeGuard[RecordedLLM]:
-    """Say whether an LLM tells what it paid for where an error ends a batch."""
-    return hasattr(llm, "unreported")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     """The models of one run. Without an LLM every step takes its LLM-free alternative."""
@@ -392,7 +365,6 @@ class Models:
 __getattr__ = lazy(
     "clew.models",
     {
-        "conversation": ("Conversation", "recorded"),
         "extractors.cooccurrence": ("Cooccurrence",),
         "extractors.dependency": ("DependencyTriples",),
         "ledger": ("Ledger",),
@@ -400,6 +372,7 @@ __getattr__ = lazy(
         "minilm": ("MiniLM",),
         "openai": ("OpenAIChat", "OpenAIEmbeddings"),
         "prices": ("Price", "parse_prices"),
+        "recorded_llm": ("RecordedLLM", "recorded"),
         "rules": ("RuleTagger",),
     },
 )

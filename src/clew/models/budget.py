@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,7 +10,6 @@ from clew.base.runtime import arguments
 from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
-from clew.models.waiting import hold_value
 
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 _LOOK_S = 0.05  # how often one that waits for others looks whether the batch has ended
@@ -212,28 +208,3 @@ class Purchase:
     def _take(self) -> Held | None:
         held, self._held = self._held, None
         return held
-
-
-@dataclass(frozen=True, slots=True)
-class Payer:
-    """Who pays for what an embedding endpoint bills: what is told of each bill, and its budget.
-
-    An embedder is used from many places, by several runs at a time. So a run says around the call
-    that it pays, and the embedder asks who does.
-    """
-
-    on_bill: Callable[[Bill], None]
-    budget: Budget | None = None
-
-
-_payer: ContextVar[Payer | None] = ContextVar("payer", default=None)
-
-
-def payer() -> Payer | None:
-    """Return who pays for what this thread asks, None where nobody said so."""
-    return _payer.get()
-
-
-def paid_by(who: Payer) -> AbstractContextManager[None]:
-    """Let `who` pay for what this thread asks in the block."""
-    return hold_value(_payer, who)

@@ -12,6 +12,7 @@ from clew.base.runtime.sqlite import Connection
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
+from clew.models.run import Run, call_model
 from clew.models.sqlite import (
     Keep,
     Place,
@@ -66,7 +67,9 @@ class CachedEmbedder:
             row = database.execute(question, [self.name]).fetchone()
         return int(row[0]) if row else None
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, kind: Kind, run: Run | None = None
+    ) -> NDArray[np.float32]:
         keys = [self._key(kind, text) for text in texts]
         stored = self._load(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
@@ -74,7 +77,7 @@ class CachedEmbedder:
         self.hits += len(texts) - len(missing)
         new = list(missing)
         for block in (new[i : i + _BLOCK] for i in range(0, len(new), _BLOCK)):
-            self._embed(block, [missing[key] for key in block], kind)
+            self._embed(block, [missing[key] for key in block], kind, run)
         # Read back: another process may have stored the same text first, and its vector counts.
         stored |= self._load(new)
         d = self.dimension
@@ -109,7 +112,9 @@ class CachedEmbedder:
         is_known = self._file.exists() and self._known_dimension() is not None
         return [] if is_known or not is_priced(self._embedder) else self._embedder.dimension_texts()
 
-    def _embed(self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind) -> None:
+    def _embed(
+        self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind, run: Run | None
+    ) -> None:
         """Save the vectors of new texts, each as soon as it is received where that can be told.
 
         What a process that is killed has received is paid for, and is not asked for again.
@@ -126,9 +131,9 @@ class CachedEmbedder:
 
         if is_paid(self._embedder):
             with self._file.room():
-                self._embedder.embed(texts, kind=kind, keep=keep)
+                call_model(run, self._embedder.embed, texts, kind=kind, keep=keep)
         else:
-            keep(0, self._embedder.embed(texts, kind=kind))
+            keep(0, call_model(run, self._embedder.embed, texts, kind=kind))
 
     def _key(self, kind: Kind, text: str) -> bytes:
         return _key(self.name, _EXACT if self._exact and kind == "document" else kind, text)

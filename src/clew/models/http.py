@@ -28,9 +28,11 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
-from clew.models import OnLost, Stopped, batch
+from clew.models import OnLost, Part, Stopped
+from clew.models.concurrency import run_jobs
 from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
-from clew.models.waiting import BUSY_S, PATIENCE_S, REST_S, STEP_S, find_failures, part
+from clew.models.run import Run
+from clew.models.served import PATIENCE_S, STEP_S
 
 try:
     import httpx2
@@ -46,6 +48,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_BYTES = 16 << 20  # of a reply, where whoever asks knows no better
+BUSY_S = 30.0  # between attempts at a busy server in all, in a question
+REST_S = 60.0  # in which questions do without an LLM that has timed out
 _WHOLE = 5  # times the time-out: for all of a reply, however it drips
 _CONNECT_S = 2.0  # for a connection; a server that takes longer is as good as none
 _LOOK_S = 5.0  # without a byte, where it is only looked what is there
@@ -172,11 +176,12 @@ class Endpoint:
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
-    def run(
+    def run_jobs(
         self,
         job: Callable[[Post, Item], Result],
         items: Sequence[Item],
         most_bytes: int = MOST_BYTES,
+        run: Run | None = None,
     ) -> list[Result]:
         """Return job(post, item) for every item, in order, at most `concurrency` at a time.
 
@@ -187,9 +192,9 @@ class Endpoint:
         _ = self._headers, self._client  # a missing key is found before any thread starts
 
         def run_job(item: Item, stop: threading.Event) -> Result:
-            return job(partial(self.post, stop=stop, most_bytes=most_bytes), item)
+            return job(partial(self.post, stop=stop, most_bytes=most_bytes, run=run), item)
 
-        return batch.run(run_job, items, self.concurrency)
+        return run_jobs(run_job, items, self.concurrency)
 
     def post(
         self,
@@ -200,6 +205,8 @@ class Endpoint:
         most_bytes: int = MOST_BYTES,
         watch: Callable[[], Watch] | None = None,
         hear: Hear | None = None,
+        run: Run | None = None,
+        part: Part | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.
 
@@ -215,8 +222,10 @@ class Endpoint:
         EndpointError, and Stopped where `stop` is set before
         an attempt.
         """
-        stop, failed, waited_s = stop or threading.Event(), find_failures(), 0.0
-        self._check()
+        stop, waited_s = stop or threading.Event(), 0.0
+        failed = None if run is None else run.failed
+        part = None if failed is None else part
+        self._check(failed, part)
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         for attempt in count(1):
@@ -224,7 +233,7 @@ class Endpoint:
                 raise Stopped
             if hear is not None and attempt > 1:
                 hear(None)
-            reply = self._try(content, most_bytes, watch and watch(), hear)
+            reply = self._try(content, most_bytes, watch and watch(), hear, part)
             if not isinstance(reply, _Fault):
                 return reply
             if reply.unreached and (failed is not None or not self._reached.is_set()):
@@ -232,7 +241,9 @@ class Endpoint:
                 break
             _log.info("%s, attempt %d: %s", self.shown_address, attempt, reply.reason)
             pause_s = self._pause_s(attempt, reply)
-            last = not self._is_tried_again(attempt, reply, waited_s + pause_s)
+            last = not self._is_tried_again(
+                attempt, reply, waited_s + pause_s, is_question=failed is not None
+            )
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
@@ -245,19 +256,21 @@ class Endpoint:
             error = failed.setdefault(self.shown_address, error)  # of the thread that was first
         raise error
 
-    def _check(self) -> None:
+    def _check(self, failed: Mapping[str, EndpointError] | None, part: Part | None) -> None:
         """Raise EndpointError where it is known already that this question gets nothing here."""
-        failed, rest = find_failures(), _rest_of(self.shown_address)
+        rest = _rest_of(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
-        if part() is not None and rest.fault is not None and self.clock() < rest.until:
+        if part is not None and rest.fault is not None and self.clock() < rest.until:
             raise self._useless(1, rest.fault)
 
-    def _is_tried_again(self, attempt: int, fault: _Fault, waited_s: float) -> bool:
+    def _is_tried_again(
+        self, attempt: int, fault: _Fault, waited_s: float, *, is_question: bool
+    ) -> bool:
         """Say whether another attempt follows, before which `waited_s` is waited in all."""
         if fault.is_final or self.attempts == 1:
             return False
-        if find_failures() is None:  # nobody waits
+        if not is_question:  # nobody waits
             is_patient = fault.is_overload and waited_s <= self.patience_s
             return attempt < self.attempts or is_patient
         if fault.is_late or attempt >= self.attempts:
@@ -347,10 +360,18 @@ class Endpoint:
         ask = partial(self._client.get, self._url, timeout=timeout, headers=self._headers)
         return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), lambda _: None)
 
-    def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-        received = self._exchange(content, most_bytes, watch, hear)
+    def _try(
+        self,
+        content: bytes,
+        most_bytes: int,
+        watch: Watch | None,
+        hear: Hear | None,
+        part: Part | None,
+    ) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+        is_step = part == "step"
+        received = self._exchange(content, most_bytes, watch, hear, is_step=is_step)
         if isinstance(received, _Fault):
-            if received.is_late and part() is not None:
+            if received.is_late and part is not None:
                 rest = _rest_of(self.shown_address)
                 rest.fault, rest.until = received, self.clock() + REST_S
             return received
@@ -368,7 +389,7 @@ class Endpoint:
                 return reply
         message = _message(error)
         if self._takes_other_key(status, message):
-            return self._try(content, most_bytes, watch, hear)
+            return self._try(content, most_bytes, watch, hear, part)
         fault = self._refuse(status, headers, message, error)
         return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
 
@@ -421,10 +442,15 @@ class Endpoint:
         raise refused
 
     def _exchange(
-        self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
+        self,
+        content: bytes,
+        most_bytes: int,
+        watch: Watch | None,
+        hear: Hear | None,
+        *,
+        is_step: bool,
     ) -> tuple[int, Mapping[str, str], Any] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
-        is_step = part() == "step"
         timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
         whole_s, timeout = _WHOLE * timeout_s, _timeout(timeout_s)
         events: list[Any] = []

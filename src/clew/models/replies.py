@@ -16,7 +16,7 @@ from typing import Any
 from clew.base.runtime.lazy import check_installed, compile_re
 from clew.errors import InputError
 from clew.models import Prompt, ReadPart, Turn
-from clew.models.spoken import find_spoken
+from clew.models.thoughts import strip_thoughts
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
@@ -73,7 +73,7 @@ def read(turn: Turn, prompt: Prompt) -> ReadReply:
 
     A prompt that reads its parts one by one has the data of those that can be used.
     """
-    text, _ = find_spoken(turn.text)
+    text, _ = strip_thoughts(turn.text)
     if prompt.schema is None:
         # An answer that ran into its limit is still an answer; an empty one is not.
         return ReadReply(fault="" if text else turn.fault)

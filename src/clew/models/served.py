@@ -15,13 +15,15 @@ import numpy as np
 from clew.base.runtime.lazy import check_installed
 from clew.errors import BadReply
 from clew.models.refusals import Refused
-from clew.models.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.http import Endpoint, Post
+    from clew.models.run import Run
 
+STEP_S = 30.0  # for a step of a question on the way to its passages
+PATIENCE_S = 600.0  # between attempts at a busy server in all, where nobody waits
 _BATCH = 100  # texts in one request; a text's score does not depend on the others
 
 
@@ -70,9 +72,11 @@ class RerankEndpoint(Served):
     def name(self) -> str:
         return self.model
 
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def score(
+        self, query: str, texts: Sequence[str], *, run: Run | None = None
+    ) -> NDArray[np.float64]:
         batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
-        scores = self._endpoint.run(partial(self._score, query), batches)
+        scores = self._endpoint.run_jobs(partial(self._score, query), batches, run=run)
         return np.concatenate([np.zeros(0), *scores])
 
     def _score(self, query: str, post: Post, batch: Sequence[str]) -> NDArray[np.float64]:

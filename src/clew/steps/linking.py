@@ -1,16 +1,17 @@
 """From a query to the entities of the index that it names, or names something like."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
 from clew.index.snapshot import Snapshot
-from clew.models import LLM, Models, Prompt, Reply, is_recorded
+from clew.models import LLM, Models, Part, Prompt, Reply
 from clew.models.prompts import fill_prompt
-from clew.models.waiting import Part, in_part, is_measured, tell
+from clew.models.recorded_llm import recorded
+from clew.models.run import unbound_run
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
@@ -63,25 +64,22 @@ def query_names(models: Models, query: str) -> tuple[list[str], tuple[str, ...]]
 def reply_to(
     llm: LLM, prompt: Prompt, *, part: Part = "step", on_text: OnPiece | None = None
 ) -> Reply:
-    """Return the LLM's reply; one without a use, which says so, where nothing came from it.
+    """Return the LLM's reply; an empty one with an `error` where the budget is spent or it fails.
 
-    That is where the budget is spent, and where the LLM does not do its work: then the log has
-    why. Where it is measured what it does, that is raised: ModelError. For a step a question waits
-    less than for its answer, which `part` says. `on_text` is told of its text while it comes, where
-    the LLM can.
+    A failure is logged; in an evaluation it is raised, as a ModelError. `part`: a question waits
+    less for a step than for its answer. `on_text` is called with pieces of the reply while they
+    come, where the LLM can stream.
     """
+    asked = recorded(llm)
     try:
-        with in_part(part):
-            if on_text is not None and is_recorded(llm):
-                [reply] = llm.complete([prompt], on_text=on_text)
-            else:
-                [reply] = llm.complete([prompt])
+        [reply] = asked.complete([replace(prompt, part=part)], on_text=on_text)
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
     except ModelError as error:
-        if is_measured():
+        run = asked.run or unbound_run()
+        if run.is_evaluated:
             raise
-        tell(error)
+        run.log_failure(error)
         return Reply(text="", calls=0, error=error.brief or "it failed")
     return reply
 

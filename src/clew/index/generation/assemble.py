@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clew.algo.links import Column, Link, StoredLink, link_from_arrays, link_to_arrays, open_column
 from clew.algo.narrow import narrow, widen
-from clew.base.runtime.once import Lazily
+from clew.base.runtime.cached_values import Lazily
 from clew.base.types import DATE, ENTITY_TYPES, IMPORTED, KINDS, LLM_MADE, TERM, UNITS
 from clew.index.generation.lookups import (
     build_lookups,

@@ -14,7 +14,7 @@ from clew.filters import Filter, match, to_filter
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
 from clew.index.store import opening
-from clew.models.metered import Meter
+from clew.models.meter import Meter
 from clew.progress import Progress
 from clew.readers.part import ShardPart
 from clew.readers.sources import Source

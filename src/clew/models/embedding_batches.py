@@ -1,4 +1,4 @@
-"""Texts in as many requests as an embedding endpoint takes them in."""
+"""Split texts into requests that an embedding endpoint accepts."""
 
 import threading
 from collections import ChainMap
@@ -28,7 +28,7 @@ class Embedded(NamedTuple):
     bare: dict[int, ModelError]
 
 
-class Batching:
+class EmbeddingBatches:
     """Embeds texts together, and remembers how many of them an endpoint refuses to take.
 
     A batch that is refused, or gets no vectors, is halved. A text that is too long alone is cut in
