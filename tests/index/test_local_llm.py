@@ -13,7 +13,7 @@ from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
 from clew.models.meter import Meter
 from clew.models.recorded_llm import recorded
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.text.chunking import Chunking
 from tests import snapshots
 from tests.index.build import MODELS, add, create
@@ -45,7 +45,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
     with create(tmp_path / "index") as store:
         add(store, documents)
         wanted = Wanted(units=1.0, triples="llm")
-        models = bind_models(replace(MODELS, llm=conversation), Run(meter=meter))
+        models = bind_models(replace(MODELS, llm=conversation), ModelRun(meter=meter))
         done = extract.extract_wanted(store, models, wanted, ledger=ledger)
         again = extract.extract_wanted(store, models, wanted, ledger=ledger)
         snapshot = open_snapshot(store)

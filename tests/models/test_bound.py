@@ -13,7 +13,7 @@ from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
 from clew.models.meter import MODEL_STAGES, Meter
 from clew.models.recorded_llm import recorded
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.testing import ScriptedChat
 
 NAP = 0.02  # seconds
@@ -126,7 +126,7 @@ def test_models_do_what_they_did():
     embedder = WordEmbedder()
     llm = Scripted(Reply(text="x"))
     models = bind_models(
-        bundle(embedder=embedder, reranker=Late(embedder), llm=llm), Run(meter=meter)
+        bundle(embedder=embedder, reranker=Late(embedder), llm=llm), ModelRun(meter=meter)
     )
     assert (models.embedder.name, models.embedder.dimension) == ("words", 2)
     assert (models.tagger.name, models.reranker.name, models.llm.name) == (
@@ -145,11 +145,11 @@ def test_models_do_what_they_did():
 
 def test_what_a_model_can_do_survives():
     """Methods ask whether a model gives tokens; wrapping neither hides nor invents that."""
-    plain = bind_models(bundle(), Run())
+    plain = bind_models(bundle(), ModelRun())
     assert not gives_tokens(plain.embedder)
     assert not is_late(plain.reranker)
     late = bundle(embedder=WordEmbedder(), reranker=Late(WordEmbedder()))
-    able = bind_models(bind_models(late, Run()), Run())
+    able = bind_models(bind_models(late, ModelRun()), ModelRun())
     assert able.embedder.inner is late.embedder
     assert gives_tokens(able.embedder)
     assert is_late(able.reranker)
@@ -161,7 +161,7 @@ def test_usage_of_an_llm_adds_up():
     meter = Meter()
     one = Reply(text="one", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
     two = Reply(text="two", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2)
-    llm = bind_models(bundle(llm=Scripted(one, two)), Run(meter=meter)).llm
+    llm = bind_models(bundle(llm=Scripted(one, two)), ModelRun(meter=meter)).llm
     llm.complete([Prompt(user="1"), Prompt(user="2")])
     usage = meter.usage()
     assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 15, 3)
@@ -175,7 +175,7 @@ def test_replies_before_an_error_are_counted_and_passed_on(tmp_path):
     chat = ScriptedChat(lambda *_: next(answers))
     meter, told = Meter(), {}
     models = bundle(llm=recorded(chat, Ledger(tmp_path / "ledger")))
-    llm = bind_models(models, Run(meter=meter)).llm
+    llm = bind_models(models, ModelRun(meter=meter)).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="one"), Prompt(user="two")], on_reply=told.__setitem__)
     assert {i: reply.text for i, reply in told.items()} == {0: "ice"}
@@ -186,7 +186,7 @@ def test_what_an_error_leaves_untold_is_counted():
     """The first turn of a conversation whose repair never came was paid for."""
     chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
     meter = Meter()
-    llm = bind_models(bundle(llm=recorded(chat)), Run(meter=meter)).llm
+    llm = bind_models(bundle(llm=recorded(chat)), ModelRun(meter=meter)).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="Who?", schema={"type": "object"})])
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)

@@ -17,7 +17,7 @@ from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger
 from clew.models.meter import Meter
 from clew.models.recorded_llm import RecordedLLM
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.testing import ScriptedChat, models
 from tests.models.faulty import SCHEMA, Billing
 from tests.models.server import serving
@@ -197,7 +197,7 @@ def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, k
     for bound in bounds:
         budget, meter = Budget(tokens=bound), Meter()
         llm = bind_models(
-            models(llm=RecordedLLM(chat, ledger=ledger, budget=budget)), Run(meter=meter)
+            models(llm=RecordedLLM(chat, ledger=ledger, budget=budget)), ModelRun(meter=meter)
         ).llm
         with suppress(BudgetSpent, ModelError):
             llm.complete(asked)
@@ -258,7 +258,7 @@ def keep_within(server, folder, run):
         meter = Meter()
         llm = RecordedLLM(chat_at(server, run["concurrency"]), ledger=ledger, budget=budget)
         try:
-            replies = bind_models(models(llm=llm), Run(meter=meter)).llm.complete(asked)
+            replies = bind_models(models(llm=llm), ModelRun(meter=meter)).llm.complete(asked)
         except BudgetSpent:
             replies = None
         usage, spent = meter.usage(), billing.billed - before

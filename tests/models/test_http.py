@@ -13,7 +13,7 @@ import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
 from clew.models import Stopped
-from clew.models.run import Run, begin_question, evaluating
+from clew.models.run import ModelRun, begin_question, evaluating
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
@@ -425,7 +425,7 @@ def test_runs_wait_for_a_server_that_says_nothing(silent, waits):
     """They have all attempts, each with the time-out of the endpoint, whatever was measured."""
     found = Endpoint(base_url=silent, timeout_s=0.2, step_s=60, attempts=3, sleep=waits.append)
     with pytest.raises(EndpointError, match="in 3 attempts"):
-        found.post({}, run=Run(), part="step")
+        found.post({}, run=ModelRun(), part="step")
     assert len(waits) == 2
 
 

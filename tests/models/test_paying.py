@@ -25,7 +25,7 @@ from clew.models.loading import Specs
 from clew.models.maxsim import Cosine
 from clew.models.meter import Meter
 from clew.models.rules import RuleTagger
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.text import tokens
 from tests.models.server import Answer
 
@@ -109,7 +109,7 @@ def test_what_is_not_stated_is_counted(server, tmp_path):
     """An endpoint that says no usage is charged by our own count."""
     server.respond = Vectors(states=False)
     meter = Meter()
-    embedder = bind_models(models_at(server, tmp_path / "i"), Run(meter=meter)).embedder
+    embedder = bind_models(models_at(server, tmp_path / "i"), ModelRun(meter=meter)).embedder
     embedder.embed(["Colin Archer built the Fram."], kind="document")
     assert meter.embedding_tokens == 7
 
@@ -222,7 +222,7 @@ def test_the_larger_of_the_stated_numbers_is_billed(server, usage):
         tagger=RuleTagger(),
         reranker=None,
     )
-    bind_models(models, Run(meter=meter)).embedder.embed(["Who?"], kind="query")
+    bind_models(models, ModelRun(meter=meter)).embedder.embed(["Who?"], kind="query")
     assert meter.embedding_tokens == 5000
 
 

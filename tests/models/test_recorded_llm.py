@@ -11,7 +11,7 @@ from clew.models import Prompt, PromptRefused, Reply, Turn
 from clew.models.budget import Bill, Budget
 from clew.models.ledger import Ledger, Request
 from clew.models.recorded_llm import RecordedLLM, recorded
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.testing import ChatContract, ScriptedChat, ScriptedLLM
 
 pytest.importorskip("fastjsonschema")
@@ -201,7 +201,7 @@ def test_half_a_conversation_is_counted_once(ledger, kept):
     chat = ScriptedChat(
         lambda _, turns: EndpointError("gone") if turns else "Nobile, I think", price=(1e6, 0.0)
     )
-    run = Run()
+    run = ModelRun()
     llm = RecordedLLM(chat, ledger=ledger if kept else None, run=run)
     with pytest.raises(EndpointError):
         llm.complete([ASKED], on_reply=lambda *_: pytest.fail("there is no reply"))
@@ -219,7 +219,7 @@ def test_what_cannot_be_written_down_is_counted(ledger, monkeypatch):
     def full(*_):
         raise StoreError("the disk is full")
 
-    llm = RecordedLLM(ScriptedChat(lambda *_: "ice"), ledger=ledger, run=Run())
+    llm = RecordedLLM(ScriptedChat(lambda *_: "ice"), ledger=ledger, run=ModelRun())
     monkeypatch.setattr(Ledger, "record", full)
     with pytest.raises(StoreError):
         llm.complete(prompts(1))

@@ -15,7 +15,7 @@ from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.ledger import Ledger, Request
 from clew.models.recorded_llm import RecordedLLM
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.models.thoughts import SpokenStream
 from clew.testing import ChatContract
 from clew.text.pieces import PieceStream
@@ -366,7 +366,7 @@ def test_whoever_listens_may_fail_and_nothing_is_lost(server, tmp_path, budget):
 
     bound = budget and Budget(tokens=budget)
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    run = Run(budget=bound)
+    run = ModelRun(budget=bound)
     talk = replace(conversation(server), ledger=ledger, run=run)
     with pytest.raises(Gone):
         talk.complete(asked(), on_text=fail)

@@ -31,7 +31,7 @@ from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.bound import bind_models
-from clew.models.run import Run, begin_question
+from clew.models.run import ModelRun, begin_question
 from clew.text import tokens
 from clew.text.counting import may_count
 
@@ -67,17 +67,23 @@ class Retrieved:
     evidence: Evidence
     snapshot: Snapshot
     models: Models  # bound to the run
-    run: Run
+    run: ModelRun
     context_tokens: int  # of an answer
 
 
 def retrieve_evidence(
-    question: Question, source: Askable, whole: Run | None = None, *, for_answer: bool = False
+    question: Question,
+    source: Askable,
+    *,
+    models: Models | None = None,
+    whole: ModelRun | None = None,
+    for_answer: bool = False,
 ) -> Retrieved:
     """Understand a question, retrieve evidence for it, and judge that.
 
     A method that fills a context by itself fills that of the answer, where there is to be one.
-    `whole` is the run of a question of which this is a part.
+    `models` take the place of the source's, and `whole` is the run of a question of which this is
+    a part.
     Raises InputError for a question that is too long.
     """
     check_length(question.text)
@@ -90,7 +96,7 @@ def retrieve_evidence(
     filled = context_tokens if for_answer else question.context_tokens
     method = build_method(name, question.parameters, filled)
     with meter.stage(source.opening):
-        models = bind_models(source.models, run)
+        models = bind_models(models or source.models, run)
         snapshot = source.snapshot_for(question, method, models)
     with meter.stage("search"):
         text, notes = follow_up.resolve_question(question.text, question.history, snapshot, models)
@@ -152,9 +158,11 @@ def run_method(
     return evidence
 
 
-def answer_question(question: Question, source: Askable, listeners: Listeners) -> Answer:
-    """Retrieve evidence for a question, and answer from it."""
-    retrieved = retrieve_evidence(question, source, for_answer=True)
+def answer_question(
+    question: Question, source: Askable, listeners: Listeners, models: Models | None = None
+) -> Answer:
+    """Retrieve evidence for a question, and answer from it, by `models` or those of the source."""
+    retrieved = retrieve_evidence(question, source, models=models, for_answer=True)
     if listeners.on_evidence is not None:
         listeners.on_evidence(retrieved.evidence)
     answer = answer_from(
@@ -176,7 +184,7 @@ def answer_from(
     listeners: Listeners,
     answer_tokens: int = MAX_ANSWER_TOKENS,
     *,
-    whole: Run | None = None,
+    whole: ModelRun | None = None,
 ) -> Answer:
     """Fit evidence into a context, answer from that, and say where each citation stands.
 

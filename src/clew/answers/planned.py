@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from clew.answers import pipeline
-from clew.answers.askable import Askable
 from clew.base.types import QuestionPlan
 from clew.errors import BudgetSpent, InputError
 from clew.models.budget import Budget
@@ -16,10 +15,9 @@ from clew.models.recorded_llm import RecordedLLM, recorded
 from clew.text import tokens
 
 if TYPE_CHECKING:
+    from clew.answers.askable import Askable
     from clew.answers.question import Question
-    from clew.index.snapshot import Snapshot
-    from clew.methods import Method
-    from clew.models import Models, Prompt, Reply
+    from clew.models import Prompt, Reply
 
 _AROUND = 8  # tokens of a prompt beside its words
 
@@ -40,29 +38,6 @@ class _UnpaidLLM(RecordedLLM):
             raise
 
 
-class _Unpaid(Askable):
-    """What is asked, with other models."""
-
-    opening: ClassVar[str] = "open"
-
-    def __init__(self, source: Askable, models: Models) -> None:
-        self._source = source
-        self._models = models
-
-    @property
-    def models(self) -> Models:
-        return self._models
-
-    def choose_method(self, question: str) -> str:
-        return self._source.choose_method(question)
-
-    def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
-        return self._source.snapshot_for(question, method, models)
-
-    def list_snapshots(self) -> Sequence[Snapshot]:
-        return self._source.list_snapshots()
-
-
 def plan_question(question: Question, source: Askable) -> QuestionPlan:
     """Return what it would cost to ask a question, as far as its prompts are known beforehand.
 
@@ -77,8 +52,9 @@ def plan_question(question: Question, source: Askable) -> QuestionPlan:
         llm.chat, ledger=llm.ledger, prices=llm.prices, repairs=llm.repairs, wording=llm.wording
     )
     question = replace(question, budget=None)
-    source = _Unpaid(source, replace(models, llm=unpaid))
-    answer = pipeline.answer_question(question, source, pipeline.NO_LISTENERS)
+    answer = pipeline.answer_question(
+        question, source, pipeline.NO_LISTENERS, replace(models, llm=unpaid)
+    )
     missing = list(unpaid.missing.values())
     completion = sum(prompt.max_tokens for prompt in missing)
     later = sum(prompt.max_tokens for prompt in missing[:-1])

@@ -28,7 +28,7 @@ from clew.models import is_priced, loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
 from clew.models.meter import Meter
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
@@ -161,7 +161,7 @@ class Adding(OpenIndex):
         workers = parse_workers(workers)
         progress = progress or Progress()
         meter = progress.meter = Meter(progress=progress)
-        run = Run(meter=meter, budget=budget)
+        run = ModelRun(meter=meter, budget=budget)
         progress.stage = "indexing"
         selection = Selection(
             exclude, gitignore=gitignore, follow_links=follow_links, changed=changed
@@ -268,7 +268,7 @@ class Adding(OpenIndex):
         from clew.index.extract import check_wanted
 
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
-        models = bind_models(self.models, Run(budget=budget))
+        models = bind_models(self.models, ModelRun(budget=budget))
         check_wanted(self._find_store(), models, wanted, rules=rules)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
@@ -277,7 +277,7 @@ class Adding(OpenIndex):
         self,
         store: Store,
         wanted: Wanted,
-        run: Run,
+        run: ModelRun,
         progress: Progress,
         on_chunks: OnChunks | None,
         *,
@@ -322,7 +322,7 @@ class Adding(OpenIndex):
         """
         from clew.index.extract import extract_triples
 
-        store, run = self._open_store(), Run(budget=budget)
+        store, run = self._open_store(), ModelRun(budget=budget)
         with self._bill("extract", store, run):
             with run.meter.stage("extract"):
                 models = bind_models(self.models, run)
@@ -342,7 +342,7 @@ class Adding(OpenIndex):
         """
         from clew.index.extract import import_triples
 
-        store, run = self._open_store(), Run()
+        store, run = self._open_store(), ModelRun()
         with self._bill("import", store, run):
             with run.meter.stage("extract"):
                 done = import_triples(store, Path(path), bind_models(self.models, run), on_chunks)
@@ -371,7 +371,7 @@ class Adding(OpenIndex):
         from clew.extras.connect.imports import open_system
         from clew.index import graph
 
-        run = Run()
+        run = ModelRun()
         meter = run.meter
         roots = origins.name_roots(self._find_store(), self.folder, path, "")
         if not os.path.lexists(path):

@@ -32,7 +32,7 @@ from clew.models.bound import bind_models
 from clew.models.budget import Budget
 from clew.models.ledger import Cost, Ledger, drop_place
 from clew.models.recorded_llm import RecordedLLM, recorded
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class OpenIndex(Closing):
         if is_checked(embedder):
             embedder.check()
 
-    def _open_to_write(self, run: Run) -> Store:
+    def _open_to_write(self, run: ModelRun) -> Store:
         """Return the store for a write, made where there is none.
 
         An embedder may be asked for its dimension, which the run pays. Raises BudgetSpent, and
@@ -341,7 +341,7 @@ class OpenIndex(Closing):
         return store
 
     @contextmanager
-    def _bill(self, kind: str, store: Store, run: Run) -> Iterator[None]:
+    def _bill(self, kind: str, store: Store, run: ModelRun) -> Iterator[None]:
         """Write down what a block cost that changed the index or paid an LLM, whatever ended it."""
         before = store.generation
         try:
@@ -359,7 +359,7 @@ class OpenIndex(Closing):
                     if now != before:
                         paid.note_files(store, self.folder)
 
-    def _finish_write(self, store: Store, run: Run) -> None:
+    def _finish_write(self, store: Store, run: ModelRun) -> None:
         with run.meter.stage("store"):
             self._renew(store, lambda: bind_models(self.models, run).embedder)
 

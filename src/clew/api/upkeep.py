@@ -21,7 +21,7 @@ from clew.models import loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
 from clew.models.ledger import Cost
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.steps.entity_types import find_entry
 from clew.text.keys import name_key
 
@@ -216,7 +216,7 @@ class Upkeep(OpenIndex):
         if FILE in files and opening.address_of(self.folder) is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
-        store, run, done = self._open_store(), Run(budget=budget), repair.Repaired()
+        store, run, done = self._open_store(), ModelRun(budget=budget), repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if damages:
                 raise InputError(opening.explain_repair(self.folder))

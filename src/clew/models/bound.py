@@ -22,7 +22,7 @@ from clew.models import (
     is_priced,
 )
 from clew.models.recorded_llm import recorded
-from clew.models.run import Run, call_model
+from clew.models.run import ModelRun, call_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ M = TypeVar("M")
 T = TypeVar("T")
 
 
-def bind_models(models: Models, run: Run) -> Models:
+def bind_models(models: Models, run: ModelRun) -> Models:
     """Return the same models for one run, also where they are bound to another.
 
     Their work is added to its meter, and what they buy to its budget. Where it keeps vectors, a
@@ -72,7 +72,7 @@ class WrappedEmbedder:
 @dataclass(frozen=True, slots=True)
 class _Bound:
     inner: Any
-    run: Run
+    run: ModelRun
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from clew.base.runtime.sqlite import Connection
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
-from clew.models.run import Run, call_model
+from clew.models.run import ModelRun, call_model
 from clew.models.sqlite import (
     Keep,
     Place,
@@ -68,7 +68,7 @@ class CachedEmbedder:
         return int(row[0]) if row else None
 
     def embed(
-        self, texts: Sequence[str], *, kind: Kind, run: Run | None = None
+        self, texts: Sequence[str], *, kind: Kind, run: ModelRun | None = None
     ) -> NDArray[np.float32]:
         keys = [self._key(kind, text) for text in texts]
         stored = self._load(keys)
@@ -113,7 +113,7 @@ class CachedEmbedder:
         return [] if is_known or not is_priced(self._embedder) else self._embedder.dimension_texts()
 
     def _embed(
-        self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind, run: Run | None
+        self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind, run: ModelRun | None
     ) -> None:
         """Save the vectors of new texts, each as soon as it is received where that can be told.
 

@@ -31,7 +31,7 @@ from clew.errors import EndpointError, InputError, MissingExtra
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
 from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
-from clew.models.run import Run
+from clew.models.run import ModelRun
 from clew.models.served import PATIENCE_S, STEP_S
 
 try:
@@ -181,7 +181,7 @@ class Endpoint:
         job: Callable[[Post, Item], Result],
         items: Sequence[Item],
         most_bytes: int = MOST_BYTES,
-        run: Run | None = None,
+        run: ModelRun | None = None,
     ) -> list[Result]:
         """Return job(post, item) for every item, in order, at most `concurrency` at a time.
 
@@ -205,7 +205,7 @@ class Endpoint:
         most_bytes: int = MOST_BYTES,
         watch: Callable[[], Watch] | None = None,
         hear: Hear | None = None,
-        run: Run | None = None,
+        run: ModelRun | None = None,
         part: Part | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.

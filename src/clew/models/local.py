@@ -24,7 +24,7 @@ from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.models.openai import OpenAIChat
-    from clew.models.run import Run
+    from clew.models.run import ModelRun
 
 _TOLD_BY = 1 << 20  # bytes at the start of a file that tell it apart, with its size
 _LONGEST_S = 3600.0  # for one reply
@@ -92,12 +92,12 @@ class LocalChat:
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
-        run: Run | None = None,
+        run: ModelRun | None = None,
     ) -> Turn:
         return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text, run=run)
 
     def count_tokens(
-        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: Run | None = None
+        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: ModelRun | None = None
     ) -> int | None:
         return self._chat.count_tokens(prompt, turns, run=run)
 

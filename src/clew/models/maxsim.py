@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Embedder, TokenEmbedder, TokenVectors
-from clew.models.run import Run, call_model
+from clew.models.run import ModelRun, call_model
 
 COSINE_WEIGHT = 0.5
 
@@ -65,7 +65,7 @@ class Cosine:
         return f"cosine/{self.embedder.name}"
 
     def score(
-        self, query: str, texts: Sequence[str], *, run: Run | None = None
+        self, query: str, texts: Sequence[str], *, run: ModelRun | None = None
     ) -> NDArray[np.float64]:
         if not texts:
             return np.zeros(0)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.http import Endpoint, Post
-    from clew.models.run import Run
+    from clew.models.run import ModelRun
 
 _log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class OpenAIChat(Served):
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
-        run: Run | None = None,
+        run: ModelRun | None = None,
     ) -> Turn:
         most_bytes = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
         # What comes is paid for, or waited for.
@@ -161,7 +161,7 @@ class OpenAIChat(Served):
         return turn
 
     def count_tokens(
-        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: Run | None = None
+        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: ModelRun | None = None
     ) -> int | None:
         """Return what a llama.cpp server counts; no other endpoint says it beforehand."""
         if not self._is_llama:
@@ -271,7 +271,12 @@ class OpenAIEmbeddings(Served):
         return self._seen["dimension"]
 
     def embed(
-        self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None, run: Run | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Kind,
+        keep: Keep | None = None,
+        run: ModelRun | None = None,
     ) -> NDArray[np.float32]:
         """Return a unit row for each text; `keep` is called with rows as they are received."""
         if not texts:
@@ -312,7 +317,7 @@ class OpenAIEmbeddings(Served):
     def _prefix(self, kind: Kind) -> str:
         return self.query_prefix if kind == "query" else self.document_prefix
 
-    def _buy(self, post: Post, batch: Sequence[str], run: Run | None) -> Any:  # noqa: ANN401
+    def _buy(self, post: Post, batch: Sequence[str], run: ModelRun | None) -> Any:  # noqa: ANN401
         """Return the parsed reply to a request, which the run pays for."""
         body = {"model": self.model, "input": batch}
         if run is None:
@@ -327,7 +332,7 @@ class OpenAIEmbeddings(Served):
         run.meter.add_bill(billed)
         return reply
 
-    def _embed(self, post: Post, run: Run | None, batch: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, post: Post, run: ModelRun | None, batch: Sequence[str]) -> NDArray[np.float32]:
         """Return the unit vectors that one request gives."""
         reply = self._buy(post, batch, run)
         place = f"{self._endpoint.shown_address}, model {self.model}"

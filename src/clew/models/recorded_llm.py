@@ -31,7 +31,7 @@ from clew.models.concurrency import run_jobs
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import ReadReply, check_schemas, merge_parts, messages, read
-from clew.models.run import ModelExchange, Run, call_model, unbound_run
+from clew.models.run import ModelExchange, ModelRun, call_model, unbound_run
 from clew.models.thoughts import strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece
@@ -61,7 +61,7 @@ class RecordedLLM:
     prices: Mapping[str, Price] | None = None  # by model, the first word of the chat's name
     repairs: int = 1  # how often a reply that breaks its schema is asked for again
     wording: Wording | None = None  # a user's own words for prompts
-    run: Run | None = field(default=None, repr=False, compare=False)  # that it is asked in
+    run: ModelRun | None = field(default=None, repr=False, compare=False)  # that it is asked in
 
     @property
     def name(self) -> str:
@@ -407,10 +407,13 @@ class _Whole:
         on_lost: OnLost | None = None,  # noqa: ARG002
     ) -> Turn:
         [reply] = self.llm.complete([prompt])
+        # The data of the reply are read again from its text.
+        is_same = read(Turn(reply.text), prompt).data == reply.data
+        text = reply.text if is_same else json.dumps(reply.data)
         # An LLM that does not count says zero, which no prompt has.
         counted = bool(reply.prompt_tokens) or not reply.calls
         return Turn(
-            text="" if reply.error else _text(reply, prompt),
+            text="" if reply.error else text,
             fault=reply.error,
             prompt_tokens=reply.prompt_tokens if counted else None,
             completion_tokens=reply.completion_tokens if counted else None,
@@ -442,12 +445,6 @@ def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
     properties = {key: prompt.schema["properties"][key] for key in reading.lacking}
     schema = {**prompt.schema, "properties": properties, "required": list(properties)}
     return replace(prompt, schema=schema)
-
-
-def _text(reply: Reply, prompt: Prompt) -> str:
-    """Return words from which the reply's data are read again."""
-    data = read(Turn(reply.text), prompt).data
-    return reply.text if data == reply.data else json.dumps(reply.data)
 
 
 def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:

@@ -1,8 +1,9 @@
 """What one question, or one write of an index, shares wherever it asks a model.
 
-A `Run` is passed explicitly. `clew.models.bound.bind_models` returns models that hold it, and they
-pass it on to each model with a keyword `run`, as those behind an endpoint have. No protocol asks
-for that keyword, so models of other packages do without.
+A `ModelRun` is passed explicitly. `clew.models.bound.bind_models` returns models that hold it, and
+they pass it to each model with a keyword `run`, as those behind an endpoint have. No protocol asks
+for that keyword, so models of other packages do without; one that wraps a paid embedder takes it
+and passes it on, since the budget is in it.
 
 Somebody waits for a question. So a server that cannot be reached, or that times out, is not asked
 again in it, and an LLM that fails is done without. A write tries again, since a server may come
@@ -45,8 +46,8 @@ _evaluated: ContextVar[list[ModelExchange] | None] = ContextVar("evaluated", def
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """Who counts and pays what models do, how long they are waited for, and what is recorded."""
+class ModelRun:
+    """Meter, budget, failures and recorded exchanges of one question or one write."""
 
     meter: Meter = field(default_factory=Meter)
     budget: Budget | None = None  # None: that of the LLM
@@ -67,7 +68,7 @@ class Run:
             _log.warning("the LLM is done without: %s", error)
 
 
-def begin_question(budget: Budget | None = None, *, whole: Run | None = None) -> Run:
+def begin_question(budget: Budget | None = None, *, whole: ModelRun | None = None) -> ModelRun:
     """Return the run of a question; as a part of a `whole` one it has a meter of its own."""
     if whole is None:
         is_waited_for = _evaluated.get() is None
@@ -75,9 +76,9 @@ def begin_question(budget: Budget | None = None, *, whole: Run | None = None) ->
     return replace(whole, meter=Meter(), budget=budget)
 
 
-def unbound_run() -> Run:
+def unbound_run() -> ModelRun:
     """Return the run of a model that was bound to none."""
-    return Run(exchanges=_evaluated.get())
+    return ModelRun(exchanges=_evaluated.get())
 
 
 @contextmanager
@@ -91,7 +92,9 @@ def evaluating() -> Iterator[list[ModelExchange]]:
         _evaluated.reset(before)
 
 
-def call_model(run: Run | None, function: Callable[..., T], *args: object, **options: object) -> T:
+def call_model(
+    run: ModelRun | None, function: Callable[..., T], *args: object, **options: object
+) -> T:
     """Call a function of a model, with the run where it has a keyword for that."""
     if run is not None and "run" in signature(function).parameters:
         options["run"] = run

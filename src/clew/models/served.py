@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.http import Endpoint, Post
-    from clew.models.run import Run
+    from clew.models.run import ModelRun
 
 STEP_S = 30.0  # for a step of a question on the way to its passages
 PATIENCE_S = 600.0  # between attempts at a busy server in all, where nobody waits
@@ -73,7 +73,7 @@ class RerankEndpoint(Served):
         return self.model
 
     def score(
-        self, query: str, texts: Sequence[str], *, run: Run | None = None
+        self, query: str, texts: Sequence[str], *, run: ModelRun | None = None
     ) -> NDArray[np.float64]:
         batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
         scores = self._endpoint.run_jobs(partial(self._score, query), batches, run=run)

@@ -27,7 +27,7 @@ from clew.models.prompts import fill_prompt
 from clew.models.prompts.packing import closed_schema, number_texts, reply_schema
 from clew.models.prompts.quoted import Excerpt, QuotedBlock, quote_lines
 from clew.models.recorded_llm import recorded
-from clew.models.run import Run, unbound_run
+from clew.models.run import ModelRun, unbound_run
 from clew.text.normalize import collapse
 
 METRICS = ("judge", "graded", "correctness", "answer coverage", "faithfulness")
@@ -99,7 +99,7 @@ class LLMJudge:
             usage=run.meter.usage(),
         )
 
-    def _ask(self, requests: Mapping[str, Prompt], run: Run) -> dict[str, Reply]:
+    def _ask(self, requests: Mapping[str, Prompt], run: ModelRun) -> dict[str, Reply]:
         if not requests:
             return {}
         replies = replace(recorded(self.llm), run=run).complete(list(requests.values()))
