@@ -191,9 +191,9 @@ class StopsAfter(Reads):
         self._left, self._error = n, error
 
     def complete(self, prompts):
-        if not self._left:
+        if len(prompts) > self._left:
             raise self._error
-        self._left -= 1
+        self._left -= len(prompts)
         return super().complete(prompts)
 
 
