@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def bind_models(models: Models, run: ModelRun) -> Models:
-    """Return the same models for one run, also where they are bound to another.
+    """Return the models bound to a run, instead of any run before.
 
     Their work is added to its meter, and what they buy to its budget. Where it keeps vectors, a
     text that comes alone, as a query does, is embedded once.
@@ -56,7 +56,7 @@ def _unbind(model: M) -> M:
 
 @dataclass(frozen=True, slots=True)
 class WrappedEmbedder:
-    """Has the name and the dimension of an inner embedder, as its vectors are that one's."""
+    """An embedder around another one, whose name and dimension it has."""
 
     inner: Embedder
 
@@ -97,7 +97,7 @@ class _BoundEmbedder(_Bound):
         return self._embed(texts, kind, embed)
 
     def _embed(self, texts: Sequence[str], kind: str, embed: Callable[[], T]) -> T:
-        """Return what `embed` gives, for a text that comes alone what it gave before."""
+        """Call `embed` within the meter; a lone text that was embedded before is not again."""
         vectors, key = self.run.vectors, (self.name, kind, *texts)
         with self.run.meter.stage("embed"):
             if vectors is None or len(texts) != 1:

@@ -1,4 +1,4 @@
-"""A bound on what a run may buy, kept by setting the worst case aside before each request."""
+"""Bound what models may cost, by reserving the worst case before each request."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Bill:
 
 
 def bill(prompt_tokens: int, completion_tokens: int, price: Price | None) -> Bill:
-    """Return what tokens come to at a price."""
+    """Return the bill of tokens at a price."""
     usd = cost_usd(price, prompt_tokens, completion_tokens)
     return Bill(prompt_tokens + completion_tokens, usd or 0.0, usd is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """What is set aside for one request until its bill is known."""
+    """The amount reserved for one request until its bill is known."""
 
     worst: Bill
 
 
 class Budget:
-    """At most so many tokens, and so many dollars, for everything that shares it.
+    """A limit of tokens, dollars or both for everything that shares it.
 
     A request is sent only when its worst case fits beside what is spent and what other requests
     under way may still cost. So as long as a model bills no more than it was asked for, neither
@@ -72,12 +72,12 @@ class Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """What was billed, or may have been."""
+        """Tokens that were billed, or may have been."""
         return self._spent.tokens
 
     @property
     def spent_usd(self) -> float | None:
-        """What was billed, or may have been; None where a price was not known."""
+        """Dollars that were billed, or may have been; None where a price was not known."""
         return self._spent.usd if self._spent.priced else None
 
     @property
@@ -86,7 +86,7 @@ class Budget:
         return self._unanswered.tokens + self._unstated.tokens
 
     def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
-        """Set the worst case of a request aside.
+        """Reserve the worst case of a request.
 
         While others are under way, wait for them: most cost far less than their worst case.
         Raises BudgetSpent where none is and it still does not fit, Stopped where `stop` is set.
@@ -107,7 +107,7 @@ class Budget:
         return held
 
     def settle(self, held: Held, billed: Bill) -> None:
-        """Put what was billed in the place of the worst case.
+        """Replace the worst case by the bill.
 
         Where it is more, no further request is sent.
         """
@@ -124,7 +124,7 @@ class Budget:
                 self._is_kept = True
 
     def lose(self, held: Held, *, answered: bool = False) -> None:
-        """Count the worst case as spent: nobody knows what was billed.
+        """Count the worst case as spent, since the bill is not known.
 
         No usable answer came, or one that does not state its usage (`answered`).
         """
@@ -137,7 +137,7 @@ class Budget:
                 self._unanswered += held.worst
 
     def release(self, held: Held) -> None:
-        """Give back what was set aside for a request that was not billed."""
+        """Give back the reservation of a request that was not billed."""
         self._put(held, Bill())
 
     def _put(self, held: Held, spent: Bill) -> None:
@@ -153,7 +153,7 @@ class Budget:
         return fits and (self._is_kept or not self._held)
 
     def _sentence(self, worst: Bill) -> str:
-        """Say why a request is not sent, and which part of what is spent is a worst case."""
+        """Return the error message for a request that does not fit."""
         lost = (
             (self._unanswered, "requests without a usable answer"),
             (self._unstated, "replies for which the endpoint stated no usage"),
@@ -170,7 +170,7 @@ class Budget:
 
 
 class Purchase:
-    """What is set aside for one exchange, as a block that is settled or left by an error."""
+    """The reservation for one exchange, as a block that is settled or left by an error."""
 
     def __init__(self, budget: Budget, worst: Bill, stop: threading.Event | None = None) -> None:
         self._budget = budget
@@ -183,14 +183,14 @@ class Purchase:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Give back what is set aside, or count it where nobody knows whether it was billed."""
+        """Give the reservation back, or count it where it is not known whether it was billed."""
         held = self._take()
         is_known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
         if held is not None:
             (self._budget.release if is_known else self._budget.lose)(held)
 
     def set_aside_again(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
-        """Count an attempt that brought no reply, and set aside what another one may cost."""
+        """Count an attempt without a reply, and reserve the worst case of another."""
         held = self._take()
         if held is not None:
             self._budget.lose(held)
@@ -198,7 +198,7 @@ class Purchase:
             self._held = self._budget.reserve(self._worst, self._stop)
 
     def settle(self, billed: Bill | None) -> None:
-        """Put what was billed in the place of the worst case; None: it is not known."""
+        """Replace the worst case by the bill; None: it is not known."""
         held = self._take()
         if held is not None and billed is None:
             self._budget.lose(held, answered=True)

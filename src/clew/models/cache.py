@@ -36,7 +36,7 @@ _EXACT = "document, float32"  # the kind of one that is kept as it came
 
 
 class CachedEmbedder:
-    """An embedder that remembers: a vector is on disk before it is returned.
+    """An embedder with a cache: a vector is on disk before it is returned.
 
     `place` may be shared by embedders and by processes. A query's vector is kept as float32, a
     document's in 8 bits a number, which is what an index keeps of it unless it is `exact`, each
@@ -57,7 +57,7 @@ class CachedEmbedder:
     @property
     @mending
     def dimension(self) -> int:
-        """The dimension of what is stored, so that a full cache needs no model."""
+        """The dimension of stored vectors, so that a full cache needs no model."""
         stored = self._known_dimension()
         return self._embedder.dimension if stored is None else stored
 
@@ -115,7 +115,7 @@ class CachedEmbedder:
     def _embed(
         self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind, run: ModelRun | None
     ) -> None:
-        """Save the vectors of new texts, each as soon as it is received where that can be told.
+        """Save the vectors of new texts, as soon as each arrives where the embedder passes them on.
 
         What a process that is killed has received is paid for, and is not asked for again.
         """
@@ -161,7 +161,7 @@ class CachedEmbedder:
 
 
 def faults(path: Path) -> list[str]:
-    """Return what is damaged in a file of vectors, nothing where it is sound or not there."""
+    """Return the damages of a file of vectors, none where it is sound or missing."""
     file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
     damages = file.faults()
     if damages or file.is_blank():
@@ -190,7 +190,7 @@ def copy(source: Place, target: Place, keep: Keep) -> None:
 
 
 def has_vectors(place: Place) -> bool:
-    """Say whether there is a file of vectors, or are tables of them."""
+    """Say whether there is a file, or are tables, of vectors."""
     return not paid_file(place, _KIND, APPLICATION_ID, _TABLES).is_blank()
 
 
@@ -200,7 +200,7 @@ def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
 
 
 def _find_damaged(database: Connection) -> list[bytes]:
-    """Return the keys of the vectors whose checksum is not theirs."""
+    """Return the keys of the vectors with a wrong checksum."""
     rows = database.execute("SELECT key, vector FROM vectors")
     return [key for key, row in rows if _decode_row(row) is None]
 
@@ -210,7 +210,7 @@ def _append_checksum(vector: bytes, form: bytes) -> bytes:
 
 
 def _decode_row(stored: bytes) -> NDArray[np.float32] | None:
-    """Return a vector without its checksum, None where that is not the one of the vector."""
+    """Return a vector without its checksum, None where that is wrong."""
     vector, form = stored[:-5], stored[-1:]
     if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != stored:
         return None

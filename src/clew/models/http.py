@@ -96,15 +96,15 @@ class TooMuch(Exception):
 
 
 class _TooLate(TooMuch):
-    """A reply was not there in time."""
+    """A reply did not arrive in time."""
 
 
 class _BrokenOff(Exception):
-    """A stream of events ended before all of the reply was there."""
+    """A stream of events ended before the reply was complete."""
 
 
 class _ErrorEvent(Exception):
-    """A stream told an error in place of what is missing."""
+    """A stream ended with an error event."""
 
     def __init__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON
         self.event = event
@@ -128,7 +128,7 @@ class _Fault:
 
 @dataclass(slots=True)
 class _Rest:
-    """What an address was last too late with, and until when questions do without it."""
+    """The last time-out of an address, and until when questions do without it."""
 
     fault: _Fault | None = None
     until: float = -math.inf
@@ -257,7 +257,7 @@ class Endpoint:
         raise error
 
     def _check(self, failed: Mapping[str, EndpointError] | None, part: Part | None) -> None:
-        """Raise EndpointError where it is known already that this question gets nothing here."""
+        """Raise EndpointError where the address failed this question, or another one of late."""
         rest = _rest_of(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
@@ -267,7 +267,7 @@ class Endpoint:
     def _is_tried_again(
         self, attempt: int, fault: _Fault, waited_s: float, *, is_question: bool
     ) -> bool:
-        """Say whether another attempt follows, before which `waited_s` is waited in all."""
+        """Say whether another attempt follows; `waited_s` is the wait in all up to it."""
         if fault.is_final or self.attempts == 1:
             return False
         if not is_question:  # nobody waits
@@ -278,7 +278,7 @@ class Endpoint:
         return waited_s <= BUSY_S if fault.is_busy else attempt == 1
 
     def _tell_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
-        """Write to the log, at most once a minute, that an overloaded server is waited for."""
+        """Log, at most once a minute, that the run waits for an overloaded server."""
         rest = _rest_of(self.shown_address)
         now = self.clock()
         if fault.is_overload and pause_s >= _TOLD_S and now >= rest.told + REST_S:
@@ -320,7 +320,7 @@ class Endpoint:
         return error
 
     def _find_start(self, reason: str) -> str:
-        """Return what to do where there is no connection."""
+        """Return the hint for an error without a connection."""
         parts = urlsplit(self.base_url)
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return (
@@ -337,7 +337,7 @@ class Endpoint:
 
     @property
     def _proxy(self) -> str:
-        """What to do about the proxy that is asked in place of the server, empty where none is."""
+        """The hint about a proxy in front of the server, empty where there is none."""
         parts = urlsplit(self.base_url)
         host, proxies = parts.hostname or "", getproxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -592,7 +592,7 @@ class Endpoint:
 
 @lru_cache
 def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
-    """Return what is known of an address, which several indexes may ask."""
+    """Return the record of an address, which several indexes may share."""
     return _Rest()
 
 
@@ -605,7 +605,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @cache
 def _load_certificates(file: str, variables: tuple[str, ...]) -> ssl.SSLContext:
-    """Read the certificates that are trusted, once for all endpoints: they take long to read."""
+    """Load the trusted certificates, once for all endpoints, since that is slow."""
     read = ", ".join(filter(None, variables))
     try:
         context = httpx2.create_ssl_context()
@@ -630,7 +630,7 @@ _ENDED = object()  # behind all that is heard
 
 
 def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
-    """Return what `ask` gives. Raises _TooLate where it takes longer, and leaves it behind then.
+    """Call `ask` in a thread, and abandon it with _TooLate where it takes longer than `seconds`.
 
     What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
     behind, and what is received does not wait for whoever hears it. The time-out of a client
@@ -663,7 +663,7 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
 
 
 def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
-    """Yield what is received of a reply. Raises TooMuch at the first byte too many, and late."""
+    """Yield the pieces of a reply. Raises TooMuch where it is too long, or too late."""
     received = 0
     for piece in pieces:  # unpacked, where it came packed
         received += len(piece)
@@ -675,7 +675,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
 
 
 def _events(response: httpx2.Response, watch: Watch, tell: Hear) -> list[Any]:
-    """Return the JSON of the events of a stream, up to the one that says that it is done.
+    """Return the JSON of the events of a stream, up to its end mark.
 
     That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
     and _BrokenOff where the stream is not whole, or an event is no JSON.
@@ -710,7 +710,7 @@ def _read_event(data: str) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
-    """Say whether an event of a stream tells why the reply ends: all of its text has come."""
+    """Say whether an event has a finish reason, behind which no text comes."""
     try:
         return bool(event["choices"][0].get("finish_reason"))
     except (AttributeError, IndexError, KeyError, TypeError):
@@ -732,7 +732,7 @@ def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return the status that an error would have as a reply of its own."""
+    """Return the HTTP status that stands for an error inside a reply."""
     if not isinstance(error, dict):
         return _FAILED
     stated = str(error.get("code") or error.get("status") or "")
@@ -757,7 +757,7 @@ def _was_sent(error: httpx2.RequestError) -> bool:
 
 
 def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
-    """Return what the server said: the message of its JSON error, or the start of its page."""
+    """Return the message of a server's error, in JSON or as a page."""
     body = error
     if isinstance(error, bytes):
         try:

@@ -88,7 +88,7 @@ class Specs:
 
     @property
     def sampling(self) -> Sampling:
-        """The sampling parameters of LLMs."""
+        """The sampling parameters of all LLMs."""
         return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
     def read_wording(self) -> Wording | None:

@@ -63,7 +63,7 @@ class LocalChat:
 
     @cached_property
     def _model(self) -> str:
-        """The file's name with its digest, however replies are drawn."""
+        """The file's name with its digest, without sampling parameters."""
         try:
             with self.file.open("rb") as opened:
                 start = opened.read(_TOLD_BY)
@@ -107,7 +107,7 @@ class LocalChat:
             return self._server[1]
 
     def check(self) -> None:
-        """Raise MissingExtra for want of the package that runs the model."""
+        """Raise MissingExtra where the package that runs the model is missing."""
         check_installed("xllamacpp", "local", "a local model")
 
     @cached_property

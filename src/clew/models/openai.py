@@ -71,7 +71,7 @@ _V1 = re.compile(r"/v1/?\Z")
 def name_sampled(
     model: str, temperature: float, top_p: float | None = None, seed: int | None = None
 ) -> str:
-    """Return the name of a model whose replies are drawn so; by default it is its own."""
+    """Return the name of a model with its sampling parameters, where these are not the default."""
     drawn = {"temperature": temperature or None, "top_p": top_p, "seed": seed}
     options = [f"{name} {value}" for name, value in drawn.items() if value is not None]
     return f"{model} at {', '.join(options)}" if options else model
@@ -178,7 +178,7 @@ class OpenAIChat(Served):
     def _body(
         self, prompt: Prompt, turns: Sequence[Turn], lacks: AbstractSet[str], limit: int
     ) -> dict[str, object]:
-        """Return the request, without what it and the endpoint lack."""
+        """Return the body of a request, without fields that the endpoint refuses."""
         lacks = self._lacks | lacks
         can_hold = self.json_schema and SCHEMA not in lacks
         held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
@@ -219,7 +219,7 @@ class OpenAIChat(Served):
             ) from None
 
     def _at_root(self, path: str) -> Endpoint:
-        """Return what a llama.cpp server has beside its OpenAI-compatible part."""
+        """Return an endpoint of a llama.cpp server outside its OpenAI-compatible API."""
         return replace(self.endpoint_at(path), base_url=_V1.sub("", self.base_url))
 
     @cached_property
@@ -306,7 +306,7 @@ class OpenAIEmbeddings(Served):
         return self.prices.get(self.model) or embedding_price(self.model, self.base_url)
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
-        """Return all texts, as they are asked for: nothing is remembered here."""
+        """Return all texts with their prefix, since nothing is cached here."""
         prefix = self._prefix(kind)
         return [prefix + text for text in texts]
 
@@ -365,7 +365,7 @@ class OpenAIEmbeddings(Served):
 
 
 def _count_billed_tokens(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return how many tokens count as billed: those that are stated, but not fewer than we count.
+    """Return the tokens that count as billed: as stated, but not fewer than we count.
 
     `exact`: the model's tokens are those that we count.
     """
@@ -414,12 +414,12 @@ class _Heard:
             self._spoken.add(_plain(content))
 
     def end(self, text: str) -> None:
-        """Tell what nobody was told of yet."""
+        """Pass on the rest of the text."""
         self._pieces.end(text)
 
 
 def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
-    """Return what an event of a stream adds to the reply, nothing where it has no such part."""
+    """Return the delta of an event of a stream, empty where it has none."""
     try:
         delta = event["choices"][0]["delta"]
     except (KeyError, IndexError, TypeError):
@@ -428,7 +428,7 @@ def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
 
 
 def _join_events(events: Sequence[Any]) -> dict[str, Any]:
-    """Return the chat completion that the events of a stream are the parts of."""
+    """Join the events of a stream into a chat completion."""
     message = dict.fromkeys(("content", "refusal", *_THOUGHTS), "")
     reason, usage, choices = None, None, 0
     for event in events:
@@ -445,7 +445,7 @@ def _join_events(events: Sequence[Any]) -> dict[str, Any]:
 
 
 def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
-    """Return what a chat completion says.
+    """Return the turn in a chat completion.
 
     Raises KeyError, IndexError, TypeError or AttributeError for JSON that is none.
     """
@@ -471,7 +471,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")  # of a message, besi
 
 
 def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
-    """Return the words of a message: a string, or a list of parts; without parts of thoughts."""
+    """Return the text of a message, a string or a list of parts, without parts of thoughts."""
     if isinstance(content, list):
         parts = (
             p for p in content if p.get("text") and not _OF_THOUGHTS.search(str(p.get("type")))
@@ -499,7 +499,7 @@ def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- par
 
 
 def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
-    """Return a number of tokens, None for what is none that a request can have."""
+    """Return a number of tokens, None for a value that cannot be one."""
     try:
         count = int(number)
     except (OverflowError, TypeError, ValueError):  # such as 1e400, which JSON allows
@@ -508,7 +508,7 @@ def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
 
 
 def _raise_refusal(refusal: Refused) -> NoReturn:
-    """Raise a refusal: as that of the prompt, where others may be taken."""
+    """Raise a refusal, as PromptRefused where other prompts may be taken."""
     if not refusal.is_of_prompt:
         raise refusal
     of_prompt = PromptRefused(str(refusal))
@@ -517,7 +517,7 @@ def _raise_refusal(refusal: Refused) -> NoReturn:
 
 
 def _find_order(indexes: Sequence[object]) -> list[int]:
-    """Return the places of vectors by the order of their texts, none where they tell no order.
+    """Return the positions of vectors in the order of texts, none where indexes give no order.
 
     Some servers leave out the index, that of the first alone, or say 0 for each.
     """

@@ -126,11 +126,11 @@ class RecordedLLM:
             replies.add(i, outcome, taken=taken)
 
         with run.meter.stage("llm"):
-            recorded = {i: self._find_recorded(prompt) for i, prompt in enumerate(prompts)}
-            for i, outcome in recorded.items():
+            known = {i: self._find_recorded(prompt) for i, prompt in enumerate(prompts)}
+            for i, outcome in known.items():
                 if outcome is not None:
                     replies.add(i, outcome, taken=True)
-            rest = [i for i, outcome in recorded.items() if outcome is None]
+            rest = [i for i, outcome in known.items() if outcome is None]
             with self.ledger.room() if self.ledger is not None and rest else nullcontext():
                 for rows in self._rounds(prompts, rest):
                     run_jobs(hold, rows, self.chat.concurrency)
@@ -148,7 +148,7 @@ class RecordedLLM:
         return (self.run and self.run.budget) or self.budget
 
     def _check_chat(self) -> None:
-        """Raise what the first exchange would: for want of a package, or of a price."""
+        """Raise what the first exchange would where a package or a price is missing."""
         if is_checked(self.chat):
             self.chat.check()
         price, budget = self.price, self._budget  # a package may be missing for the price
@@ -160,7 +160,7 @@ class RecordedLLM:
             )
 
     def _rounds(self, prompts: Sequence[Prompt], rows: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield the rows of the prompts, of equal ones the first alone: the ledger has it then."""
+        """Yield positions to ask first, then those of equal prompts, which the ledger answers."""
         if self.ledger is None:
             yield rows
             return
@@ -171,7 +171,7 @@ class RecordedLLM:
         yield sorted(set(rows) - set(first.values()))
 
     def _find_recorded(self, prompt: Prompt) -> _Outcome | None:
-        """Return a conversation that the ledger has whole, None for any other."""
+        """Return the outcome where the ledger has the whole conversation, else None."""
         if self.ledger is None:
             return None
         stopped = threading.Event()
@@ -188,7 +188,7 @@ class RecordedLLM:
         paid: list[Turn],
         on_text: OnPiece | None = None,
     ) -> _Outcome:
-        """Hold a conversation, and add the turns that it buys to `paid`."""
+        """Ask for a reply and its repair, and add the turns that are bought to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
         reading, asked, refusal = ReadReply(), prompt, None
@@ -219,7 +219,7 @@ class RecordedLLM:
     def _turn(
         self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
     ) -> Turn:
-        """Return the reply that counts: what the ledger has, else what is paid for now."""
+        """Return the reply of the ledger, else buy one and record it."""
         earlier = None if self.ledger is None else self.ledger.recall(request)
         if earlier is not None:
             return earlier
@@ -247,7 +247,7 @@ class RecordedLLM:
         return turn
 
     def _compute_charge(self, request: Request, turn: Turn, given: int | None) -> Bill | None:
-        """Return what a reply counts for in the budget: its bill, but not less than we count.
+        """Return the charge of a reply to the budget: its bill, but at least the tokens we count.
 
         `given`: the tokens of the prompt where the chat counts them itself.
         """
@@ -286,7 +286,7 @@ class RecordedLLM:
         return bill(given, taken, self.price)
 
     def _bill(self, turn: Turn) -> Bill | None:
-        """Return what a reply cost, None where the model does not say."""
+        """Return the bill of a reply, None where the model states no usage."""
         if turn.prompt_tokens is None or turn.completion_tokens is None:
             return None
         billed = bill(turn.prompt_tokens, turn.completion_tokens, self.price)
@@ -296,7 +296,7 @@ class RecordedLLM:
 
 
 class _Replies:
-    """The replies of one batch, from any thread, told as soon as they count.
+    """Collects the replies of one batch from all threads, and passes on each as soon as it counts.
 
     A refusal counts once any prompt was taken: until then it may be the settings' fault.
     """
@@ -309,7 +309,7 @@ class _Replies:
         self._lock = threading.Lock()
 
     def add(self, i: int, outcome: _Outcome, *, taken: bool) -> None:
-        """Add what came to prompt `i`; `taken`: the endpoint is known to take such prompts."""
+        """Add the outcome of prompt `i`; `taken`: the endpoint is known to take such prompts."""
         with self._lock:
             self._outcomes[i] = outcome
             self._taken = self._taken or taken
@@ -319,7 +319,7 @@ class _Replies:
             self._tell(each, self._outcomes[each].reply)
 
     def in_order(self) -> list[Reply]:
-        """Return all by their prompts' positions. Raises the first refusal if it never counted."""
+        """Return the replies in order. Raises the first refusal if it never counted."""
         outcomes = [self._outcomes[i] for i in sorted(self._outcomes)]
         refusal = outcomes[0].refusal if outcomes else None
         if refusal is not None and not self._taken:
@@ -382,7 +382,7 @@ def recorded(
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """An LLM as a chat whose one exchange is all that it does for a prompt."""
+    """Adapts an LLM that answers whole prompts to a chat of one exchange."""
 
     llm: LLM
 
@@ -426,7 +426,7 @@ class _Whole:
 
 
 def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
-    """Return what a reply holds with what the one before it held already."""
+    """Merge the data of a repaired reply into those of the reply before."""
     if not first.data:
         return second
     data = {
@@ -448,7 +448,7 @@ def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
 
 
 def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
-    """Return the last turn's text, and what those that were paid for cost."""
+    """Return a reply with the last turn's text and the cost of the turns that were paid for."""
     n_calls = sum(turn.calls for turn in paid)
     costs = [turn.cost_usd for turn in paid if turn.cost_usd is not None]
     return Reply(

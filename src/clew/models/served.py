@@ -1,4 +1,4 @@
-"""What the adapters behind an endpoint have in common, their settings; and a reranker there.
+"""The settings that models behind an endpoint share, and a reranker behind one.
 
 It is asked by POST /rerank, as Jina, Cohere and vLLM understand that.
 """
@@ -43,7 +43,7 @@ class Served:
     certificates: str = ""  # a PEM file of further certificates that are trusted
 
     def check(self) -> None:
-        """Raise MissingExtra for want of the package that asks an endpoint."""
+        """Raise MissingExtra where the package for HTTP is missing."""
         check_installed("httpx2", "openai", "a model behind an HTTP endpoint")
 
     def endpoint_at(self, path: str) -> Endpoint:

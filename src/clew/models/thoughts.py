@@ -35,7 +35,7 @@ _GROWN = 32  # a longer one is read again when it has grown by one part in so ma
 
 
 def strip_thoughts(text: str, *, ended: bool = True) -> tuple[str, bool]:
-    """Return what a model says in a text, and whether the text ends within its thoughts.
+    """Return a text without thoughts, and whether it ends within them.
 
     Thoughts stand between two tags, of which the first may be missing. Where the text has not
     `ended`, that is as much as is known not to become a part of a tag.
@@ -90,12 +90,12 @@ class SpokenStream:
         self._text, self._n_read = "", 0
 
     def restart(self) -> None:
-        """Forget what came: another reply begins."""
+        """Forget the text: another reply begins."""
         self._text, self._n_read = "", 0
         self._pieces.restart()
 
     def add(self, piece: str) -> None:
-        """Take what came; tell of it as far as it is known to be said.
+        """Add a piece, and pass on the text as far as it is known to be no thought.
 
         All that came is read each time, so a long text is read only once it has grown by a part.
         """
