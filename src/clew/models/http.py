@@ -126,6 +126,18 @@ class _Fault:
     is_own: bool = False  # the server's own fault, maybe at nothing but this request
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is sent, and how the reply is received."""
+
+    content: bytes
+    most_bytes: int
+    watch: Callable[[], Watch] | None
+    hear: Hear | None
+    failed: dict[str, EndpointError] | None  # addresses in a question; None: nobody waits
+    part: Part | None  # of a question, which can do without it
+
+
 @dataclass(slots=True)
 class _Rest:
     """The last time-out of an address, and until when questions do without it."""
@@ -210,30 +222,32 @@ class Endpoint:
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.
 
-        A reply of more than `most_bytes` is cut off there, and is none. Of one that is streamed
-        as events the list of these is returned. What `watch` gives for an attempt is told of each
-        as it comes, in the thread that receives them; and `hear` in this one, which may take its
-        time over it, with None before another attempt. What `hear` raises ends the exchange.
-        `on_lost` is told of each attempt that was sent and brought no answer, and whether another
-        follows. An address that is overloaded is tried for `patience_s`. A question tries one that
-        cannot be reached, or is late, once, any other once more, or as long as one that is busy
-        asks for no more than BUSY_S in all, and one that gave it nothing not again. What it can do
-        without it does not ask an address that was late less than REST_S ago. Raises Refused,
-        EndpointError, and Stopped where `stop` is set before
-        an attempt.
+        A reply of more than `most_bytes` is cut off, and is an error. A reply that is streamed as
+        events is returned as their list. `watch` is called for each attempt, and what it returns
+        for each event, in the thread that receives them. `hear` is called for each event in this
+        thread, where it may take its time, and with None before another attempt; what it raises
+        ends the exchange. `on_lost` is called for each attempt that was sent and brought no answer,
+        with whether another follows.
+
+        An overloaded address is tried for `patience_s`. In the `run` of a question, an address that
+        cannot be reached or times out is tried once, a busy one as long as it asks for no more than
+        BUSY_S in all, any other twice; and one that failed not again. A `part` of a question does
+        not ask an address that timed out less than REST_S ago. Raises Refused, EndpointError, and
+        Stopped where `stop` is set before an attempt.
         """
         stop, waited_s = stop or threading.Event(), 0.0
         failed = None if run is None else run.failed
-        part = None if failed is None else part
-        self._check(failed, part)
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        part = None if failed is None else part
+        request = _Request(content, most_bytes, watch, hear, failed, part)
+        self._check(request)
         for attempt in count(1):
             if stop.is_set():
                 raise Stopped
             if hear is not None and attempt > 1:
                 hear(None)
-            reply = self._try(content, most_bytes, watch and watch(), hear, part)
+            reply = self._try(request)
             if not isinstance(reply, _Fault):
                 return reply
             if reply.unreached and (failed is not None or not self._reached.is_set()):
@@ -241,9 +255,7 @@ class Endpoint:
                 break
             _log.info("%s, attempt %d: %s", self.shown_address, attempt, reply.reason)
             pause_s = self._pause_s(attempt, reply)
-            last = not self._is_tried_again(
-                attempt, reply, waited_s + pause_s, is_question=failed is not None
-            )
+            last = not self._is_tried_again(request, attempt, reply, waited_s + pause_s)
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
@@ -256,21 +268,21 @@ class Endpoint:
             error = failed.setdefault(self.shown_address, error)  # of the thread that was first
         raise error
 
-    def _check(self, failed: Mapping[str, EndpointError] | None, part: Part | None) -> None:
+    def _check(self, request: _Request) -> None:
         """Raise EndpointError where the address failed this question, or another one of late."""
-        rest = _rest_of(self.shown_address)
+        failed, rest = request.failed, _rest_of(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
-        if part is not None and rest.fault is not None and self.clock() < rest.until:
+        if request.part is not None and rest.fault is not None and self.clock() < rest.until:
             raise self._useless(1, rest.fault)
 
     def _is_tried_again(
-        self, attempt: int, fault: _Fault, waited_s: float, *, is_question: bool
+        self, request: _Request, attempt: int, fault: _Fault, waited_s: float
     ) -> bool:
         """Say whether another attempt follows; `waited_s` is the wait in all up to it."""
         if fault.is_final or self.attempts == 1:
             return False
-        if not is_question:  # nobody waits
+        if request.failed is None:  # nobody waits
             is_patient = fault.is_overload and waited_s <= self.patience_s
             return attempt < self.attempts or is_patient
         if fault.is_late or attempt >= self.attempts:
@@ -360,18 +372,10 @@ class Endpoint:
         ask = partial(self._client.get, self._url, timeout=timeout, headers=self._headers)
         return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), lambda _: None)
 
-    def _try(
-        self,
-        content: bytes,
-        most_bytes: int,
-        watch: Watch | None,
-        hear: Hear | None,
-        part: Part | None,
-    ) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-        is_step = part == "step"
-        received = self._exchange(content, most_bytes, watch, hear, is_step=is_step)
+    def _try(self, request: _Request) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+        received = self._exchange(request)
         if isinstance(received, _Fault):
-            if received.is_late and part is not None:
+            if received.is_late and request.part is not None:
                 rest = _rest_of(self.shown_address)
                 rest.fault, rest.until = received, self.clock() + REST_S
             return received
@@ -389,7 +393,7 @@ class Endpoint:
                 return reply
         message = _message(error)
         if self._takes_other_key(status, message):
-            return self._try(content, most_bytes, watch, hear, part)
+            return self._try(request)
         fault = self._refuse(status, headers, message, error)
         return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
 
@@ -441,30 +445,29 @@ class Endpoint:
         refused.brief = self._without_addresses(f"it answered {reason}")
         raise refused
 
-    def _exchange(
-        self,
-        content: bytes,
-        most_bytes: int,
-        watch: Watch | None,
-        hear: Hear | None,
-        *,
-        is_step: bool,
-    ) -> tuple[int, Mapping[str, str], Any] | _Fault:
+    def _exchange(self, request: _Request) -> tuple[int, Mapping[str, str], Any] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
+        is_step = request.part == "step"
         timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
-        whole_s, timeout = _WHOLE * timeout_s, _timeout(timeout_s)
+        whole_s = _WHOLE * timeout_s
+        watch = request.watch and request.watch()
         events: list[Any] = []
 
         def take(event: object) -> None:
             events.append(event)
-            if hear is not None:
-                hear(event)
+            if request.hear is not None:
+                request.hear(event)
 
         def exchange(tell: Hear) -> tuple[int, Mapping[str, str], bytes | list[Any]]:
             with self._client.stream(
-                "POST", self._url, content=content, timeout=timeout, headers=self._headers
+                "POST",
+                self._url,
+                content=request.content,
+                timeout=_timeout(timeout_s),
+                headers=self._headers,
             ) as response:
-                pieces = _limit_bytes(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
+                ends = time.monotonic() + whole_s
+                pieces = _limit_bytes(response.iter_bytes(), request.most_bytes, ends)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
                     bounded = httpx2.Response(
