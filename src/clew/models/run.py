@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -96,6 +97,11 @@ def call_model(
     run: ModelRun | None, function: Callable[..., T], *args: object, **options: object
 ) -> T:
     """Call a function of a model, with the run where it has a keyword for that."""
-    if run is not None and "run" in signature(function).parameters:
+    if run is not None and _takes_run(getattr(function, "__func__", function)):
         options["run"] = run
     return function(*args, **options)
+
+
+@lru_cache
+def _takes_run(function: Callable[..., Any]) -> bool:
+    return "run" in signature(function).parameters
