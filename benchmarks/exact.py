@@ -33,7 +33,7 @@ from clew.index.recipe import PAPERS, Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import schema
 from clew.models import Kind, Models
-from clew.models.around import AroundEmbedder
+from clew.models.bound import WrappedEmbedder
 from clew.models.loading import Specs, load_models
 from clew.testing import models as doubles
 
@@ -50,7 +50,7 @@ BITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering(AroundEmbedder):
+class Remembering(WrappedEmbedder):
     """An embedder that reads each text once in a run."""
 
     known: dict[tuple[str, str], NDArray[np.float32]] = field(default_factory=dict)

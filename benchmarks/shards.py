@@ -29,8 +29,8 @@ from clew.answers.method import build_method
 from clew.answers.pipeline import run_method
 from clew.evaluate import load
 from clew.extras.evaluate.metrics import distinct, ranking
-from clew.models.around import add_memory
-from clew.models.metered import Meter
+from clew.models.bound import bind_models
+from clew.models.run import begin_question
 from clew.shards import Neighbourhood, open_shards, split
 
 if TYPE_CHECKING:
@@ -141,13 +141,15 @@ def _gathered(
     sizes: dict[str, list[int]] = {method: [] for method in methods}
     retrievers = {method: build_method(method, {}) for method in methods}
     for question in questions:
-        models = add_memory(shards.models)
+        run = begin_question()
+        models = bind_models(shards.models, run)
         for method, retriever in retrievers.items():
             gathered = shards.gathered(question.text, models=models, retrievers=[retriever])
             sizes[method].append(gathered.n_chunks)
             for stage, seconds in gathered.seconds.items():
                 stages[method][stage].append(1_000 * seconds)
-            evidence = run_method(question.text, retriever, gathered.snapshot, models, Meter())
+            snapshot = gathered.snapshot
+            evidence = run_method(question.text, retriever, snapshot, models, run.meter)
             found[method].append(Found.of(evidence.hits))
     medians = {
         method: {stage: statistics.median(each) for stage, each in of_method.items()}

@@ -9,7 +9,7 @@ from clew.api import open_index
 from clew.base.types import Document
 from clew.errors import EndpointError, InputError
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
+from clew.models.recorded_llm import recorded
 from clew.testing import ScriptedChat, models
 
 

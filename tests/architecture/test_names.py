@@ -36,7 +36,6 @@ ALLOWED = {
     "one_of": "`clew.field(...).one_of` is public",
     "recorded": "`clew.models.recorded` is public",
     "touched": "of the public protocol `clew.index.store.View`",
-    "unreported": "of the public protocol `clew.models.LLM`",
     "unnamed": "of the public protocol `clew.index.store.Store`",
 }
 PARTICIPLES = frozenset(

@@ -7,7 +7,7 @@ import pytest
 from clew.api import open_index
 from clew.errors import EndpointError
 from clew.index.recipe import Settings
-from clew.models.conversation import recorded
+from clew.models.recorded_llm import recorded
 from clew.testing import HashEmbedder, models
 from tests.index.reads import ReadsChat
 

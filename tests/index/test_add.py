@@ -13,7 +13,7 @@ from clew.index import adding, building, origins
 from clew.index import recipe as recipes
 from clew.index.generation import wasted_share
 from clew.index.store.embedded import EmbeddedStore
-from clew.models.metered import Meter
+from clew.models.meter import Meter
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.text.chunking import Chunking

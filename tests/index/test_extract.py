@@ -20,9 +20,9 @@ from clew.index import choose, extract, plan
 from clew.index.choose import Wanted
 from clew.index.generation import compact, open_snapshot, wasted_share
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
 from clew.models.extractors.cooccurrence import Cooccurrence
 from clew.models.ledger import Ledger
+from clew.models.recorded_llm import recorded
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking
 from tests import snapshots
@@ -190,18 +190,11 @@ class StopsAfter(Reads):
         super().__init__()
         self._left, self._error = n, error
 
-    def complete(self, prompts, *, on_reply=None):
-        replies = []
-        for i, prompt in enumerate(prompts):
-            if not self._left:
-                raise self._error
-            self._left -= 1
-            replies.append(self._reply(prompt))
-            on_reply(i, replies[-1])
-        return replies
-
-    def unreported(self):
-        return None
+    def complete(self, prompts):
+        if len(prompts) > self._left:
+            raise self._error
+        self._left -= len(prompts)
+        return super().complete(prompts)
 
 
 def test_spent_budget_ends_cleanly(store):

@@ -14,8 +14,8 @@ from clew.index.extract import extract_triples, extract_wanted
 from clew.index.generation import open_snapshot
 from clew.models import Turn
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
+from clew.models.recorded_llm import recorded
 from clew.testing import ScriptedLLM, models, small_documents
 from tests.index.build import MODELS, add, create, document, scratch
 from tests.index.reads import ReadsChat

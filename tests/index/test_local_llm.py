@@ -8,10 +8,12 @@ from clew.base.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
 from clew.index import extract, plan
 from clew.index.choose import ReplyMemory, Wanted, get_prompt_version
 from clew.index.generation import open_snapshot
-from clew.models.conversation import recorded
+from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
+from clew.models.recorded_llm import recorded
+from clew.models.run import ModelRun
 from clew.text.chunking import Chunking
 from tests import snapshots
 from tests.index.build import MODELS, add, create
@@ -43,7 +45,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
     with create(tmp_path / "index") as store:
         add(store, documents)
         wanted = Wanted(units=1.0, triples="llm")
-        models = add_meter(replace(MODELS, llm=conversation), meter)
+        models = bind_models(replace(MODELS, llm=conversation), ModelRun(meter=meter))
         done = extract.extract_wanted(store, models, wanted, ledger=ledger)
         again = extract.extract_wanted(store, models, wanted, ledger=ledger)
         snapshot = open_snapshot(store)

@@ -18,8 +18,8 @@ from clew.index.layers.statistical import STATISTICAL, statistical_entities
 from clew.methods.agrag import Agrag
 from clew.models import Reply
 from clew.models.budget import Budget
-from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
+from clew.models.recorded_llm import recorded
 from clew.testing import ScriptedLLM, models, small_documents
 from clew.text.normalize import entity_key
 from tests.index.build import MODELS, add, create, document, scratch

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from clew.errors import BadReply, BudgetSpent, EndpointError, InputError, ModelError
 from clew.models import Prompt, PromptRefused, Stopped, Turn
+from clew.models.bound import bind_models
 from clew.models.budget import Bill, Budget, Purchase, bill
-from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
+from clew.models.recorded_llm import RecordedLLM
+from clew.models.run import ModelRun
 from clew.testing import ScriptedChat, models
 from tests.models.faulty import SCHEMA, Billing
 from tests.models.server import serving
@@ -196,7 +198,9 @@ def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, k
     asked = [Prompt(user=f"{i}", schema=SCHEMA, max_tokens=9) for i in range(12)]
     for bound in bounds:
         budget, meter = Budget(tokens=bound), Meter()
-        llm = add_meter(models(llm=Conversation(chat, ledger=ledger, budget=budget)), meter).llm
+        llm = bind_models(
+            models(llm=RecordedLLM(chat, ledger=ledger, budget=budget)), ModelRun(meter=meter)
+        ).llm
         with suppress(BudgetSpent, ModelError):
             llm.complete(asked)
         usage = meter.usage()
@@ -254,9 +258,9 @@ def keep_within(server, folder, run):
         budget = Budget(tokens=run["budgets"][number % len(run["budgets"])])
         before = billing.billed
         meter = Meter()
-        llm = Conversation(chat_at(server, run["concurrency"]), ledger=ledger, budget=budget)
+        llm = RecordedLLM(chat_at(server, run["concurrency"]), ledger=ledger, budget=budget)
         try:
-            replies = add_meter(models(llm=llm), meter).llm.complete(asked)
+            replies = bind_models(models(llm=llm), ModelRun(meter=meter)).llm.complete(asked)
         except BudgetSpent:
             replies = None
         usage, spent = meter.usage(), billing.billed - before
@@ -288,7 +292,7 @@ def test_no_run_exceeds_its_dollars(server, usd, concurrency, seed):
     billing = Billing(seed, 0.0)
     server.respond = billing.respond
     budget = Budget(usd=usd)
-    llm = Conversation(chat_at(server, concurrency), budget=budget)
+    llm = RecordedLLM(chat_at(server, concurrency), budget=budget)
     asked = [Prompt(user=f"{i} {'x' * i}", max_tokens=50) for i in range(20)]
     with suppress(BudgetSpent):
         llm.complete(asked)
@@ -301,7 +305,7 @@ def test_an_attempt_without_an_answer_is_charged(server):
     server.respond = billing.respond
     budget = Budget(tokens=100_000)
     chat = OpenAIChat(base_url=server.url, model="m", timeout_s=0.1, sleep=lambda _: None)
-    [reply] = Conversation(chat, budget=budget).complete([Prompt(user="Who?", max_tokens=9)])
+    [reply] = RecordedLLM(chat, budget=budget).complete([Prompt(user="Who?", max_tokens=9)])
     worst = len("Who?") + 64 + 9
     assert reply.calls == 1
     assert budget.lost_tokens >= 3 * worst

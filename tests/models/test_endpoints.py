@@ -16,8 +16,8 @@ from clew.errors import BadReply, EndpointError, MissingExtra
 from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
-from clew.models.conversation import Conversation, recorded
 from clew.models.loading import load_models, load_reranker
+from clew.models.recorded_llm import RecordedLLM, recorded
 from tests.models.server import EVENTS, Answer
 
 pytest.importorskip("httpx2")
@@ -71,7 +71,7 @@ def ask(model, prompt=ASKED):
 def tell(model, prompt=PLAIN):
     """Ask as whoever listens does; give the reply and what was told."""
     told = []
-    [reply] = Conversation(model).complete([prompt], on_text=told.append)
+    [reply] = RecordedLLM(model).complete([prompt], on_text=told.append)
     return reply, told
 
 
@@ -580,7 +580,7 @@ def test_a_field_that_is_refused_in_whatever_words(server, field, words):
     server.respond = lambda r: error(words) if has(field, r.json) else said()
     model = chat(server)
     for _ in range(2):
-        [reply] = Conversation(model, budget=Budget(tokens=99_999)).complete([ASKED])
+        [reply] = RecordedLLM(model, budget=Budget(tokens=99_999)).complete([ASKED])
         assert reply.data == {"names": ["Archer"]}
     posted = [each.json for each in server.requests if each.path.endswith("completions")]
     assert [has(field, body) for body in posted] == [True, False, False]
@@ -671,7 +671,7 @@ def test_what_is_refused_whatever_is_left_out(server, answer, most):
     server.respond = lambda _: answer
     budget = Budget(tokens=99_999)
     with pytest.raises(EndpointError, match=re.escape(answer.body["error"]["message"])):
-        Conversation(chat(server), budget=budget).complete([ASKED])
+        RecordedLLM(chat(server), budget=budget).complete([ASKED])
     posted = [each for each in server.requests if each.path.endswith("completions")]
     assert len(posted) <= most
     assert budget.spent_tokens == 0
@@ -709,7 +709,7 @@ def test_an_error_in_a_reply_may_have_been_billed(server):
         left = [said(), Answer({"error": {"message": "gone", "code": code}})]
         server.respond = lambda r, left=left: left.pop() if r.json else Answer({}, 404)
         budget = Budget(tokens=99_999)
-        [reply] = Conversation(chat(server), budget=budget).complete([ASKED])
+        [reply] = RecordedLLM(chat(server), budget=budget).complete([ASKED])
         assert reply.data
         assert (budget.lost_tokens > 0) == lost
 

@@ -13,12 +13,12 @@ import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
 from clew.models import Stopped
-from clew.models.waiting import BUSY_S, REST_S, asking, in_part, measuring
+from clew.models.run import ModelRun, begin_question, evaluating
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
 
-from clew.models.http import Endpoint, Refused, _rest_of
+from clew.models.http import BUSY_S, REST_S, Endpoint, Refused, _rest_of
 
 KEY = "sk-very-secret-0123456789"
 
@@ -44,8 +44,8 @@ def endpoint(server, waits):
     return build
 
 
-def send(endpoint, *bodies):
-    return endpoint.run(lambda post, body: post(body), bodies)
+def send(endpoint, *bodies, run=None):
+    return endpoint.run_jobs(lambda post, body: post(body), bodies, run=run)
 
 
 def test_replies_keep_the_order_of_requests(server, endpoint):
@@ -296,7 +296,7 @@ def test_an_error_of_the_job_itself_is_raised_as_it_is(endpoint):
         raise ModelError(item)
 
     with pytest.raises(ModelError, match=r"^odd$"):
-        endpoint().run(job, ["odd"])
+        endpoint().run_jobs(job, ["odd"])
 
 
 def test_connections_are_reused_and_threads_end(server, endpoint):
@@ -354,23 +354,26 @@ def test_a_server_that_went_away_is_waited_for(waits):
 def test_a_question_waits_for_no_server(waits):
     """What cannot be reached is tried once in it, also by the threads of a batch; then no more."""
     found = closed_endpoint(waits)
-    with asking():
-        with pytest.raises(EndpointError, match="cannot be reached") as first:
-            found.run(lambda post, each: post({"n": each}), range(4))
-        with pytest.raises(EndpointError) as second:
-            send(found, {})
+    question = begin_question()
+    with pytest.raises(EndpointError, match="cannot be reached") as first:
+        found.run_jobs(lambda post, each: post({"n": each}), range(4), run=question)
+    with pytest.raises(EndpointError) as second:
+        send(found, {}, run=question)
     assert second.value is first.value
     assert first.value.brief == "it cannot be reached"
-    with serving() as server, asking():
+    with serving() as server:
         server.script(Answer({}, 503))
         busy = Endpoint(base_url=server.url, attempts=2, sleep=waits.append)
+        question = begin_question()
         for _ in range(2):
             with pytest.raises(EndpointError, match="in 2 attempts"):
-                send(busy, {})
+                send(busy, {}, run=question)
         assert len(server.requests) == 2
     assert len(waits) == 1
-    with measuring(), asking(), pytest.raises(EndpointError, match="in 3 attempts"):
-        send(found, {})
+    with evaluating():
+        question = begin_question()
+    with pytest.raises(EndpointError, match="in 3 attempts"):
+        send(found, {}, run=question)
     assert len(waits) == 3
 
 
@@ -389,23 +392,22 @@ def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
         base_url=silent, step_s=0.2, attempts=3, sleep=waits.append, clock=lambda: now[0]
     )
     lost = []
-    with asking(), in_part("step"):
-        with pytest.raises(EndpointError, match=r"in 1 attempt; .* 0\.2 s") as first:
-            found.post({}, on_lost=lost.append)
-        with in_part("answer"), pytest.raises(EndpointError) as second:
-            found.post({}, on_lost=lost.append)
+    question = begin_question()
+    with pytest.raises(EndpointError, match=r"in 1 attempt; .* 0\.2 s") as first:
+        found.post({}, on_lost=lost.append, run=question, part="step")
+    with pytest.raises(EndpointError) as second:
+        found.post({}, on_lost=lost.append, run=question, part="answer")
     assert second.value is first.value
     assert first.value.brief == "no usable answer: nothing within 0.2 s"
     now[0] = REST_S - 1
-    with asking(), in_part("answer"), pytest.raises(EndpointError, match="in 1 attempt"):
-        found.post({}, on_lost=lost.append)
     other = replace(found)  # of another index
-    with asking(), in_part("step"), pytest.raises(EndpointError, match="in 1 attempt"):
-        other.post({}, on_lost=lost.append)
+    for each, part in ((found, "answer"), (other, "step")):
+        with pytest.raises(EndpointError, match="in 1 attempt"):
+            each.post({}, on_lost=lost.append, run=begin_question(), part=part)
     assert (lost, waits) == ([False], [])
     now[0] = REST_S
-    with asking(), in_part("step"), pytest.raises(EndpointError):
-        found.post({}, on_lost=lost.append)
+    with pytest.raises(EndpointError):
+        found.post({}, on_lost=lost.append, run=begin_question(), part="step")
     assert lost == [False, False]
 
 
@@ -414,16 +416,16 @@ def test_what_cannot_be_done_without_is_asked_in_every_question(silent, waits):
     found = Endpoint(base_url=silent, timeout_s=0.2, attempts=3, sleep=waits.append)
     lost = []
     for _ in range(2):
-        with asking(), pytest.raises(EndpointError, match="in 1 attempt"):
-            found.post({}, on_lost=lost.append)
+        with pytest.raises(EndpointError, match="in 1 attempt"):
+            found.post({}, on_lost=lost.append, run=begin_question())
     assert (lost, waits) == ([False, False], [])
 
 
 def test_runs_wait_for_a_server_that_says_nothing(silent, waits):
     """They have all attempts, each with the time-out of the endpoint, whatever was measured."""
     found = Endpoint(base_url=silent, timeout_s=0.2, step_s=60, attempts=3, sleep=waits.append)
-    with in_part("step"), pytest.raises(EndpointError, match="in 3 attempts"):
-        found.post({})
+    with pytest.raises(EndpointError, match="in 3 attempts"):
+        found.post({}, run=ModelRun(), part="step")
     assert len(waits) == 2
 
 
@@ -442,8 +444,8 @@ def test_a_question_tries_again_where_that_is_soon(server, endpoint, waits, answ
     """Once; more often only where the server says that it is busy, for half a minute in all."""
     server.script(answer)
     built = endpoint(attempts=5, longest_wait_s=60)
-    with asking(), pytest.raises(EndpointError, match=rf"in {attempts} attempt"):
-        send(built, {})
+    with pytest.raises(EndpointError, match=rf"in {attempts} attempt"):
+        send(built, {}, run=begin_question())
     assert len(server.requests) == attempts
     assert sum(waits) <= BUSY_S
 

@@ -15,8 +15,8 @@ from clew.base.types import Usage
 from clew.errors import StoreError
 from clew.models import Prompt, Turn
 from clew.models.cache import CachedEmbedder
-from clew.models.conversation import Conversation
 from clew.models.ledger import Cost, Ledger, Request, Total
+from clew.models.recorded_llm import RecordedLLM
 from clew.testing import HashEmbedder, ScriptedChat
 
 SCHEMA = {"type": "object"}
@@ -258,7 +258,7 @@ def test_nothing_is_asked_where_no_space_can_be_held(ledger, monkeypatch):
     asked = []
     chat = ScriptedChat(lambda prompt, _: asked.append(prompt) or "x")
     with pytest.raises(StoreError, match="No space left on device"):
-        Conversation(chat, ledger=ledger).complete([Prompt(user="Who?")])
+        RecordedLLM(chat, ledger=ledger).complete([Prompt(user="Who?")])
     assert not asked
 
 

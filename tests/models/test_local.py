@@ -7,8 +7,8 @@ import pytest
 
 from clew.errors import InputError, MissingExtra
 from clew.models import Prompt, PromptRefused
-from clew.models.conversation import Conversation
 from clew.models.local import LocalChat
+from clew.models.recorded_llm import RecordedLLM
 from clew.testing import ChatContract
 from tools import gguf
 
@@ -127,7 +127,7 @@ def test_the_same_question_gives_the_same_reply(real):
 def test_replies_keep_to_their_schema(real):
     """The grammar holds the model to it, so no repair is needed."""
     prompt = Prompt(user="Amundsen sailed on the Gjøa and the Fram. Which ships?", schema=SHIPS)
-    [reply] = Conversation(real).complete([prompt])
+    [reply] = RecordedLLM(real).complete([prompt])
     assert (reply.calls, reply.error, reply.cost_usd) == (1, "", 0.0)
     assert {"Gjøa", "Fram"} <= set(reply.data["ships"])
 

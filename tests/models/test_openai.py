@@ -8,9 +8,9 @@ import pytest
 from clew.errors import BadReply, EndpointError, InputError
 from clew.models import Prompt, Turn
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger, Request
 from clew.models.openai import OpenAIChat, OpenAIEmbeddings
+from clew.models.recorded_llm import RecordedLLM
 from clew.testing import ChatContract
 from tests.models.server import Answer
 
@@ -126,7 +126,7 @@ def test_numbers_that_no_reply_can_have_state_no_usage(server, chat, name, numbe
     server.respond = lambda _: Answer(said(GOOD).body | {"usage": usage})
     budget = Budget(tokens=10_000)
     ledger = Ledger(tmp_path / "calls.sqlite")
-    [reply] = Conversation(chat(), ledger=ledger, budget=budget).complete([ASKED])
+    [reply] = RecordedLLM(chat(), ledger=ledger, budget=budget).complete([ASKED])
     assert reply.data == {"names": ["Ada"]}
     assert budget.spent_tokens == budget.lost_tokens >= 99
     assert ledger.recall(Request(chat().name, ASKED)).text == GOOD

@@ -18,12 +18,14 @@ from clew.api import open_index
 from clew.cli import main
 from clew.errors import BudgetSpent, InputError
 from clew.models import Models
+from clew.models.bound import bind_models
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
 from clew.models.loading import Specs
 from clew.models.maxsim import Cosine
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
 from clew.models.rules import RuleTagger
+from clew.models.run import ModelRun
 from clew.text import tokens
 from tests.models.server import Answer
 
@@ -107,7 +109,7 @@ def test_what_is_not_stated_is_counted(server, tmp_path):
     """An endpoint that says no usage is charged by our own count."""
     server.respond = Vectors(states=False)
     meter = Meter()
-    embedder = add_meter(models_at(server, tmp_path / "i"), meter).embedder
+    embedder = bind_models(models_at(server, tmp_path / "i"), ModelRun(meter=meter)).embedder
     embedder.embed(["Colin Archer built the Fram."], kind="document")
     assert meter.embedding_tokens == 7
 
@@ -220,7 +222,7 @@ def test_the_larger_of_the_stated_numbers_is_billed(server, usage):
         tagger=RuleTagger(),
         reranker=None,
     )
-    add_meter(models, meter).embedder.embed(["Who?"], kind="query")
+    bind_models(models, ModelRun(meter=meter)).embedder.embed(["Who?"], kind="query")
     assert meter.embedding_tokens == 5000
 
 

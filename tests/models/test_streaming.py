@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
 from clew.models import Prompt
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation
 from clew.models.ledger import Ledger, Request
-from clew.models.spoken import Spoken
+from clew.models.recorded_llm import RecordedLLM
+from clew.models.run import ModelRun
+from clew.models.thoughts import SpokenStream
 from clew.testing import ChatContract
 from clew.text.pieces import PieceStream
 from tests.answers.evidence import answer, evidence, hit, models
@@ -56,7 +57,7 @@ def completion(text=WORDS, usage=USAGE):
 
 def conversation(server, budget=None, **options):
     chat = OpenAIChat(base_url=server.url, model="m", attempts=2, sleep=lambda _: None, **options)
-    return Conversation(chat, budget=budget or Budget(tokens=10_000))
+    return RecordedLLM(chat, budget=budget or Budget(tokens=10_000))
 
 
 def asked(max_tokens=60):
@@ -177,11 +178,11 @@ def test_a_budget_ends_with_the_reply_that_was_cut_off(server, tmp_path):
     chat = OpenAIChat(base_url=server.url, model="m", concurrency=1)
     prompts = [Prompt(user=str(i), max_tokens=60) for i in (1, 2, 3)]
     with pytest.raises((EndpointError, BudgetSpent)):
-        Conversation(chat, ledger=ledger, budget=budget).complete(prompts)
+        RecordedLLM(chat, ledger=ledger, budget=budget).complete(prompts)
     assert budget.spent_tokens <= 600
     assert len(server.requests) == 2
     server.respond = lambda request: pytest.fail(json.dumps(request.json))
-    assert Conversation(chat, ledger=ledger).complete(prompts[:1])[0].text == WORDS
+    assert RecordedLLM(chat, ledger=ledger).complete(prompts[:1])[0].text == WORDS
 
 
 # -- told as it comes -----------------------------------------------------------------------------
@@ -222,10 +223,10 @@ def test_a_reply_that_was_told_is_recorded_as_any_other(server, tmp_path):
         )
         ledger = Ledger(tmp_path / f"{name}.sqlite")
         chat = OpenAIChat(base_url=server.url, model="m")
-        Conversation(chat, ledger=ledger).complete(asked(), on_text=heard)
+        RecordedLLM(chat, ledger=ledger).complete(asked(), on_text=heard)
         rows.append(replace(ledger.recall(Request(chat.name, *asked())), seconds=0))
         told = []
-        [again] = Conversation(chat, ledger=ledger).complete(asked(), on_text=told.append)
+        [again] = RecordedLLM(chat, ledger=ledger).complete(asked(), on_text=told.append)
         assert (again.text, again.recorded, told) == (WORDS, 1, [])
     assert rows[0] == rows[1]
     assert len(server.requests) == 2
@@ -308,7 +309,7 @@ def test_what_is_said_is_the_text_of_the_reply(parts, places):
     text = "".join(parts)
     pieces, said = [], read_completion(completion(text)).text
     told = PieceStream(pieces.append)
-    hearing = Spoken(told)
+    hearing = SpokenStream(told)
     edges = [0, *sorted(places), len(text)]
     for start, end in pairwise(edges):
         hearing.add(text[start:end])
@@ -365,12 +366,13 @@ def test_whoever_listens_may_fail_and_nothing_is_lost(server, tmp_path, budget):
 
     bound = budget and Budget(tokens=budget)
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    talk = replace(conversation(server), ledger=ledger, budget=bound)
+    run = ModelRun(budget=bound)
+    talk = replace(conversation(server), ledger=ledger, run=run)
     with pytest.raises(Gone):
         talk.complete(asked(), on_text=fail)
     assert len(calls) == 1
     assert ledger.recall(Request(talk.name, *asked())).text == WORDS
-    assert talk.unreported().completion_tokens == 30
+    assert run.meter.completion_tokens == 30
     assert bound is None or (bound.spent_tokens, bound.lost_tokens) == (39, 0)
     [again] = talk.complete(asked())
     assert (again.text, again.calls) == (WORDS, 0)

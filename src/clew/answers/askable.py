@@ -16,7 +16,6 @@ from clew.index.snapshot import Snapshot
 from clew.methods import Method
 from clew.models import Models
 from clew.models.budget import Budget
-from clew.models.waiting import asking
 from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ class Askable:
         """Return a snapshot of the newest generation, of shards one for each."""
 
     @_checked
-    @asking()
     def search(
         self,
         query: str | Question,
@@ -118,7 +116,6 @@ class Askable:
         return retrieve_evidence(question, self).evidence
 
     @_checked
-    @asking()
     def ask(  # noqa: PLR0913 -- one argument for each option
         self,
         question: str | Question,

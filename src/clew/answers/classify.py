@@ -23,11 +23,11 @@ from clew.base.types import Classified, Document, Evidence
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
-from clew.models.conversation import limit_models
+from clew.models.bound import bind_models
 from clew.models.maxsim import unit_rows
-from clew.models.metered import Meter, add_meter
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
+from clew.models.run import begin_question
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.normalize import collapse, label_key
@@ -94,18 +94,18 @@ def classify_question(
     whole = len(question.text)
     question = replace(question, text=pipeline.shorten_question(question.text))
     retrieved = pipeline.retrieve_evidence(question, asked)
-    meter = Meter()
-    with meter.stage("classify"):
+    run = begin_question(question.budget, whole=retrieved.run)
+    with run.meter.stage("classify"):
         classified = classify_text(
             question.text,
             retrieved.evidence,
             retrieved.snapshot,
-            add_meter(limit_models(asked.models, question.budget), meter),
+            bind_models(retrieved.models, run),
             column=column,
             name_weight=name_weight,
             budget_tokens=retrieved.context_tokens,
         )
-    usage, evidence = retrieved.evidence.usage + meter.usage(), classified.evidence
+    usage, evidence = retrieved.evidence.usage + run.meter.usage(), classified.evidence
     if (read := len(question.text)) < whole:
         note = f"the first {read:,} of the {whole:,} characters of the text were read"
         evidence = replace(evidence, notes=(*evidence.notes, note))

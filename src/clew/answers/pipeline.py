@@ -30,9 +30,8 @@ from clew.answers.method import (
 from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
 from clew.errors import InputError
 from clew.filters import to_filter
-from clew.models.around import add_memory
-from clew.models.conversation import limit_models
-from clew.models.metered import Meter, add_meter
+from clew.models.bound import bind_models
+from clew.models.run import ModelRun, begin_question
 from clew.text import tokens
 from clew.text.counting import may_count
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from clew.index.snapshot import Snapshot
     from clew.methods import Method
     from clew.models import Models
+    from clew.models.meter import Meter
     from clew.text.pieces import OnPiece
 
 _log = logging.getLogger(__name__)
@@ -66,20 +66,29 @@ class Retrieved:
 
     evidence: Evidence
     snapshot: Snapshot
-    models: Models  # which keep what they made of the question
+    models: Models  # bound to the run
+    run: ModelRun
     context_tokens: int  # of an answer
 
 
 def retrieve_evidence(
-    question: Question, source: Askable, *, for_answer: bool = False
+    question: Question,
+    source: Askable,
+    *,
+    models: Models | None = None,
+    whole: ModelRun | None = None,
+    for_answer: bool = False,
 ) -> Retrieved:
     """Understand a question, retrieve evidence for it, and judge that.
 
     A method that fills a context by itself fills that of the answer, where there is to be one.
+    `models` take the place of the source's, and `whole` is the run of a question of which this is
+    a part.
     Raises InputError for a question that is too long.
     """
     check_length(question.text)
-    meter = Meter(budget=question.budget)
+    run = begin_question(question.budget, whole=whole)
+    meter = run.meter
     where = to_filter(question.where)
     with meter.stage(source.opening):
         name = source.choose_method(question.text) if question.method is None else question.method
@@ -87,8 +96,7 @@ def retrieve_evidence(
     filled = context_tokens if for_answer else question.context_tokens
     method = build_method(name, question.parameters, filled)
     with meter.stage(source.opening):
-        remembering = add_memory(limit_models(source.models, question.budget))
-        models = add_meter(remembering, meter)
+        models = bind_models(models or source.models, run)
         snapshot = source.snapshot_for(question, method, models)
     text, notes = question.text, tuple[str, ...]()
     if question.history:
@@ -119,7 +127,7 @@ def retrieve_evidence(
         len(evidence.hits),
         evidence.usage.total_seconds,
     )
-    return Retrieved(evidence, snapshot, remembering, context_tokens)
+    return Retrieved(evidence, snapshot, models, run, context_tokens)
 
 
 def check_length(text: str) -> None:
@@ -153,9 +161,11 @@ def run_method(
     return evidence
 
 
-def answer_question(question: Question, source: Askable, listeners: Listeners) -> Answer:
-    """Retrieve evidence for a question, and answer from it."""
-    retrieved = retrieve_evidence(question, source, for_answer=True)
+def answer_question(
+    question: Question, source: Askable, listeners: Listeners, models: Models | None = None
+) -> Answer:
+    """Retrieve evidence for a question, and answer from it, by `models` or those of the source."""
+    retrieved = retrieve_evidence(question, source, models=models, for_answer=True)
     if listeners.on_evidence is not None:
         listeners.on_evidence(retrieved.evidence)
     answer = answer_from(
@@ -164,6 +174,7 @@ def answer_question(question: Question, source: Askable, listeners: Listeners) -
         retrieved.models,
         replace(question, context_tokens=retrieved.context_tokens),
         listeners,
+        whole=retrieved.run,
     )
     return replace(answer, question=question.text, usage=retrieved.evidence.usage + answer.usage)
 
@@ -175,15 +186,19 @@ def answer_from(
     question: Question,
     listeners: Listeners,
     answer_tokens: int = MAX_ANSWER_TOKENS,
+    *,
+    whole: ModelRun | None = None,
 ) -> Answer:
     """Fit evidence into a context, answer from that, and say where each citation stands.
 
     The evidence's query is answered, with the options of the `question`.
 
     Without a `snapshot`, for evidence of several indexes, citations keep the places of their
-    passages. The usage is the answer's own.
+    passages. The usage is the answer's own. `whole` is the run of a question of which this is a
+    part.
     """
-    meter = Meter()
+    run = begin_question(question.budget, whole=whole)
+    meter = run.meter
     with meter.stage("answer"):
         budget = question.context_tokens or CONTEXT_TOKENS
         if snapshot is None:
@@ -194,7 +209,7 @@ def answer_from(
             evidence.query,
             context,
             evidence,
-            add_meter(models, meter),
+            bind_models(models, run),
             snapshot=snapshot,
             max_tokens=answer_tokens,
             min_support=question.min_support,

@@ -4,67 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from clew.answers import pipeline
-from clew.answers.askable import Askable
 from clew.base.types import QuestionPlan
 from clew.errors import BudgetSpent, InputError
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation, recorded
 from clew.models.prices import cost_usd
+from clew.models.recorded_llm import RecordedLLM, recorded
 from clew.text import tokens
 
 if TYPE_CHECKING:
+    from clew.answers.askable import Askable
     from clew.answers.question import Question
-    from clew.index.snapshot import Snapshot
-    from clew.methods import Method
-    from clew.models import Models, Prompt, Reply
+    from clew.models import Prompt, Reply
 
 _AROUND = 8  # tokens of a prompt beside its words
 
 
-@dataclass(frozen=True, slots=True)
-class _UnpaidLLM:
+@dataclass(frozen=True)
+class _UnpaidLLM(RecordedLLM):
     """An LLM that replies from the ledger alone, and keeps the prompts that would be paid for."""
 
-    inner: Conversation
+    budget: Budget | None = field(default_factory=lambda: Budget(tokens=0))
     missing: dict[tuple[str, str], Prompt] = field(default_factory=dict)
 
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
+    def complete(self, prompts: Sequence[Prompt], **listeners: Any) -> list[Reply]:  # noqa: ANN401
         try:
-            return self.inner.complete(prompts)
+            return super().complete(prompts, **listeners)
         except BudgetSpent:
             if len(prompts) == 1:
                 self.missing.setdefault((prompts[0].system, prompts[0].user), prompts[0])
             raise
-
-
-class _Unpaid(Askable):
-    """What is asked, with other models."""
-
-    opening: ClassVar[str] = "open"
-
-    def __init__(self, source: Askable, models: Models) -> None:
-        self._source = source
-        self._models = models
-
-    @property
-    def models(self) -> Models:
-        return self._models
-
-    def choose_method(self, question: str) -> str:
-        return self._source.choose_method(question)
-
-    def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
-        return self._source.snapshot_for(question, method, models)
-
-    def list_snapshots(self) -> Sequence[Snapshot]:
-        return self._source.list_snapshots()
 
 
 def plan_question(question: Question, source: Askable) -> QuestionPlan:
@@ -76,11 +47,14 @@ def plan_question(question: Question, source: Askable) -> QuestionPlan:
     models = source.models
     if models.llm is None:
         raise InputError("without an LLM a question costs nothing: name one with --llm")
-    llm = recorded(models.llm, budget=Budget(tokens=0))
-    unpaid = _UnpaidLLM(llm)
+    llm = recorded(models.llm)
+    unpaid = _UnpaidLLM(
+        llm.chat, ledger=llm.ledger, prices=llm.prices, repairs=llm.repairs, wording=llm.wording
+    )
     question = replace(question, budget=None)
-    source = _Unpaid(source, replace(models, llm=unpaid))
-    answer = pipeline.answer_question(question, source, pipeline.NO_LISTENERS)
+    answer = pipeline.answer_question(
+        question, source, pipeline.NO_LISTENERS, replace(models, llm=unpaid)
+    )
     missing = list(unpaid.missing.values())
     completion = sum(prompt.max_tokens for prompt in missing)
     later = sum(prompt.max_tokens for prompt in missing[:-1])
@@ -97,7 +71,7 @@ def plan_question(question: Question, source: Askable) -> QuestionPlan:
     )
 
 
-def _count_tokens(llm: Conversation, prompt: Prompt) -> int:
+def _count_tokens(llm: RecordedLLM, prompt: Prompt) -> int:
     counted = llm.chat.count_tokens(prompt)
     if counted is not None:
         return counted

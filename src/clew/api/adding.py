@@ -26,9 +26,10 @@ from clew.index.options import AddOptions, PlanOptions, ReadOptions
 from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
+from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.conversation import limit_models
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
+from clew.models.run import ModelRun
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
@@ -114,7 +115,8 @@ class Adding(OpenIndex):
             retrieval.load(each)
         workers = _parse_workers(options.workers)
         progress = options.progress or Progress()
-        meter = progress.meter = Meter(progress=progress, budget=options.budget)
+        meter = progress.meter = Meter(progress=progress)
+        run = ModelRun(meter=meter, budget=options.budget)
         progress.stage = "indexing"
         selection = options.select_files(options.changed)
         former = self._find_store()
@@ -146,16 +148,16 @@ class Adding(OpenIndex):
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
             )
         self._check_wanted(wanted, options.budget)
-        store = self._open_to_write(meter)
+        store = self._open_to_write(run)
         if options.methods is not None:
             store.set_note(MADE_FOR, {"methods": list(options.methods)})
         origins.store_roots(store, self.folder, roots.places, own)
-        with self._bill("add", store, meter), self._open_workers(workers, store) as opened:
+        with self._bill("add", store, run), self._open_workers(workers, store) as opened:
             with meter.stage("read"):
                 report = adding.update_documents(
                     store,
                     items,
-                    self.models,
+                    bind_models(self.models, run),
                     roots=roots,
                     paths=paths,
                     selection=selection,
@@ -175,10 +177,10 @@ class Adding(OpenIndex):
                 extracted = extract.ExtractionReport()
                 with meter.stage("extract"):
                     if not report.stopped:
-                        extracted = self._extract(store, wanted, options, progress, opened)
+                        extracted = self._extract(store, wanted, options, run, progress, opened)
             finally:
                 progress.stage = "finishing"
-                self._finish_write(store, meter)
+                self._finish_write(store, run)
         snapshot = self.snapshot()
         return Added(
             report=report,
@@ -230,7 +232,8 @@ class Adding(OpenIndex):
         from clew.index.extract import check_wanted
 
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
-        check_wanted(self._find_store(), limit_models(self.models, budget), wanted, rules=rules)
+        models = bind_models(self.models, ModelRun(budget=budget))
+        check_wanted(self._find_store(), models, wanted, rules=rules)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
 
@@ -239,6 +242,7 @@ class Adding(OpenIndex):
         store: Store,
         wanted: Wanted,
         options: AddOptions,
+        run: ModelRun,
         progress: Progress,
         workers: Workers | None,
     ) -> ExtractionReport:
@@ -251,7 +255,7 @@ class Adding(OpenIndex):
             if options.on_chunks is not None:
                 options.on_chunks(done, total)
 
-        models = limit_models(self.models, options.budget)
+        models = self.models
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         if workers is not None:
             from clew.index.spread import SpreadExtractor, spread_embedder
@@ -260,7 +264,7 @@ class Adding(OpenIndex):
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
         return extract_wanted(
             store,
-            add_meter(models, progress.meter),
+            bind_models(models, run),
             wanted,
             ledger=self._ledger,
             rules=rules,
@@ -280,12 +284,12 @@ class Adding(OpenIndex):
         """
         from clew.index.extract import extract_triples
 
-        store, meter = self._open_store(), Meter()
-        with self._bill("extract", store, meter):
-            with meter.stage("extract"):
-                models = add_meter(limit_models(self.models, budget), meter)
+        store, run = self._open_store(), ModelRun(budget=budget)
+        with self._bill("extract", store, run):
+            with run.meter.stage("extract"):
+                models = bind_models(self.models, run)
                 done = extract_triples(store, models, chunk_ids, ledger=self._ledger)
-            self._finish_write(store, meter)
+            self._finish_write(store, run)
         return done
 
     @checked
@@ -300,11 +304,11 @@ class Adding(OpenIndex):
         """
         from clew.index.extract import import_triples
 
-        store, meter = self._open_store(), Meter()
-        with self._bill("import", store, meter):
-            with meter.stage("extract"):
-                done = import_triples(store, Path(path), add_meter(self.models, meter), on_chunks)
-            self._finish_write(store, meter)
+        store, run = self._open_store(), ModelRun()
+        with self._bill("import", store, run):
+            with run.meter.stage("extract"):
+                done = import_triples(store, Path(path), bind_models(self.models, run), on_chunks)
+            self._finish_write(store, run)
         return done
 
     @checked
@@ -329,7 +333,8 @@ class Adding(OpenIndex):
         from clew.index import graph
         from clew.readers.systems import open_system
 
-        meter = Meter()
+        run = ModelRun()
+        meter = run.meter
         roots = origins.name_roots(self._find_store(), self.folder, path, "")
         if not os.path.lexists(path):
             raise InputError(f"there is no file or folder {str(path)!r}")
@@ -345,28 +350,22 @@ class Adding(OpenIndex):
                 if not (len(read.stated) or any(isinstance(each, Document) for each in documents)):
                     why = f": {read.skipped[0]}" if read.skipped else ""
                     raise UnreadableSource(place.source, f"holds nothing that can be used{why}")
-            store = self._open_to_write(meter)
-            with self._bill("import", store, meter):
+            store = self._open_to_write(run)
+            with self._bill("import", store, run):
                 try:
+                    models = bind_models(self.models, run)
                     texts = None
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
                         if not system.in_place:
                             origins.note_imported(store, place.id)
                         texts = graph.mirror_documents(
-                            store,
-                            place,
-                            documents,
-                            self.models,
-                            meter=meter,
-                            on_progress=on_progress,
+                            store, place, documents, models, meter=meter, on_progress=on_progress
                         )
                     with meter.stage("rows"):
-                        imported = graph.import_graph(
-                            store, read, self.models, meter=meter, on_progress=on_progress
-                        )
+                        imported = graph.import_graph(store, read, models, on_progress=on_progress)
                 finally:
-                    self._finish_write(store, meter)
+                    self._finish_write(store, run)
         if opened is not None:
             skipped = [*(texts.skipped if texts else ()), *imported.skipped]
             imported = replace(

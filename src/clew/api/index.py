@@ -26,8 +26,6 @@ from clew.index.snapshot import Snapshot
 from clew.index.store import opening
 from clew.models import loading
 from clew.models.budget import Budget
-from clew.models.conversation import limit_models, recorded
-from clew.models.waiting import asking
 from clew.text.questions import asks_of_whole, asks_to_compare
 
 if TYPE_CHECKING:
@@ -154,7 +152,6 @@ class Index(Adding, Upkeep, Askable):
         return plan_question(as_question(question), self)
 
     @checked
-    @asking()
     def answer(
         self,
         evidence: Evidence,
@@ -177,20 +174,22 @@ class Index(Adding, Upkeep, Askable):
         """
         from clew.answers.pipeline import Listeners, answer_from
 
-        models = limit_models(self.models, budget)
-        if llm is not None:
-            models = replace(models, llm=recorded(llm, budget=budget))
+        question = Question(
+            text=evidence.query,
+            context_tokens=context_tokens,
+            min_support=min_support,
+            budget=budget,
+        )
         return answer_from(
             evidence,
             self.snapshot(evidence.where),
-            models,
-            Question(text=evidence.query, context_tokens=context_tokens, min_support=min_support),
+            self.models if llm is None else replace(self.models, llm=llm),
+            question,
             Listeners(on_text=on_text, on_citation=on_citation),
             answer_tokens,
         )
 
     @checked
-    @asking()
     def classify(
         self,
         text: str | Question,

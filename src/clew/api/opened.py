@@ -15,8 +15,8 @@ from weakref import WeakSet
 from clew import methods as retrieval
 from clew.api.checks import checked
 from clew.base.display.shown import paragraph, table
+from clew.base.runtime.cached_values import Once
 from clew.base.runtime.closing import Closing
-from clew.base.runtime.once import Once
 from clew.base.runtime.private import make_folder
 from clew.base.runtime.threads import follow
 from clew.errors import InputError, StoreError
@@ -28,10 +28,11 @@ from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import opening, paid
 from clew.models import is_checked, loading
+from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.conversation import Conversation, recorded
 from clew.models.ledger import Cost, Ledger, drop_place
-from clew.models.metered import Meter, add_meter
+from clew.models.recorded_llm import RecordedLLM, recorded
+from clew.models.run import ModelRun
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ class OpenIndex(Closing):
             return self._models
 
     @checked
-    def load_llm(self, spec: str, *, budget: Budget | None = None) -> Conversation:
+    def load_llm(self, spec: str, *, budget: Budget | None = None) -> RecordedLLM:
         """Return the LLM that `spec` names; its replies are recorded as those of the index's own.
 
         It is loaded once. Raises InputError for a spec that names nothing.
@@ -272,7 +273,7 @@ class OpenIndex(Closing):
         """
         totals = self._ledger.totals() if self._ledger.exists() else {}
         known = {model for model, _ in totals}
-        if isinstance(llm, Conversation) and not known & {llm.name, drop_place(llm.name)}:
+        if isinstance(llm, RecordedLLM) and not known & {llm.name, drop_place(llm.name)}:
             llm.reach()
 
     @property
@@ -280,14 +281,14 @@ class OpenIndex(Closing):
         place = opening.paid_place(self.folder, paid.CALLS)
         return Ledger(place, keep_prompts=self._specs.keep_prompts)
 
-    def _load_llm(self, budget: Budget | None) -> Conversation | None:
+    def _load_llm(self, budget: Budget | None) -> RecordedLLM | None:
         """Return the LLM by itself: a plan needs no other model."""
         llm = None if self._given is None else self._given.llm
         if self._given is None and self._specs.llm:
             llm = loading.load_llm(self._specs.llm, sampling=self._specs.sampling)
         return None if llm is None else self._record(llm, budget)
 
-    def _record(self, llm: LLM, budget: Budget | None) -> Conversation:
+    def _record(self, llm: LLM, budget: Budget | None) -> RecordedLLM:
         wording = self._specs.read_wording()
         return recorded(llm, self._ledger, budget, self._prices, wording)
 
@@ -318,13 +319,13 @@ class OpenIndex(Closing):
         if is_checked(embedder):
             embedder.check()
 
-    def _open_to_write(self, meter: Meter) -> Store:
+    def _open_to_write(self, run: ModelRun) -> Store:
         """Return the store for a write, made where there is none.
 
-        An embedder may be asked for its dimension, which `meter` pays. Raises BudgetSpent, and
+        An embedder may be asked for its dimension, which the run pays. Raises BudgetSpent, and
         RecipeMismatch where the index was built with other models or settings.
         """
-        models = add_meter(self.models, meter)
+        models = bind_models(self.models, run)
         self._check_embedder()  # before a folder is made
         if self._store is None and not self._exists():
             settings = self._settings or Settings()
@@ -340,13 +341,13 @@ class OpenIndex(Closing):
         return store
 
     @contextmanager
-    def _bill(self, kind: str, store: Store, meter: Meter) -> Iterator[None]:
+    def _bill(self, kind: str, store: Store, run: ModelRun) -> Iterator[None]:
         """Write down what a block cost that changed the index or paid an LLM, whatever ended it."""
         before = store.generation
         try:
             yield
         finally:
-            now, usage = store.generation, meter.usage()
+            now, usage = store.generation, run.meter.usage()
             if now != before or usage.llm_calls or usage.embedding_tokens:
                 cost = Cost(kind=kind, before=before, generation=now, usage=usage)
                 _log.info(
@@ -358,9 +359,9 @@ class OpenIndex(Closing):
                     if now != before:
                         paid.note_files(store, self.folder)
 
-    def _finish_write(self, store: Store, meter: Meter) -> None:
-        with meter.stage("store"):
-            self._renew(store, lambda: add_meter(self.models, meter).embedder)
+    def _finish_write(self, store: Store, run: ModelRun) -> None:
+        with run.meter.stage("store"):
+            self._renew(store, lambda: bind_models(self.models, run).embedder)
 
     def _renew(
         self,

@@ -17,10 +17,10 @@ from clew.errors import AlreadyExists, InputError, StoreError
 from clew.index import adding
 from clew.index.store import opening, paid
 from clew.models import is_checked, loading
+from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.conversation import limit_models
 from clew.models.ledger import Cost
-from clew.models.metered import Meter, add_meter
+from clew.models.run import ModelRun
 from clew.text.keys import name_key
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Upkeep(OpenIndex):
         if FILE in files and place is None:
             self.close()
             self._store = EmbeddedStore.open_damaged(self.folder)
-        store, meter, done = self._open_store(), Meter(budget=budget), repair.Repaired()
+        store, run, done = self._open_store(), ModelRun(budget=budget), repair.Repaired()
         if not isinstance(store, EmbeddedStore):
             if damages:
                 raise InputError(place.explain_repair())
@@ -228,21 +228,22 @@ class Upkeep(OpenIndex):
         if files and is_checked(self.models.embedder):
             self.models.embedder.check()
         if FILE in files:
-            done = repair.rebuild_index(self.folder, store, self.models, meter)
+            models = bind_models(self.models, run)
+            done = repair.rebuild_index(self.folder, store, models, run.meter)
             self.close()
             store = self._open_store()
-        with self._bill("add", store, meter):
+        with self._bill("add", store, run):
             if files and isinstance(store, EmbeddedStore) and FILE not in files:
-                done = repair.repair_index(store, self.models, meter)
+                done = repair.repair_index(store, bind_models(self.models, run), run.meter)
             if mended:
                 paid.forget_missing(store, self.folder)
             if files or store.note(repair.NOTE):
                 wanted = read_wanted(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
-                with meter.stage("extract"):
-                    models = add_meter(limit_models(self.models, budget), meter)
+                with run.meter.stage("extract"):
+                    models = bind_models(self.models, run)
                     repair.recall_extractions(store, models, ledger=self._ledger, rules=rules)
-                self._finish_write(store, meter)
+                self._finish_write(store, run)
         return replace(done, paid=mended)
 
     @checked

@@ -143,7 +143,7 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         parts.append(format_count(progress.documents, "document"))
     if left is not None:
         parts.append(f"{format_clock(round_seconds(left))} left")
-    meter: Any = progress.meter  # a `clew.models.metered.Meter`, which takes NumPy to load
+    meter: Any = progress.meter  # a `clew.models.meter.Meter`, which takes NumPy to load
     if meter is not None and meter.llm_calls:
         tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
         parts.append(f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens)

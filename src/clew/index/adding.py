@@ -28,7 +28,7 @@ from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.snapshot.batch import Batch
 from clew.index.store import Store
 from clew.models import Embedder, Models
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
 from clew.progress import Progress
 from clew.readers.metadata import values
 from clew.stopping import Stop
@@ -107,7 +107,7 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     given, and the index is the same. Raises RecipeMismatch where it was not built with `models`.
     """
     meter = meter or Meter()
-    check_recipe(store.recipe, build_model_recipe(add_meter(models, meter)))
+    check_recipe(store.recipe, build_model_recipe(models))
     progress, stop = progress or Progress(), stop or Stop()
     read = set() if read is None else read
     addition = _Addition(store, progress, on_progress or (lambda _: None), read)

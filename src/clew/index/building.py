@@ -27,7 +27,7 @@ from clew.index.snapshot.batch import Batch
 from clew.index.store import Store, schema
 from clew.index.store.columns import StoredColumns
 from clew.models import Models, gives_tokens
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
 from clew.stopping import Stop
 from clew.text.chunking import Chunking, Window
 from clew.text.sentences import NUPUNKT, Splitter
@@ -89,7 +89,6 @@ def build_rows(
 
     Chunks whose vectors are `stored` are not embedded again.
     """
-    models = add_meter(models, meter)
     with meter.stage("chunk"):
         cut = chunks.cut_chunks(documents, read_chunking(recipe))
         columns = chunks.chunk_columns(cut) | chunks.sentence_columns(cut)
@@ -119,8 +118,7 @@ def build_batch(documents: Sequence[Document], store: Store, models: Models, met
     rows = build_rows(documents, store.recipe, models, meter, stored)
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
     with meter.stage("vectors"):
-        embedder = add_meter(models, meter).embedder
-        name_vectors = vectors.embed_names([rows.entities[i] for i in unnamed], embedder)
+        name_vectors = vectors.embed_names([rows.entities[i] for i in unnamed], models.embedder)
     return _build_batch(documents, rows, unnamed, name_vectors)
 
 

@@ -63,8 +63,9 @@ from clew.index.layers.units import read_units, units_prompt
 from clew.index.recipe import LATE
 from clew.index.snapshot.batch import Batch
 from clew.index.store import schema
-from clew.models import LLM, Extractor, Models, Prompt, Reply, is_recorded
+from clew.models import LLM, Extractor, Models, Prompt, Reply
 from clew.models.extractors.cooccurrence import Cooccurrence
+from clew.models.recorded_llm import recorded
 from clew.readers.triples import read_triples
 
 if TYPE_CHECKING:
@@ -497,11 +498,7 @@ def complete_prompts(
     if llm is None or not prompts:
         return None
     try:
-        if is_recorded(llm):
-            llm.complete(prompts, on_reply=keep)
-        else:
-            for i, reply in enumerate(llm.complete(prompts)):
-                keep(i, reply)
+        recorded(llm).complete(prompts, on_reply=keep)
     except (BudgetSpent, ModelError) as stop:
         return stop
     return None

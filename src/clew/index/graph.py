@@ -29,7 +29,7 @@ from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.store import Store
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
-from clew.models.metered import Meter, add_meter
+from clew.models.meter import Meter
 from clew.readers.graph_files import graph_file, read_graph
 from clew.readers.triples import Stated
 from clew.readers.walk import File
@@ -136,12 +136,7 @@ def _find_text(line: Stated, *names: str) -> str:
 
 
 def import_graph(
-    store: Store,
-    read: StatedGraph,
-    models: Models,
-    *,
-    meter: Meter | None = None,
-    on_progress: OnProgress | None = None,
+    store: Store, read: StatedGraph, models: Models, *, on_progress: OnProgress | None = None
 ) -> GraphImport:
     """Bring what the index has of a file to what the file states, a commit per batch.
 
@@ -150,7 +145,7 @@ def import_graph(
     Raises RecipeMismatch where the index was not built with `models`, and InputError where a text
     of the index has the id of a subject.
     """
-    models, tell = add_meter(models, meter or Meter()), on_progress or (lambda _: None)
+    tell = on_progress or (lambda _: None)
     check_recipe(store.recipe, build_model_recipe(models))
     store.lock()  # what is done depends on what the store has now
     hashes = store.hashes()

@@ -25,9 +25,9 @@ from clew.index.layers.selection import chunk_values, select_chunks
 from clew.index.options import CORE_SHARE
 from clew.index.recipe import Settings
 from clew.models import is_priced
-from clew.models.conversation import Conversation
 from clew.models.prices import cost_usd
 from clew.models.prompts.packing import pack_texts
+from clew.models.recorded_llm import RecordedLLM
 from clew.text import tokens
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def rank_corpus(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
 
 def plan_extraction(
     corpus: PlanCorpus,
-    llm: Conversation | None,
+    llm: RecordedLLM | None,
     memory: ReplyMemory,
     *,
     core: float = CORE_SHARE,
@@ -210,7 +210,7 @@ def plan_extraction(
 
 
 def _probe(
-    corpus: PlanCorpus, llm: Conversation | None, memory: ReplyMemory, n: int
+    corpus: PlanCorpus, llm: RecordedLLM | None, memory: ReplyMemory, n: int
 ) -> tuple[int, int]:
     """Make `n` calls of each kind, keep what they give, and count them and the useless ones."""
     if llm is None:
@@ -220,7 +220,7 @@ def _probe(
 
 
 def _probe_kind(
-    corpus: PlanCorpus, llm: Conversation, memory: ReplyMemory, kind: str, n: int
+    corpus: PlanCorpus, llm: RecordedLLM, memory: ReplyMemory, kind: str, n: int
 ) -> tuple[int, int]:
     """Make `n` calls of a kind, and return how many there were and how many of no use."""
     reckoner = _Estimator(corpus, llm, memory)
@@ -244,7 +244,7 @@ def _probe_kind(
 class _Estimator:
     """Estimates settings over one corpus; each text's tokens are counted once a kind."""
 
-    def __init__(self, corpus: PlanCorpus, llm: Conversation | None, memory: ReplyMemory) -> None:
+    def __init__(self, corpus: PlanCorpus, llm: RecordedLLM | None, memory: ReplyMemory) -> None:
         self._corpus = corpus
         self._llm = llm
         self._memory = memory

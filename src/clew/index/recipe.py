@@ -12,9 +12,9 @@ from clew.base.types import Scalar
 from clew.errors import InputError, RecipeMismatch
 from clew.index.store import opening, paid, schema
 from clew.models import Models, gives_tokens, loading
-from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
 from clew.models.loading import Specs
+from clew.models.recorded_llm import recorded
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
 from clew.text.sentences import NUPUNKT

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.models import Embedder, Extractor, Kind, TokenEmbedder, gives_tokens
-from clew.models.around import AroundEmbedder
+from clew.models.bound import WrappedEmbedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
 
 
 @dataclass(frozen=True, slots=True)
-class _SpreadEmbedder(AroundEmbedder):
+class _SpreadEmbedder(WrappedEmbedder):
     workers: Workers
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.models.conversation import Conversation as Conversation
-    from clew.models.conversation import recorded as recorded
     from clew.models.extractive import SpanReader
     from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
     from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from clew.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
     from clew.models.prices import Price as Price
     from clew.models.prices import parse_prices as parse_prices
+    from clew.models.recorded_llm import RecordedLLM as RecordedLLM
+    from clew.models.recorded_llm import recorded as recorded
     from clew.models.rules import RuleTagger as RuleTagger
 
 Kind = Literal["query", "document"]
@@ -42,7 +42,7 @@ Kind = Literal["query", "document"]
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
-    """One text as a token embedder sees it: row i is the token at characters spans[i]."""
+    """The token vectors of one text: row i is the token at characters spans[i]."""
 
     vectors: NDArray[np.float32]  # (n, d), as the model gives them, of any length
     ids: NDArray[np.int32]  # (n,), rows of the model's vocabulary
@@ -51,7 +51,7 @@ class TokenVectors:
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors."""
+    """Turns texts into unit vectors."""
 
     @property
     def name(self) -> str:
@@ -78,26 +78,26 @@ def gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
     return hasattr(embedder, "embed_tokens")
 
 
-# Told of the first text that rows are of, and of these rows; any thread may call it.
+# Called with the position of the first text and the rows from there; any thread may call it.
 Keep = Callable[[int, "NDArray[np.float32]"], None]
 
 
 class PaidEmbedder(Embedder, Protocol):
-    """An embedder whose vectors cost something, and come some at a time."""
+    """An embedder that is paid for, and returns vectors request by request."""
 
     def embed(
         self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None
     ) -> NDArray[np.float32]:
-        """Return the rows as any embedder does; tell `keep` of some as soon as they come."""
+        """Return the rows as any embedder does; call `keep` with some as soon as they arrive."""
 
 
 def is_paid(embedder: Embedder) -> TypeGuard[PaidEmbedder]:
-    """Say whether an embedder tells of its vectors as they come."""
+    """Say whether an embedder passes vectors to `keep` as they arrive."""
     return "keep" in signature(embedder.embed).parameters
 
 
 class PricedEmbedder(Embedder, Protocol):
-    """An embedder that can say beforehand what texts would cost."""
+    """An embedder that can estimate what texts would cost."""
 
     @property
     def price(self) -> tuple[float, float] | None:
@@ -111,24 +111,24 @@ class PricedEmbedder(Embedder, Protocol):
 
 
 def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
-    """Say whether an embedder can say what texts would cost."""
+    """Say whether an embedder can estimate what texts would cost."""
     return hasattr(embedder, "unpaid")
 
 
 class Checked(Protocol):
-    """A model that can say what it lacks before it is needed."""
+    """A model that can check for missing packages and files without being loaded."""
 
     def check(self) -> None:
-        """Raise what the first use would for want of a package or file; load nothing."""
+        """Raise what the first use would where a package or file is missing; load nothing."""
 
 
 def is_checked(model: object) -> TypeGuard[Checked]:
-    """Say whether a model can say what it lacks."""
+    """Say whether a model can check for missing packages and files."""
     return hasattr(model, "check")
 
 
 class Tagger(Protocol):
-    """Texts to the mentions of entities in them (named entity recognition)."""
+    """Finds the mentions of entities in texts (named entity recognition)."""
 
     @property
     def name(self) -> str: ...
@@ -138,17 +138,17 @@ class Tagger(Protocol):
 
 
 class Extractor(Protocol):
-    """Texts to the entities and triples in them, without an LLM."""
+    """Extracts entities and triples from texts, without an LLM."""
 
     @property
     def name(self) -> str: ...
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        """Return what each text says; nothing of its neighbours in the batch enters it."""
+        """Return the extraction of each text, which does not depend on the rest of the batch."""
 
 
 class Reranker(Protocol):
-    """A query and texts to relevance scores; only their order counts."""
+    """Scores the relevance of texts to a query; only their order counts."""
 
     @property
     def name(self) -> str: ...
@@ -176,6 +176,11 @@ def is_late(reranker: Reranker) -> TypeGuard[LateReranker]:
 ReadPart = Callable[[Any], tuple[Any, int]]
 
 
+# What a question can do without: a step on the way to its passages, which may not take long, or
+# its answer, which may.
+Part = Literal["step", "answer"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """One request to an LLM."""
@@ -189,6 +194,7 @@ class Prompt:
     values: Mapping[str, Any] = field(default_factory=dict)
     # Reads each property of the schema by itself, so that those that can be used are kept.
     read_part: ReadPart | None = field(default=None, repr=False, compare=False)
+    part: Part | None = field(default=None, repr=False, compare=False)
 
 
 class Wording(Protocol):
@@ -211,13 +217,13 @@ def find_wording(llm: LLM | None) -> Wording | None:
 
 
 def word(prompt: Prompt, wording: Wording | None) -> Prompt:
-    """Return a prompt as it is sent."""
+    """Return a prompt in the words in which it is sent."""
     return prompt if wording is None else wording.reword(prompt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back. `data` is the validated JSON where a schema was asked for.
+    """The reply to a prompt. `data` is the validated JSON where a schema was asked for.
 
     Calls, tokens and cost are those of this run: what a ledger gave is counted in `recorded` only.
     """
@@ -234,7 +240,7 @@ class Reply:
 
 
 class LLM(Protocol):
-    """Prompts to replies."""
+    """Replies to prompts."""
 
     @property
     def name(self) -> str: ...
@@ -252,7 +258,7 @@ class LLM(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One reply of a model as it came. Before it is repaired, `fault` says what is wrong."""
+    """One raw reply of a model; `fault` says what a repair is asked to correct."""
 
     text: str
     fault: str = ""  # why the text is no whole reply
@@ -264,7 +270,7 @@ class Turn:
 
 
 class PromptRefused(EndpointError):
-    """The model will not take this prompt: it is too long, or a filter objects. Others it may."""
+    """The model refuses this prompt, such as for its length or by a filter; others it may take."""
 
 
 class Stopped(Exception):
@@ -275,7 +281,7 @@ OnLost = Callable[[bool], None]
 
 
 class Chat(Protocol):
-    """An LLM as single exchanges. `clew.models.conversation` makes an `LLM` of it.
+    """An LLM as single exchanges, of which `clew.models.recorded` makes an `LLM`.
 
     `ask` may be called from as many threads as `concurrency` says.
     """
@@ -312,7 +318,7 @@ class Chat(Protocol):
 
 
 class StreamingChat(Chat, Protocol):
-    """A chat that tells of a reply's text while it comes."""
+    """A chat that streams the text of its replies."""
 
     def ask(
         self,
@@ -323,7 +329,7 @@ class StreamingChat(Chat, Protocol):
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
     ) -> Turn:
-        """Return the next reply as any chat does, and tell `on_text` of its text as it comes.
+        """Return the next reply as any chat does, and call `on_text` with its text as it arrives.
 
         The pieces since the last None are together the text of the turn; None says that what was
         told before does not count, such as where a stream broke off and is asked for again. It is
@@ -332,7 +338,7 @@ class StreamingChat(Chat, Protocol):
 
 
 def is_streaming(chat: Chat) -> TypeGuard[StreamingChat]:
-    """Say whether a chat tells of a reply's text while it comes."""
+    """Say whether a chat streams the text of its replies."""
     return "on_text" in signature(chat.ask).parameters
 
 
@@ -342,39 +348,6 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
 
 
 OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
-
-
-class RecordedLLM(LLM, Protocol):
-    """An LLM that tells what it paid for even where an error ends the batch."""
-
-    def complete(
-        self,
-        prompts: Sequence[Prompt],
-        *,
-        on_reply: OnReply | None = None,
-        on_text: OnPiece | None = None,
-    ) -> list[Reply]:
-        """Return a reply for each prompt, in order, as any LLM does.
-
-        `on_reply` is told of each reply, by its prompt's position, as soon as its conversation
-        ended, from the thread that held it; also before an error of another prompt ends the
-        batch. A refusal is told once something shows that the endpoint takes such prompts.
-
-        `on_text` is for a prompt that is alone: it is told of the text of its reply as that comes,
-        where it does, as a `StreamingChat` tells it, in this thread. What it raises is raised here
-        once the reply is received and recorded, and it is not called again.
-        """
-
-    def unreported(self) -> Reply | None:
-        """Return what was paid for in conversations that did not end, summed up and told once.
-
-        It has no text. None for nothing.
-        """
-
-
-def is_recorded(llm: LLM) -> TypeGuard[RecordedLLM]:
-    """Say whether an LLM tells what it paid for where an error ends a batch."""
-    return hasattr(llm, "unreported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,7 +365,6 @@ class Models:
 __getattr__ = lazy(
     "clew.models",
     {
-        "conversation": ("Conversation", "recorded"),
         "extractors.cooccurrence": ("Cooccurrence",),
         "extractors.dependency": ("DependencyTriples",),
         "ledger": ("Ledger",),
@@ -400,6 +372,7 @@ __getattr__ = lazy(
         "minilm": ("MiniLM",),
         "openai": ("OpenAIChat", "OpenAIEmbeddings"),
         "prices": ("Price", "parse_prices"),
+        "recorded_llm": ("RecordedLLM", "recorded"),
         "rules": ("RuleTagger",),
     },
 )

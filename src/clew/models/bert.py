@@ -58,7 +58,7 @@ class Bert:
             )
 
     def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the place of each text and its (n, 384) hidden states, given its n word pieces.
+        """Yield each text's position and its (n, 384) hidden states, given its n word pieces.
 
         Places come in no order. A text's bits depend on no other one.
         """
@@ -80,7 +80,7 @@ class Bert:
 
     @cached_property
     def _gives_same_bits(self) -> bool:
-        """Whether texts have, on this processor, the same bits together as alone."""
+        """Whether this processor computes the same bits for a text in a batch as alone."""
         alone = np.concatenate([self._states([_ALIKE[i]]) for i in _TRIED])
         return np.array_equal(alone, self._states(_ALIKE)[list(_TRIED)])
 
@@ -90,7 +90,7 @@ class Bert:
 
 
 def _equal_batches(texts: Sequence[list[int]]) -> Iterator[list[int]]:
-    """Yield the places of texts that are read together: short ones of one length, others alone."""
+    """Yield batches of positions: of short texts of equal length, and of single longer ones."""
     waiting: dict[int, list[int]] = {}
     for place, ids in enumerate(texts):
         if len(ids) > _SHORT:
@@ -107,7 +107,7 @@ _BATCH_PIECES = 512  # word pieces, padding included: small batches stay in the 
 
 
 class OnnxBert:
-    """An encoder whose first output is the hidden states, as the weights' numbers say."""
+    """An encoder in a file of ONNX, whose first output is the hidden states."""
 
     def __init__(self, path: Path, *, threads: int = 0) -> None:
         import onnxruntime
@@ -125,7 +125,7 @@ class OnnxBert:
         )
 
     def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the place of each text and its (n, d) hidden states, given its n word pieces."""
+        """Yield each text's position and its (n, d) hidden states, given its n word pieces."""
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         for batch in _padded_batches(order, [len(ids) for ids in texts]):
             width = max(len(texts[i]) for i in batch)

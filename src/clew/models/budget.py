@@ -1,4 +1,4 @@
-"""A bound on what a run may buy, kept by setting the worst case aside before each request.
+"""Bound what models may cost, by reserving the worst case before each request.
 
 A reply that cost more than the worst case is kept, since it is paid for, and ends the run.
 """
@@ -6,9 +6,6 @@ A reply that cost more than the worst case is kept, since it is paid for, and en
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,7 +13,6 @@ from clew.base.runtime import arguments
 from clew.errors import BadReply, BudgetSpent, ClewError
 from clew.models import Stopped
 from clew.models.prices import Price, cost_usd
-from clew.models.waiting import hold_value
 
 _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 _LOOK_S = 0.05  # how often one that waits for others looks whether the batch has ended
@@ -38,20 +34,20 @@ class Bill:
 
 
 def bill(prompt_tokens: int, completion_tokens: int, price: Price | None) -> Bill:
-    """Return what tokens come to at a price."""
+    """Return the bill of tokens at a price."""
     usd = cost_usd(price, prompt_tokens, completion_tokens)
     return Bill(prompt_tokens + completion_tokens, usd or 0.0, usd is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """What is set aside for one request until its bill is known."""
+    """The amount reserved for one request until its bill is known."""
 
     worst: Bill
 
 
 class Budget:
-    """At most so many tokens, and so many dollars, for everything that shares it.
+    """A limit of tokens, dollars or both for everything that shares it.
 
     A request is sent only when its worst case fits beside what is spent and what other requests
     under way may still cost. So as long as a model bills no more than it was asked for, neither
@@ -79,12 +75,12 @@ class Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """What was billed, or may have been."""
+        """Tokens that were billed, or may have been."""
         return self._spent.tokens
 
     @property
     def spent_usd(self) -> float | None:
-        """What was billed, or may have been; None where a price was not known."""
+        """Dollars that were billed, or may have been; None where a price was not known."""
         return self._spent.usd if self._spent.priced else None
 
     @property
@@ -93,7 +89,7 @@ class Budget:
         return self._unanswered.tokens + self._unstated.tokens
 
     def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
-        """Set the worst case of a request aside.
+        """Reserve the worst case of a request.
 
         While others are under way, wait for them: most cost far less than their worst case.
         Raises BudgetSpent where none is and it still does not fit, Stopped where `stop` is set.
@@ -114,7 +110,7 @@ class Budget:
         return held
 
     def settle(self, held: Held, billed: Bill) -> None:
-        """Put what was billed in the place of the worst case.
+        """Replace the worst case by the bill.
 
         Where it is more, no further request is sent.
         """
@@ -131,7 +127,7 @@ class Budget:
                 self._is_kept = True
 
     def lose(self, held: Held, *, answered: bool = False) -> None:
-        """Count the worst case as spent: nobody knows what was billed.
+        """Count the worst case as spent, since the bill is not known.
 
         No usable answer came, or one that does not state its usage (`answered`).
         """
@@ -144,7 +140,7 @@ class Budget:
                 self._unanswered += held.worst
 
     def release(self, held: Held) -> None:
-        """Give back what was set aside for a request that was not billed."""
+        """Give back the reservation of a request that was not billed."""
         self._put(held, Bill())
 
     def _put(self, held: Held, spent: Bill) -> None:
@@ -160,7 +156,7 @@ class Budget:
         return fits and (self._is_kept or not self._held)
 
     def _sentence(self, worst: Bill) -> str:
-        """Say why a request is not sent, and which part of what is spent is a worst case."""
+        """Return the error message for a request that does not fit."""
         lost = (
             (self._unanswered, "requests without a usable answer"),
             (self._unstated, "replies for which the endpoint stated no usage"),
@@ -177,7 +173,7 @@ class Budget:
 
 
 class Purchase:
-    """What is set aside for one exchange, as a block that is settled or left by an error."""
+    """The reservation for one exchange, as a block that is settled or left by an error."""
 
     def __init__(self, budget: Budget, worst: Bill, stop: threading.Event | None = None) -> None:
         self._budget = budget
@@ -190,14 +186,14 @@ class Purchase:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Give back what is set aside, or count it where nobody knows whether it was billed."""
+        """Give the reservation back, or count it where it is not known whether it was billed."""
         held = self._take()
         is_known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
         if held is not None:
             (self._budget.release if is_known else self._budget.lose)(held)
 
     def set_aside_again(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
-        """Count an attempt that brought no reply, and set aside what another one may cost."""
+        """Count an attempt without a reply, and reserve the worst case of another."""
         held = self._take()
         if held is not None:
             self._budget.lose(held)
@@ -205,7 +201,7 @@ class Purchase:
             self._held = self._budget.reserve(self._worst, self._stop)
 
     def settle(self, billed: Bill | None) -> None:
-        """Put what was billed in the place of the worst case; None: it is not known."""
+        """Replace the worst case by the bill; None: it is not known."""
         held = self._take()
         if held is not None and billed is None:
             self._budget.lose(held, answered=True)
@@ -215,28 +211,3 @@ class Purchase:
     def _take(self) -> Held | None:
         held, self._held = self._held, None
         return held
-
-
-@dataclass(frozen=True, slots=True)
-class Payer:
-    """Who pays for what an embedding endpoint bills: what is told of each bill, and its budget.
-
-    An embedder is used from many places, by several runs at a time. So a run says around the call
-    that it pays, and the embedder asks who does.
-    """
-
-    on_bill: Callable[[Bill], None]
-    budget: Budget | None = None
-
-
-_payer: ContextVar[Payer | None] = ContextVar("payer", default=None)
-
-
-def payer() -> Payer | None:
-    """Return who pays for what this thread asks, None where nobody said so."""
-    return _payer.get()
-
-
-def paid_by(who: Payer) -> AbstractContextManager[None]:
-    """Let `who` pay for what this thread asks in the block."""
-    return hold_value(_payer, who)

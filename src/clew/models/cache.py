@@ -12,6 +12,7 @@ from clew.base.runtime.sqlite import Connection
 from clew.errors import StoreError
 from clew.models import Embedder, Kind, is_paid, is_priced
 from clew.models.prices import FREE, Price
+from clew.models.run import ModelRun, call_model
 from clew.models.sqlite import (
     Keep,
     Place,
@@ -35,7 +36,7 @@ _EXACT = "document, float32"  # the kind of one that is kept as it came
 
 
 class CachedEmbedder:
-    """An embedder that remembers: a vector is on disk before it is returned.
+    """An embedder with a cache: a vector is on disk before it is returned.
 
     `place` may be shared by embedders and by processes. A query's vector is kept as float32, a
     document's in 8 bits a number, which is what an index keeps of it unless it is `exact`, each
@@ -56,7 +57,7 @@ class CachedEmbedder:
     @property
     @mending
     def dimension(self) -> int:
-        """The dimension of what is stored, so that a full cache needs no model."""
+        """The dimension of stored vectors, so that a full cache needs no model."""
         stored = self._known_dimension()
         return self._embedder.dimension if stored is None else stored
 
@@ -66,7 +67,9 @@ class CachedEmbedder:
             row = database.execute(question, [self.name]).fetchone()
         return int(row[0]) if row else None
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+    def embed(
+        self, texts: Sequence[str], *, kind: Kind, run: ModelRun | None = None
+    ) -> NDArray[np.float32]:
         keys = [self._key(kind, text) for text in texts]
         stored = self._load(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
@@ -74,7 +77,7 @@ class CachedEmbedder:
         self.hits += len(texts) - len(missing)
         new = list(missing)
         for block in (new[i : i + _BLOCK] for i in range(0, len(new), _BLOCK)):
-            self._embed(block, [missing[key] for key in block], kind)
+            self._embed(block, [missing[key] for key in block], kind, run)
         # Read back: another process may have stored the same text first, and its vector counts.
         stored |= self._load(new)
         d = self.dimension
@@ -109,8 +112,10 @@ class CachedEmbedder:
         is_known = self._file.exists() and self._known_dimension() is not None
         return [] if is_known or not is_priced(self._embedder) else self._embedder.dimension_texts()
 
-    def _embed(self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind) -> None:
-        """Save the vectors of new texts, each as soon as it is received where that can be told.
+    def _embed(
+        self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind, run: ModelRun | None
+    ) -> None:
+        """Save the vectors of new texts, as soon as each arrives where the embedder passes them on.
 
         What a process that is killed has received is paid for, and is not asked for again.
         """
@@ -126,9 +131,9 @@ class CachedEmbedder:
 
         if is_paid(self._embedder):
             with self._file.room():
-                self._embedder.embed(texts, kind=kind, keep=keep)
+                call_model(run, self._embedder.embed, texts, kind=kind, keep=keep)
         else:
-            keep(0, self._embedder.embed(texts, kind=kind))
+            keep(0, call_model(run, self._embedder.embed, texts, kind=kind))
 
     def _key(self, kind: Kind, text: str) -> bytes:
         return _key(self.name, _EXACT if self._exact and kind == "document" else kind, text)
@@ -156,7 +161,7 @@ class CachedEmbedder:
 
 
 def faults(path: Path) -> list[str]:
-    """Return what is damaged in a file of vectors, nothing where it is sound or not there."""
+    """Return the damages of a file of vectors, none where it is sound or missing."""
     file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
     damages = file.faults()
     if damages or file.is_blank():
@@ -185,7 +190,7 @@ def copy(source: Place, target: Place, keep: Keep) -> None:
 
 
 def has_vectors(place: Place) -> bool:
-    """Say whether there is a file of vectors, or are tables of them."""
+    """Say whether there is a file, or are tables, of vectors."""
     return not paid_file(place, _KIND, APPLICATION_ID, _TABLES).is_blank()
 
 
@@ -195,7 +200,7 @@ def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
 
 
 def _find_damaged(database: Connection) -> list[bytes]:
-    """Return the keys of the vectors whose checksum is not theirs."""
+    """Return the keys of the vectors with a wrong checksum."""
     rows = database.execute("SELECT key, vector FROM vectors")
     return [key for key, row in rows if _decode_row(row) is None]
 
@@ -205,7 +210,7 @@ def _append_checksum(vector: bytes, form: bytes) -> bytes:
 
 
 def _decode_row(stored: bytes) -> NDArray[np.float32] | None:
-    """Return a vector without its checksum, None where that is not the one of the vector."""
+    """Return a vector without its checksum, None where that is wrong."""
     vector, form = stored[:-5], stored[-1:]
     if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != stored:
         return None

@@ -50,7 +50,7 @@ class ReadSpan:
 
 
 class SpanReader(Protocol):
-    """A question and texts to the range of one that answers it."""
+    """Finds the range of a text that answers a question."""
 
     @property
     def name(self) -> str: ...
@@ -146,7 +146,7 @@ def _load_transformers(model: str) -> tuple[Any, _Logits]:
 def _cut_windows(
     tokenizer: tokenizers.Tokenizer, question: str, text: str
 ) -> Iterator[tuple[int, tokenizers.Encoding]]:
-    """Yield where a stretch of a text begins that is read at once, and it behind the question."""
+    """Yield the windows of a text: where each begins, and its encoding behind the question."""
     offsets = tokenizer.encode(text, add_special_tokens=False).offsets
     size = _WINDOW - len(tokenizer.encode(question, "").ids)
     for first in range(0, max(len(offsets) - _STRIDE, 1), size - _STRIDE):

@@ -28,9 +28,11 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
-from clew.models import OnLost, Stopped, batch
+from clew.models import OnLost, Part, Stopped
+from clew.models.concurrency import run_jobs
 from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
-from clew.models.waiting import BUSY_S, PATIENCE_S, REST_S, STEP_S, find_failures, part
+from clew.models.run import ModelRun
+from clew.models.served import PATIENCE_S, STEP_S
 
 try:
     import httpx2
@@ -46,6 +48,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_BYTES = 16 << 20  # of a reply, where whoever asks knows no better
+BUSY_S = 30.0  # between attempts at a busy server in all, in a question
+REST_S = 60.0  # in which questions do without an LLM that has timed out
 _WHOLE = 5  # times the time-out: for all of a reply, however it drips
 _CONNECT_S = 2.0  # for a connection; a server that takes longer is as good as none
 _LOOK_S = 5.0  # without a byte, where it is only looked what is there
@@ -92,15 +96,15 @@ class TooMuch(Exception):
 
 
 class _TooLate(TooMuch):
-    """A reply was not there in time."""
+    """A reply did not arrive in time."""
 
 
 class _BrokenOff(Exception):
-    """A stream of events ended before all of the reply was there."""
+    """A stream of events ended before the reply was complete."""
 
 
 class _ErrorEvent(Exception):
-    """A stream told an error in place of what is missing."""
+    """A stream ended with an error event."""
 
     def __init__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON
         self.event = event
@@ -122,9 +126,21 @@ class _Fault:
     is_own: bool = False  # the server's own fault, maybe at nothing but this request
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is sent, and how the reply is received."""
+
+    content: bytes
+    most_bytes: int
+    watch: Callable[[], Watch] | None
+    hear: Hear | None
+    failed: dict[str, EndpointError] | None  # addresses in a question; None: nobody waits
+    part: Part | None  # of a question, which can do without it
+
+
 @dataclass(slots=True)
 class _Rest:
-    """What an address was last too late with, and until when questions do without it."""
+    """The last time-out of an address, and until when questions do without it."""
 
     fault: _Fault | None = None
     until: float = -math.inf
@@ -172,11 +188,12 @@ class Endpoint:
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
-    def run(
+    def run_jobs(
         self,
         job: Callable[[Post, Item], Result],
         items: Sequence[Item],
         most_bytes: int = MOST_BYTES,
+        run: ModelRun | None = None,
     ) -> list[Result]:
         """Return job(post, item) for every item, in order, at most `concurrency` at a time.
 
@@ -187,9 +204,9 @@ class Endpoint:
         _ = self._headers, self._client  # a missing key is found before any thread starts
 
         def run_job(item: Item, stop: threading.Event) -> Result:
-            return job(partial(self.post, stop=stop, most_bytes=most_bytes), item)
+            return job(partial(self.post, stop=stop, most_bytes=most_bytes, run=run), item)
 
-        return batch.run(run_job, items, self.concurrency)
+        return run_jobs(run_job, items, self.concurrency)
 
     def post(
         self,
@@ -200,31 +217,37 @@ class Endpoint:
         most_bytes: int = MOST_BYTES,
         watch: Callable[[], Watch] | None = None,
         hear: Hear | None = None,
+        run: ModelRun | None = None,
+        part: Part | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
         """Return the parsed reply to one request, tried again where that can help.
 
-        A reply of more than `most_bytes` is cut off there, and is none. Of one that is streamed
-        as events the list of these is returned. What `watch` gives for an attempt is told of each
-        as it comes, in the thread that receives them; and `hear` in this one, which may take its
-        time over it, with None before another attempt. What `hear` raises ends the exchange.
-        `on_lost` is told of each attempt that was sent and brought no answer, and whether another
-        follows. An address that is overloaded is tried for `patience_s`. A question tries one that
-        cannot be reached, or is late, once, any other once more, or as long as one that is busy
-        asks for no more than BUSY_S in all, and one that gave it nothing not again. What it can do
-        without it does not ask an address that was late less than REST_S ago. Raises Refused,
-        EndpointError, and Stopped where `stop` is set before
-        an attempt.
+        A reply of more than `most_bytes` is cut off, and is an error. A reply that is streamed as
+        events is returned as their list. `watch` is called for each attempt, and what it returns
+        for each event, in the thread that receives them. `hear` is called for each event in this
+        thread, where it may take its time, and with None before another attempt; what it raises
+        ends the exchange. `on_lost` is called for each attempt that was sent and brought no answer,
+        with whether another follows.
+
+        An overloaded address is tried for `patience_s`. In the `run` of a question, an address that
+        cannot be reached or times out is tried once, a busy one as long as it asks for no more than
+        BUSY_S in all, any other twice; and one that failed not again. A `part` of a question does
+        not ask an address that timed out less than REST_S ago. Raises Refused, EndpointError, and
+        Stopped where `stop` is set before an attempt.
         """
-        stop, failed, waited_s = stop or threading.Event(), find_failures(), 0.0
-        self._check()
+        stop, waited_s = stop or threading.Event(), 0.0
+        failed = None if run is None else run.failed
         # Half a surrogate pair is no UTF-8 and would be refused: it becomes a question mark.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        part = None if failed is None else part
+        request = _Request(content, most_bytes, watch, hear, failed, part)
+        self._check(request)
         for attempt in count(1):
             if stop.is_set():
                 raise Stopped
             if hear is not None and attempt > 1:
                 hear(None)
-            reply = self._try(content, most_bytes, watch and watch(), hear)
+            reply = self._try(request)
             if not isinstance(reply, _Fault):
                 return reply
             if reply.unreached and (failed is not None or not self._reached.is_set()):
@@ -232,7 +255,7 @@ class Endpoint:
                 break
             _log.info("%s, attempt %d: %s", self.shown_address, attempt, reply.reason)
             pause_s = self._pause_s(attempt, reply)
-            last = not self._is_tried_again(attempt, reply, waited_s + pause_s)
+            last = not self._is_tried_again(request, attempt, reply, waited_s + pause_s)
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
@@ -245,19 +268,21 @@ class Endpoint:
             error = failed.setdefault(self.shown_address, error)  # of the thread that was first
         raise error
 
-    def _check(self) -> None:
-        """Raise EndpointError where it is known already that this question gets nothing here."""
-        failed, rest = find_failures(), _rest_of(self.shown_address)
+    def _check(self, request: _Request) -> None:
+        """Raise EndpointError where the address failed this question, or another one of late."""
+        failed, rest = request.failed, _rest_of(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
-        if part() is not None and rest.fault is not None and self.clock() < rest.until:
+        if request.part is not None and rest.fault is not None and self.clock() < rest.until:
             raise self._useless(1, rest.fault)
 
-    def _is_tried_again(self, attempt: int, fault: _Fault, waited_s: float) -> bool:
-        """Say whether another attempt follows, before which `waited_s` is waited in all."""
+    def _is_tried_again(
+        self, request: _Request, attempt: int, fault: _Fault, waited_s: float
+    ) -> bool:
+        """Say whether another attempt follows; `waited_s` is the wait in all up to it."""
         if fault.is_final or self.attempts == 1:
             return False
-        if find_failures() is None:  # nobody waits
+        if request.failed is None:  # nobody waits
             is_patient = fault.is_overload and waited_s <= self.patience_s
             return attempt < self.attempts or is_patient
         if fault.is_late or attempt >= self.attempts:
@@ -265,7 +290,7 @@ class Endpoint:
         return waited_s <= BUSY_S if fault.is_busy else attempt == 1
 
     def _tell_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
-        """Write to the log, at most once a minute, that an overloaded server is waited for."""
+        """Log, at most once a minute, that the run waits for an overloaded server."""
         rest = _rest_of(self.shown_address)
         now = self.clock()
         if fault.is_overload and pause_s >= _TOLD_S and now >= rest.told + REST_S:
@@ -307,7 +332,7 @@ class Endpoint:
         return error
 
     def _find_start(self, reason: str) -> str:
-        """Return what to do where there is no connection."""
+        """Return the hint for an error without a connection."""
         parts = urlsplit(self.base_url)
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return (
@@ -324,7 +349,7 @@ class Endpoint:
 
     @property
     def _proxy(self) -> str:
-        """What to do about the proxy that is asked in place of the server, empty where none is."""
+        """The hint about a proxy in front of the server, empty where there is none."""
         parts = urlsplit(self.base_url)
         host, proxies = parts.hostname or "", getproxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -347,10 +372,10 @@ class Endpoint:
         ask = partial(self._client.get, self._url, timeout=timeout, headers=self._headers)
         return _run_with_deadline(_WHOLE * _LOOK_S, lambda _: ask(), lambda _: None)
 
-    def _try(self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None) -> Any:  # noqa: ANN401 -- JSON or a _Fault
-        received = self._exchange(content, most_bytes, watch, hear)
+    def _try(self, request: _Request) -> Any:  # noqa: ANN401 -- JSON or a _Fault
+        received = self._exchange(request)
         if isinstance(received, _Fault):
-            if received.is_late and part() is not None:
+            if received.is_late and request.part is not None:
                 rest = _rest_of(self.shown_address)
                 rest.fault, rest.until = received, self.clock() + REST_S
             return received
@@ -368,7 +393,7 @@ class Endpoint:
                 return reply
         message = _message(error)
         if self._takes_other_key(status, message):
-            return self._try(content, most_bytes, watch, hear)
+            return self._try(request)
         fault = self._refuse(status, headers, message, error)
         return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
 
@@ -420,25 +445,29 @@ class Endpoint:
         refused.brief = self._without_addresses(f"it answered {reason}")
         raise refused
 
-    def _exchange(
-        self, content: bytes, most_bytes: int, watch: Watch | None, hear: Hear | None
-    ) -> tuple[int, Mapping[str, str], Any] | _Fault:
+    def _exchange(self, request: _Request) -> tuple[int, Mapping[str, str], Any] | _Fault:
         """Send a request; return the status, the headers and the body, or events, of the reply."""
-        is_step = part() == "step"
+        is_step = request.part == "step"
         timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
-        whole_s, timeout = _WHOLE * timeout_s, _timeout(timeout_s)
+        whole_s = _WHOLE * timeout_s
+        watch = request.watch and request.watch()
         events: list[Any] = []
 
         def take(event: object) -> None:
             events.append(event)
-            if hear is not None:
-                hear(event)
+            if request.hear is not None:
+                request.hear(event)
 
         def exchange(tell: Hear) -> tuple[int, Mapping[str, str], bytes | list[Any]]:
             with self._client.stream(
-                "POST", self._url, content=content, timeout=timeout, headers=self._headers
+                "POST",
+                self._url,
+                content=request.content,
+                timeout=_timeout(timeout_s),
+                headers=self._headers,
             ) as response:
-                pieces = _limit_bytes(response.iter_bytes(), most_bytes, time.monotonic() + whole_s)
+                ends = time.monotonic() + whole_s
+                pieces = _limit_bytes(response.iter_bytes(), request.most_bytes, ends)
                 kind = response.headers.get("content-type", "")
                 if watch is not None and response.is_success and kind.startswith(_EVENTS):
                     bounded = httpx2.Response(
@@ -568,7 +597,7 @@ class Endpoint:
 
 @lru_cache
 def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
-    """Return what is known of an address, which several indexes may ask."""
+    """Return the record of an address, which several indexes may share."""
     return _Rest()
 
 
@@ -581,7 +610,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @cache
 def _load_certificates(file: str, variables: tuple[str, ...]) -> ssl.SSLContext:
-    """Read the certificates that are trusted, once for all endpoints: they take long to read."""
+    """Load the trusted certificates, once for all endpoints, since that is slow."""
     read = ", ".join(filter(None, variables))
     try:
         context = httpx2.create_ssl_context()
@@ -606,7 +635,7 @@ _ENDED = object()  # behind all that is heard
 
 
 def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
-    """Return what `ask` gives. Raises _TooLate where it takes longer, and leaves it behind then.
+    """Call `ask` in a thread, and abandon it with _TooLate where it takes longer than `seconds`.
 
     What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
     behind, and what is received does not wait for whoever hears it. The time-out of a client
@@ -639,7 +668,7 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
 
 
 def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
-    """Yield what is received of a reply. Raises TooMuch at the first byte too many, and late."""
+    """Yield the pieces of a reply. Raises TooMuch where it is too long, or too late."""
     received = 0
     for piece in pieces:  # unpacked, where it came packed
         received += len(piece)
@@ -651,7 +680,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
 
 
 def _events(response: httpx2.Response, watch: Watch, tell: Hear) -> list[Any]:
-    """Return the JSON of the events of a stream, up to the one that says that it is done.
+    """Return the JSON of the events of a stream, up to its end mark.
 
     That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
     and _BrokenOff where the stream is not whole, or an event is not JSON.
@@ -686,7 +715,7 @@ def _read_event(data: str) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
-    """Say whether an event of a stream tells why the reply ends: all of its text has come."""
+    """Say whether an event has a finish reason, behind which no text comes."""
     try:
         return bool(event["choices"][0].get("finish_reason"))
     except (AttributeError, IndexError, KeyError, TypeError):
@@ -708,7 +737,7 @@ def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return the status that an error would have as a reply of its own."""
+    """Return the HTTP status that stands for an error inside a reply."""
     if not isinstance(error, dict):
         return _FAILED
     stated = str(error.get("code") or error.get("status") or "")
@@ -733,7 +762,7 @@ def _was_sent(error: httpx2.RequestError) -> bool:
 
 
 def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
-    """Return what the server said: the message of its JSON error, or the start of its page."""
+    """Return the message of a server's error, in JSON or as a page."""
     body = error
     if isinstance(error, bytes):
         try:

@@ -1,4 +1,4 @@
-"""A book of every reply that was paid for: a request that was answered once is never sent again.
+"""Record every reply that was paid for, so that no request is sent twice.
 
 One SQLite file that processes share. A reply is on disk before anything is made of it, so a
 process that is killed pays only for what was under way. Beside the replies stands what was made
@@ -56,7 +56,7 @@ PieceKey = tuple[str, ...]  # model, version of the prompt, and whatever else te
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One exchange with a model: the prompt, behind the replies that came to it before."""
+    """One request to a model: the prompt, and the earlier replies to it."""
 
     model: str  # the chat's name
     prompt: Prompt
@@ -64,7 +64,7 @@ class Request:
 
     @property
     def former(self) -> Request:
-        """The same request as ledgers had it that did not tell addresses apart."""
+        """The same request without the model's address, as older ledgers have it."""
         return replace(self, model=drop_place(self.model))
 
     def key(self) -> bytes:
@@ -86,7 +86,7 @@ def drop_place(model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """What the recorded calls of one model and one version of a prompt came to."""
+    """The sums of the recorded calls of one model and one version of a prompt."""
 
     calls: int
     faults: int  # replies of no use, such as one that breaks its schema
@@ -96,7 +96,7 @@ class Total:
 
 
 class Size(NamedTuple):
-    """What one call took."""
+    """The tokens and seconds of one call."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -106,7 +106,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one write took to bring an index from one generation to another."""
+    """The cost of one write, from one generation of an index to another."""
 
     kind: str  # "add", "import"
     before: int
@@ -115,7 +115,7 @@ class Cost:
 
 
 class Ledger:
-    """The book at a place; threads and processes may share it, and its first use makes it.
+    """A file of all replies that were paid for, made by its first use; processes may share it.
 
     Every method raises StoreError where it cannot be used. It keeps what was asked beside the
     replies, so that they can be read, where it is to `keep_prompts`.
@@ -130,11 +130,11 @@ class Ledger:
         return self._file.path
 
     def exists(self) -> bool:
-        """Say whether anything was written down."""
+        """Say whether the file or its tables were made."""
         return self._file.exists()
 
     def faults(self) -> list[str]:
-        """Return what is damaged in it, nothing where it is sound or not there."""
+        """Return its damages, none where it is sound or missing."""
         damages = self._file.faults()
         if damages or self._file.is_blank():
             return damages
@@ -191,7 +191,7 @@ class Ledger:
 
     @mending
     def record(self, request: Request, turn: Turn) -> Turn:
-        """Write down the reply to a request, and return the one that counts.
+        """Record the reply to a request, and return the one that counts.
 
         That is the earlier one where another process was faster, so that all go on with the same.
         """
@@ -239,7 +239,7 @@ class Ledger:
 
     @mending
     def models(self, version: str) -> list[str]:
-        """Return the models whose replies to a version of a prompt gave something, by how many."""
+        """Return the models with usable replies to a version of a prompt, those with most first."""
         question = """SELECT model FROM piece WHERE version = ?
             GROUP BY model ORDER BY count(*) DESC, model"""
         with self._file.open() as database:
@@ -254,7 +254,7 @@ class Ledger:
 
     @mending
     def forget_failed(self) -> int:
-        """Drop the conversations that came to nothing, so that they are held anew; count calls."""
+        """Drop failed conversations, so that they are asked anew; return how many calls."""
         with self._file.writing() as database:
             database.execute("DELETE FROM call WHERE key IN (SELECT key FROM failed)")
             n_gone = database.changes()
@@ -265,7 +265,7 @@ class Ledger:
 
     @mending
     def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
-        """Return what was kept under those of the keys that are known."""
+        """Return the values of the keys that are known."""
         own = {digest_parts(key): key for key in keys}
         former = {digest_parts((drop_place(key[0]), *key[1:])): key for key in keys}
         with self._file.open() as database:
@@ -282,7 +282,7 @@ class Ledger:
 
     @mending
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
-        """Write down, in one commit, the JSON value that each text gave."""
+        """Store, in one commit, the JSON value of each text."""
         rows = [
             (digest_parts(key), _utf8(key[0]), _utf8(key[1]), json.dumps(data, allow_nan=False))
             for key, data in pieces.items()
@@ -294,7 +294,7 @@ class Ledger:
 
     @mending
     def bill(self, cost: Cost) -> None:
-        """Write down what a write of the index cost."""
+        """Record the cost of a write of the index."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
         with self._file.writing() as database:
             self._file.make(database, _COST)
@@ -304,7 +304,7 @@ class Ledger:
 
     @mending
     def costs(self) -> list[Cost]:
-        """Return what every write cost, the oldest first."""
+        """Return the costs of all writes, the oldest first."""
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
         with self._file.open() as database:
             rows = sqlite.rows(database, question) if self._file.has(database, "cost") else []
@@ -317,7 +317,7 @@ class Ledger:
 
     @mending
     def totals(self) -> dict[tuple[str, str], Total]:
-        """Return what was paid for, by model and version of the prompt."""
+        """Return the sums of all calls, by model and version of the prompt."""
         question = """SELECT model, version, sum(calls),
             sum(CASE WHEN fault != '' THEN 1 ELSE 0 END), coalesce(sum(prompt_tokens), 0),
             coalesce(sum(completion_tokens), 0), coalesce(sum(cost_usd), 0.0),
@@ -352,7 +352,7 @@ def piece_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
 
 
 def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
-    """Return the keys of the texts in a file of which a part is zeros, by their tables."""
+    """Return the keys of texts that are partly zeros, by their tables."""
     texts = {"call": "text", "piece": "data"}
     return {
         table: sqlite.rows(database, f"SELECT key FROM {table} WHERE instr({text}, char(0))")  # noqa: S608 -- names of ours
@@ -369,5 +369,5 @@ def _utf8(text: str) -> str:
 
 
 def _is_damaged(text: str) -> bool:
-    """Say whether a page of zeros, whose checksum is right, stands in place of a text's end."""
+    """Say whether a text ends in zeros, which a page with a right checksum may hold."""
     return "\0" in text

@@ -19,8 +19,8 @@ from clew.base.runtime import arguments
 from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError, suggest
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
-from clew.models.conversation import recorded
 from clew.models.ledger import Ledger
+from clew.models.recorded_llm import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ class Specs:
 
     @property
     def sampling(self) -> Sampling:
-        """The sampling parameters of LLMs."""
+        """The sampling parameters of all LLMs."""
         return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
     def read_wording(self) -> Wording | None:

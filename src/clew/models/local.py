@@ -24,6 +24,7 @@ from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.models.openai import OpenAIChat
+    from clew.models.run import ModelRun
 
 _TOLD_BY = 1 << 20  # bytes at the start of a file that tell it apart, with its size
 _LONGEST_S = 3600.0  # for one reply
@@ -62,7 +63,7 @@ class LocalChat:
 
     @cached_property
     def _model(self) -> str:
-        """The file's name with its digest, however replies are drawn."""
+        """The file's name with its digest, without sampling parameters."""
         try:
             with self.file.open("rb") as opened:
                 start = opened.read(_TOLD_BY)
@@ -91,11 +92,14 @@ class LocalChat:
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
+        run: ModelRun | None = None,
     ) -> Turn:
-        return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text)
+        return self._chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text, run=run)
 
-    def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
-        return self._chat.count_tokens(prompt, turns)
+    def count_tokens(
+        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: ModelRun | None = None
+    ) -> int | None:
+        return self._chat.count_tokens(prompt, turns, run=run)
 
     @property
     def _chat(self) -> OpenAIChat:
@@ -103,7 +107,7 @@ class LocalChat:
             return self._server[1]
 
     def check(self) -> None:
-        """Raise MissingExtra for want of the package that runs the model."""
+        """Raise MissingExtra where the package that runs the model is missing."""
         check_installed("xllamacpp", "local", "a local model")
 
     @cached_property

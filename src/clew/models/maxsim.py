@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Embedder, TokenEmbedder, TokenVectors
+from clew.models.run import ModelRun, call_model
 
 COSINE_WEIGHT = 0.5
 
@@ -63,8 +64,11 @@ class Cosine:
     def name(self) -> str:
         return f"cosine/{self.embedder.name}"
 
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def score(
+        self, query: str, texts: Sequence[str], *, run: ModelRun | None = None
+    ) -> NDArray[np.float64]:
         if not texts:
             return np.zeros(0)
-        vector = self.embedder.embed([query], kind="query")[0]
-        return np.asarray(self.embedder.embed(texts, kind="document") @ vector, dtype=np.float64)
+        [vector] = call_model(run, self.embedder.embed, [query], kind="query")
+        rows = call_model(run, self.embedder.embed, texts, kind="document")
+        return np.asarray(rows @ vector, dtype=np.float64)

@@ -104,7 +104,7 @@ class MiniLM:
 
     @cached_property
     def _version(self) -> str:
-        """The weights': a folder's model may change, and its vectors with it."""
+        """The version of the weights: a folder's model may change, and its vectors with it."""
         if self._own_weights is None:
             return f"int8-{WEIGHTS}" if self._float32 else f"int8-products-{WEIGHTS}"
         return hashlib.sha256(self._own_weights.read_bytes()).hexdigest()[:12]
@@ -115,7 +115,7 @@ class MiniLM:
         return path if path is not None and path.exists() else None
 
     def check(self) -> None:
-        """Raise what the first text would for a package or file that is missing; load nothing."""
+        """Raise what the first text would where a package or file is missing; load nothing."""
         if self._own_weights is not None:
             check_installed("onnxruntime", "onnx", _PURPOSE)
         else:

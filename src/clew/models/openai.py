@@ -21,8 +21,8 @@ import numpy as np
 
 from clew.errors import BadReply, EndpointError, InputError
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.batching import Batching, Embedded, join_embedded
-from clew.models.budget import Budget, Payer, Purchase, bill, payer
+from clew.models.budget import Budget, Purchase, bill
+from clew.models.embedding_batches import Embedded, EmbeddingBatches, join_embedded
 from clew.models.prices import Price, embedding_price, list_price
 from clew.models.refusals import (
     LIMIT,
@@ -35,9 +35,8 @@ from clew.models.refusals import (
     find_remedy,
 )
 from clew.models.replies import messages
-from clew.models.served import Served
-from clew.models.spoken import Spoken, begins_in_thoughts, find_spoken
-from clew.models.waiting import STEP_S, in_part
+from clew.models.served import STEP_S, Served
+from clew.models.thoughts import SpokenStream, begins_in_thoughts, strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece, PieceStream
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.http import Endpoint, Post
+    from clew.models.run import ModelRun
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ _V1 = re.compile(r"/v1/?\Z")
 def name_sampled(
     model: str, temperature: float, top_p: float | None = None, seed: int | None = None
 ) -> str:
-    """Return the name of a model whose replies are drawn so; by default it is its own."""
+    """Return the name of a model with its sampling parameters, where these are not the default."""
     drawn = {"temperature": temperature or None, "top_p": top_p, "seed": seed}
     options = [f"{name} {value}" for name, value in drawn.items() if value is not None]
     return f"{model} at {', '.join(options)}" if options else model
@@ -107,9 +107,9 @@ class OpenAIChat(Served):
         return self.prices.get(self.model) or list_price(self.model, self.base_url)
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        from clew.models.conversation import Conversation
+        from clew.models.recorded_llm import RecordedLLM
 
-        return Conversation(self).complete(prompts)
+        return RecordedLLM(self).complete(prompts)
 
     def ask(
         self,
@@ -119,6 +119,7 @@ class OpenAIChat(Served):
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
+        run: ModelRun | None = None,
     ) -> Turn:
         most_bytes = _REPLY_BYTES + _TOKEN_BYTES * prompt.max_tokens
         # What comes is paid for, or waited for.
@@ -139,6 +140,8 @@ class OpenAIChat(Served):
                     most_bytes=most_bytes,
                     watch=partial(_Watched, prompt.max_tokens),
                     hear=heard,
+                    run=run,
+                    part=prompt.part,
                 )
                 break
             except Refused as refusal:
@@ -157,23 +160,25 @@ class OpenAIChat(Served):
             heard.end(turn.text)
         return turn
 
-    def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
+    def count_tokens(
+        self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: ModelRun | None = None
+    ) -> int | None:
         """Return what a llama.cpp server counts; no other endpoint says it beforehand."""
         if not self._is_llama:
             return None
         try:
-            with in_part("step"):
-                body = self._body(prompt, turns, frozenset(), prompt.max_tokens)
-                filled = self._at_root("apply-template").post(body)
-                request = {"content": filled["prompt"], "add_special": True, "parse_special": True}
-                return len(self._at_root("tokenize").post(request)["tokens"])
+            body = self._body(prompt, turns, frozenset(), prompt.max_tokens)
+            filled = self._at_root("apply-template").post(body, run=run, part="step")
+            request = {"content": filled["prompt"], "add_special": True, "parse_special": True}
+            counted = self._at_root("tokenize").post(request, run=run, part="step")
+            return len(counted["tokens"])
         except (EndpointError, KeyError, TypeError):
             return None  # an old server: it is not known, which is no fault
 
     def _body(
         self, prompt: Prompt, turns: Sequence[Turn], lacks: AbstractSet[str], limit: int
     ) -> dict[str, object]:
-        """Return the request, without what it and the endpoint lack."""
+        """Return the body of a request, without fields that the endpoint refuses."""
         lacks = self._lacks | lacks
         can_hold = self.json_schema and SCHEMA not in lacks
         held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
@@ -214,7 +219,7 @@ class OpenAIChat(Served):
             ) from None
 
     def _at_root(self, path: str) -> Endpoint:
-        """Return what a llama.cpp server has beside its OpenAI-compatible part."""
+        """Return an endpoint of a llama.cpp server outside its OpenAI-compatible API."""
         return replace(self.endpoint_at(path), base_url=_V1.sub("", self.base_url))
 
     @cached_property
@@ -242,7 +247,9 @@ class OpenAIEmbeddings(Served):
     document_prefix: str = ""
     prices: Mapping[str, Price] = field(default_factory=dict)
     batch_size: int = _BATCH  # texts in one request at the most; fewer where that is refused
-    _batching: Batching = field(default_factory=Batching, init=False, repr=False, compare=False)
+    _batches: EmbeddingBatches = field(
+        default_factory=EmbeddingBatches, init=False, repr=False, compare=False
+    )
     _seen: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -264,25 +271,27 @@ class OpenAIEmbeddings(Served):
         return self._seen["dimension"]
 
     def embed(
-        self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        kind: Kind,
+        keep: Keep | None = None,
+        run: ModelRun | None = None,
     ) -> NDArray[np.float32]:
-        """Return a unit row for each text; `keep` is told of rows as soon as they are received."""
+        """Return a unit row for each text; `keep` is called with rows as they are received."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         prefix = self._prefix(kind)
         inputs = [prefix + text or " " for text in texts]  # an empty input is refused by many
 
-        who = payer()  # in this thread; the jobs are in others
-        batching = self._batching
-
         def job(post: Post, first: int) -> Embedded:
             batch = inputs[first : first + self.batch_size]
-            ask = partial(self._embed, post, who)
-            return batching.embed(ask, batch, first=first, prefix=prefix, keep=keep)
+            ask = partial(self._embed, post, run)
+            return self._batches.embed(ask, batch, first=first, prefix=prefix, keep=keep)
 
         firsts = range(0, len(inputs), self.batch_size)
         most_bytes = self.batch_size * _VECTOR_BYTES
-        rows, cut, bare = join_embedded(self._endpoint.run(job, firsts, most_bytes))
+        rows, cut, bare = join_embedded(self._endpoint.run_jobs(job, firsts, most_bytes, run=run))
         if bare and kind == "query":
             raise bare[min(bare)]  # nothing is found without its vector
         for positions, what in ((cut, _CUT_TEXTS), (bare, _BARE_TEXTS)):
@@ -297,7 +306,7 @@ class OpenAIEmbeddings(Served):
         return self.prices.get(self.model) or embedding_price(self.model, self.base_url)
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
-        """Return all texts, as they are asked for: nothing is remembered here."""
+        """Return all texts with their prefix, since nothing is cached here."""
         prefix = self._prefix(kind)
         return [prefix + text for text in texts]
 
@@ -308,24 +317,24 @@ class OpenAIEmbeddings(Served):
     def _prefix(self, kind: Kind) -> str:
         return self.query_prefix if kind == "query" else self.document_prefix
 
-    def _bought(self, post: Post, batch: Sequence[str], who: Payer | None) -> Any:  # noqa: ANN401
-        """Return the parsed reply to a request, paid for by whoever asks."""
+    def _buy(self, post: Post, batch: Sequence[str], run: ModelRun | None) -> Any:  # noqa: ANN401
+        """Return the parsed reply to a request, which the run pays for."""
         body = {"model": self.model, "input": batch}
-        if who is None:
+        if run is None:
             return post(body)
         worst = sum(len(text.encode("utf-8", "replace")) + _AROUND for text in batch)
         at_openai = urlsplit(self.base_url).hostname == _OPENAI_HOST
         exact = at_openai and self.model.startswith("text-embedding-")  # tokens of `cl100k_base`
-        with Purchase(who.budget or Budget(), bill(worst, 0, self.price)) as purchase:
+        with Purchase(run.budget or Budget(), bill(worst, 0, self.price)) as purchase:
             reply = post(body, on_lost=purchase.set_aside_again)
             billed = bill(_count_billed_tokens(reply, batch, exact=exact), 0, self.price)
             purchase.settle(billed)
-        who.on_bill(billed)
+        run.meter.add_bill(billed)
         return reply
 
-    def _embed(self, post: Post, who: Payer | None, batch: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, post: Post, run: ModelRun | None, batch: Sequence[str]) -> NDArray[np.float32]:
         """Return the unit vectors that one request gives."""
-        reply = self._bought(post, batch, who)
+        reply = self._buy(post, batch, run)
         place = f"{self._endpoint.shown_address}, model {self.model}"
         try:
             rows = [_read_vector(item["embedding"]) for item in reply["data"]]
@@ -356,7 +365,7 @@ class OpenAIEmbeddings(Served):
 
 
 def _count_billed_tokens(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return how many tokens count as billed: those that are stated, but not fewer than we count.
+    """Return the tokens that count as billed: as stated, but not fewer than we count.
 
     `exact`: the model's tokens are those that we count.
     """
@@ -390,11 +399,11 @@ class _Watched:
 
 
 class _Heard:
-    """Tells of a reply's text while it streams; `waits` as in `Spoken`."""
+    """Passes on a reply's text while it streams; `waits` as in `SpokenStream`."""
 
     def __init__(self, on_text: OnPiece, *, waits: bool) -> None:
         self._pieces = PieceStream(on_text)
-        self._spoken = Spoken(self._pieces, waits=waits)
+        self._spoken = SpokenStream(self._pieces, waits=waits)
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON, None: another attempt
         if event is None:
@@ -405,12 +414,12 @@ class _Heard:
             self._spoken.add(_plain(content))
 
     def end(self, text: str) -> None:
-        """Tell what nobody was told of yet."""
+        """Pass on the rest of the text."""
         self._pieces.end(text)
 
 
 def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
-    """Return what an event of a stream adds to the reply, nothing where it has no such part."""
+    """Return the delta of an event of a stream, empty where it has none."""
     try:
         delta = event["choices"][0]["delta"]
     except (KeyError, IndexError, TypeError):
@@ -419,7 +428,7 @@ def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
 
 
 def _join_events(events: Sequence[Any]) -> dict[str, Any]:
-    """Return the chat completion that the events of a stream are the parts of."""
+    """Join the events of a stream into a chat completion."""
     message = dict.fromkeys(("content", "refusal", *_THOUGHTS), "")
     reason, usage, choices = None, None, 0
     for event in events:
@@ -436,14 +445,14 @@ def _join_events(events: Sequence[Any]) -> dict[str, Any]:
 
 
 def read_completion(reply: Any) -> Turn:  # noqa: ANN401 -- parsed JSON
-    """Return what a chat completion says.
+    """Return the turn in a chat completion.
 
     Raises KeyError, IndexError, TypeError or AttributeError for JSON that is none.
     """
     choice = reply["choices"][0]
     message = choice["message"]
-    text, is_thinking = find_spoken(_plain(message.get("content")))
-    refusal, _ = find_spoken(_plain(message.get("refusal")))
+    text, is_thinking = strip_thoughts(_plain(message.get("content")))
+    refusal, _ = strip_thoughts(_plain(message.get("refusal")))
     thought = is_thinking or any(message.get(name) for name in _THOUGHTS)
     fault = ""
     if not text:
@@ -462,7 +471,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")  # of a message, besi
 
 
 def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
-    """Return the words of a message: a string, or a list of parts; without parts of thoughts."""
+    """Return the text of a message, a string or a list of parts, without parts of thoughts."""
     if isinstance(content, list):
         parts = (
             p for p in content if p.get("text") and not _OF_THOUGHTS.search(str(p.get("type")))
@@ -490,7 +499,7 @@ def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- par
 
 
 def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
-    """Return a number of tokens, None for what is none that a request can have."""
+    """Return a number of tokens, None for a value that cannot be one."""
     try:
         count = int(number)
     except (OverflowError, TypeError, ValueError):  # such as 1e400, which JSON allows
@@ -499,7 +508,7 @@ def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
 
 
 def _raise_refusal(refusal: Refused) -> NoReturn:
-    """Raise a refusal: as that of the prompt, where others may be taken."""
+    """Raise a refusal, as PromptRefused where other prompts may be taken."""
     if not refusal.is_of_prompt:
         raise refusal
     of_prompt = PromptRefused(str(refusal))
@@ -508,7 +517,7 @@ def _raise_refusal(refusal: Refused) -> NoReturn:
 
 
 def _find_order(indexes: Sequence[object]) -> list[int]:
-    """Return the places of vectors by the order of their texts, none where they tell no order.
+    """Return the positions of vectors in the order of texts, none where indexes give no order.
 
     Some servers leave out the index, that of the first alone, or say 0 for each.
     """

@@ -1,4 +1,4 @@
-"""What servers say where they refuse a request: why, and what they may take in its place.
+"""Read why a server refuses a request, and what it may accept instead.
 
 Each says it in words of its own, so signs are looked for in all that it says: the names of fields,
 and how the fields are spoken of. There is no table of providers, since gateways and versions differ
@@ -84,13 +84,13 @@ class ServerFault(EndpointError):
 
 
 def says_too_long(status: int, message: str) -> bool:
-    """Say whether a server says that a text is too long, and not the reply that is asked for."""
+    """Say whether a refusal is about the length of a text, not of the reply."""
     is_long = status != _TOO_MANY and _TOO_LONG.search(message) is not None
     return is_long and _MAX_TOKENS.search(message) is None
 
 
 def says_exhausted(text: str, wait_s: float | None) -> bool:
-    """Say whether an account has nothing left, whenever it is asked again."""
+    """Say whether a quota is used up, so that asking again is in vain."""
     return _EXHAUSTED.search(text) is not None and (wait_s is None or "insufficient_quota" in text)
 
 
@@ -105,7 +105,7 @@ class Remedy:
 
 
 def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy | None:
-    """Return how to ask again for what was refused, None where that cannot help.
+    """Return how to change a refused request, None where no change can help.
 
     Where the server names no field, all are left out that the request can do without.
     """
@@ -127,7 +127,7 @@ def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy
 
 
 def _find_limit(message: str, body: Mapping[str, Any], limit: int) -> Remedy | None:
-    """Return a limit that a server may take, or its other name; None where neither helps."""
+    """Return a smaller limit of tokens, or the limit's other name; None where neither can help."""
     is_limit = _MAX_TOKENS.search(message) is not None
     if _TOO_LARGE_LIMIT.search(message) is None:
         field = NEW_LIMIT if NEW_LIMIT in body else LIMIT

@@ -1,4 +1,4 @@
-"""Read what a model says: the JSON in its words, what is wrong with it, and how to ask again.
+"""Parse the JSON in a reply, find what is wrong with it, and ask for a repair.
 
 Of a reply that holds a part for each of several numbered texts every part is read by itself, from
 JSON as it stands and from JSON that had to be repaired, and the reading with the most items counts.
@@ -16,7 +16,7 @@ from typing import Any
 from clew.base.runtime.lazy import check_installed, compile_re
 from clew.errors import InputError
 from clew.models import Prompt, ReadPart, Turn
-from clew.models.spoken import find_spoken
+from clew.models.thoughts import strip_thoughts
 
 _PLAIN = "Reply with one JSON value and nothing else. It must satisfy this JSON schema:\n"
 _REPAIR = "That reply cannot be used: {fault}. Reply again with nothing but corrected JSON."
@@ -60,7 +60,7 @@ def messages(
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """What a reply holds. Some of `data` may be there although there is a `fault`."""
+    """The content of a reply; with a `fault` there may be some `data` all the same."""
 
     data: Any = None  # follows the schema, but for the properties that are `lacking`
     fault: str = ""
@@ -73,7 +73,7 @@ def read(turn: Turn, prompt: Prompt) -> ReadReply:
 
     A prompt that reads its parts one by one has the data of those that can be used.
     """
-    text, _ = find_spoken(turn.text)
+    text, _ = strip_thoughts(turn.text)
     if prompt.schema is None:
         # An answer that ran into its limit is still an answer; an empty one is not.
         return ReadReply(fault="" if text else turn.fault)
@@ -90,7 +90,7 @@ def read(turn: Turn, prompt: Prompt) -> ReadReply:
 
 
 def check_schemas(prompts: Sequence[Prompt]) -> None:
-    """Raise what replies to prompts would before any is paid for; without prompts, what any would.
+    """Raise what replies to prompts would, or any reply without prompts, before they are paid for.
 
     That is MissingExtra for a package, and InputError for a schema that is none.
     """
@@ -145,7 +145,7 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
-    """Yield what a reply says that is nearly JSON, with None for strings that it does not have.
+    """Yield repaired JSON of a reply, with None for strings that are not in the reply.
 
     Of one that was cut off, or is too long to repair, what stands behind the last whole string is
     left out.
@@ -217,7 +217,7 @@ def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; what has one name twice is there as a whole."""
+    """Return a JSON object, in which the values of a repeated name are merged."""
     value: dict[str, Any] = {}
     for name, each in pairs:
         is_more = name in value and isinstance(each, Mapping | list)

@@ -1,4 +1,4 @@
-"""What the adapters behind an endpoint have in common, their settings; and a reranker there.
+"""The settings that models behind an endpoint share, and a reranker behind one.
 
 It is asked by POST /rerank, as Jina, Cohere and vLLM understand that.
 """
@@ -15,13 +15,15 @@ import numpy as np
 from clew.base.runtime.lazy import check_installed
 from clew.errors import BadReply
 from clew.models.refusals import Refused
-from clew.models.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.http import Endpoint, Post
+    from clew.models.run import ModelRun
 
+STEP_S = 30.0  # for a step of a question on the way to its passages
+PATIENCE_S = 600.0  # between attempts at a busy server in all, where nobody waits
 _BATCH = 100  # texts in one request; a text's score does not depend on the others
 
 
@@ -41,7 +43,7 @@ class Served:
     certificates: str = ""  # a PEM file of further certificates that are trusted
 
     def check(self) -> None:
-        """Raise MissingExtra for want of the package that asks an endpoint."""
+        """Raise MissingExtra where the package for HTTP is missing."""
         check_installed("httpx2", "openai", "a model behind an HTTP endpoint")
 
     def endpoint_at(self, path: str) -> Endpoint:
@@ -70,9 +72,11 @@ class RerankEndpoint(Served):
     def name(self) -> str:
         return self.model
 
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def score(
+        self, query: str, texts: Sequence[str], *, run: ModelRun | None = None
+    ) -> NDArray[np.float64]:
         batches = [texts[i : i + _BATCH] for i in range(0, len(texts), _BATCH)]
-        scores = self._endpoint.run(partial(self._score, query), batches)
+        scores = self._endpoint.run_jobs(partial(self._score, query), batches, run=run)
         return np.concatenate([np.zeros(0), *scores])
 
     def _score(self, query: str, post: Post, batch: Sequence[str]) -> NDArray[np.float64]:

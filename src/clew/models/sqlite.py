@@ -45,25 +45,25 @@ class PaidFile(Protocol):
         """The file, or what stands for it in errors."""
 
     def exists(self) -> bool:
-        """Say whether it was made."""
+        """Say whether the file or its tables were made."""
 
     def open(self) -> AbstractContextManager[Connection]:
-        """Give a connection. Raises StoreError where there is none to be had."""
+        """Open a connection. Raises StoreError where that is not possible."""
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Give a connection, and commit what the block writes, all of it or nothing."""
+        """Open a connection, and commit all that the block writes, or nothing."""
 
     def has(self, database: Connection, table: str) -> bool:
-        """Say whether there is a table that came later than the others."""
+        """Say whether there is a table that is made on its first use."""
 
     def make(self, database: Connection, table: str) -> None:
-        """Make a table, where it is not there."""
+        """Make a table unless it is there."""
 
     def room(self) -> AbstractContextManager[None]:
         """Hold space while paid requests are under way. Raises StoreError where there is none."""
 
     def check_room(self) -> None:
-        """Raise StoreError where no space is held any more and none can be had."""
+        """Raise StoreError where no space is held any more and none is left."""
 
     def give_room(self) -> None:
         """Give the held space up for what has to be written."""
@@ -72,10 +72,10 @@ class PaidFile(Protocol):
         """Keep what can be read of it where it is damaged."""
 
     def is_blank(self) -> bool:
-        """Say whether nothing was made of it yet."""
+        """Say whether it has no table yet."""
 
     def faults(self) -> list[str]:
-        """Return what is wrong with it."""
+        """Return its damages."""
 
 
 # A file of SQLite, or what makes another one of a kind, an application's id and tables.
@@ -218,7 +218,7 @@ class DatabaseFile:
 
     @property
     def _mended_path(self) -> Path:
-        """The whole of what takes a damaged file's place: it is there until that is done."""
+        """The complete replacement of a damaged file, while it is copied into place."""
         return _sibling(self.path, ".mended")
 
     def _rebuild(self, file: sqlite.LockedFile) -> bool:
@@ -379,7 +379,7 @@ def owner(path: Path) -> int | None:
 
 
 def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let a method begin once again, where the file was damaged or the disk was full.
+    """Retry a method once where the file was damaged or the disk was full.
 
     What can be read of the file is kept, and the held space is given up. The arguments of the
     method must be such as can be read twice.

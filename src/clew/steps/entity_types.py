@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from clew.algo.links import neighbours
 from clew.base.derived import Derived
-from clew.base.runtime.once import Lazily
+from clew.base.runtime.cached_values import Lazily
 from clew.base.types import ENTITY_TYPES, GRAPH, SOURCES, Mention, VocabularyEntry
 from clew.index.snapshot import Snapshot
 from clew.text.entity_types import (

@@ -1,16 +1,17 @@
 """Link a query to the entities that it names, or names something similar to."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from clew.algo.topk import top_k
 from clew.errors import BudgetSpent, ModelError
 from clew.index.snapshot import Snapshot
-from clew.models import LLM, Models, Prompt, Reply, is_recorded
+from clew.models import LLM, Models, Part, Prompt, Reply
 from clew.models.prompts import fill_prompt
-from clew.models.waiting import Part, in_part, is_measured, tell
+from clew.models.recorded_llm import recorded
+from clew.models.run import unbound_run
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
@@ -69,18 +70,16 @@ def reply_to(
     evaluations raise ModelError instead. `part` says how long to wait, less for a step than for the
     answer. `on_text` receives a streamed text.
     """
+    asked = recorded(llm)
     try:
-        with in_part(part):
-            if on_text is not None and is_recorded(llm):
-                [reply] = llm.complete([prompt], on_text=on_text)
-            else:
-                [reply] = llm.complete([prompt])
+        [reply] = asked.complete([replace(prompt, part=part)], on_text=on_text)
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
     except ModelError as error:
-        if is_measured():
+        run = asked.run or unbound_run()
+        if run.is_evaluated:
             raise
-        tell(error)
+        run.log_failure(error)
         return Reply(text="", calls=0, error=error.brief or "it failed")
     return reply
 

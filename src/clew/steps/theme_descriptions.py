@@ -17,8 +17,8 @@ from clew.algo.fusion import min_max
 from clew.algo.links import Link, expand_ranges, neighbours
 from clew.algo.topk import positive_top_k, top_k
 from clew.base.derived import Derived
+from clew.base.runtime.cached_values import Once
 from clew.base.runtime.lazy import compile_re
-from clew.base.runtime.once import Once
 from clew.base.types import Theme, ThemeRelation, Value
 from clew.index.snapshot import Snapshot
 from clew.steps.themes import Rows, Themes, themes

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from clew.base.runtime import threads
-from clew.models import batch
+from clew.models.concurrency import run_jobs
 
 
 def test_one_computes_at_a_time():
@@ -38,7 +38,7 @@ def test_others_compute_while_a_model_is_waited_for():
 
     other = threading.Thread(target=compute)
     with threads.computing():
-        assert batch.run(wait, ["prompt"], 1) == [True]
+        assert run_jobs(wait, ["prompt"], 1) == [True]
     other.join()
 
 

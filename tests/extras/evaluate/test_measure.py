@@ -9,7 +9,7 @@ from clew.base.types import DirectAnswer, Usage
 from clew.errors import InputError, UnknownMethod
 from clew.evaluate import Scoring, Setting, grid
 from clew.extras.evaluate.measure import Protocol, check_protocol, index_cost, measure
-from clew.models.conversation import recorded
+from clew.models.recorded_llm import recorded
 from clew.testing import ScriptedChat, models
 
 SETTINGS = (Setting("bm25"), *grid("clue", {"depth": [1, 2]}))

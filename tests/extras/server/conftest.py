@@ -17,7 +17,7 @@ from clew.extras.server.jobs import driver
 from clew.extras.server.keys import KeyOptions, Keys
 from clew.extras.server.process_locks import ProcessLock
 from clew.extras.server.serving import make_config
-from clew.models import Conversation
+from clew.models import RecordedLLM
 from clew.models.loading import Specs
 from clew.testing import ScriptedChat, models, small_documents
 from clew.testing.loopback import on_loopback
@@ -153,7 +153,7 @@ def open_with(answer, *, price=(0.0, 0.0)):
     chat = ScriptedChat(answer, price=price)
 
     def opener(folder, **_):
-        return clew.open(folder, models=models(llm=Conversation(chat)))
+        return clew.open(folder, models=models(llm=RecordedLLM(chat)))
 
     return chat, opener
 

@@ -211,11 +211,14 @@ class Changing:
     """An index that another process writes to while it is asked."""
 
     def __init__(self, index, change):
-        self.snapshot, self._index, self._change = index.snapshot, index, change
+        self._index, self._change = index, change
 
-    def search(self, query, **given):
+    def __getattr__(self, name):
+        return getattr(self._index, name)
+
+    def snapshot_for(self, *given):
         self._change()
-        return self._index.search(query, **given)
+        return self._index.snapshot_for(*given)
 
 
 def test_a_write_meanwhile_tells_nothing(tmp_path):

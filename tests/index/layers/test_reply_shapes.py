@@ -8,8 +8,8 @@ from clew.index.layers.graph_extraction import graph_prompt, read_graph
 from clew.index.layers.relations import read_relations, relations_prompt
 from clew.index.layers.units import read_units, units_prompt
 from clew.models import Turn
-from clew.models.conversation import Conversation
 from clew.models.prompts.packing import split_reply
+from clew.models.recorded_llm import RecordedLLM
 from clew.models.replies import read
 from clew.testing import ScriptedChat
 
@@ -235,14 +235,14 @@ def test_the_second_request_names_what_is_missing_alone():
         return {key: STATED[key] for key in ("2" if turns else "13")}
 
     chat = ScriptedChat(answer)
-    [reply] = Conversation(chat).complete([units_prompt(TEXTS)])
+    [reply] = RecordedLLM(chat).complete([units_prompt(TEXTS)])
     assert (reply.data, reply.error, reply.calls) == (STATED, "", 2)
 
 
 def test_what_is_still_missing_costs_no_other_part():
     """The second reply may be of no use at all."""
     chat = ScriptedChat(lambda _, turns: "Sorry." if turns else {key: STATED[key] for key in "13"})
-    [reply] = Conversation(chat).complete([units_prompt(TEXTS)])
+    [reply] = RecordedLLM(chat).complete([units_prompt(TEXTS)])
     assert (reply.data, reply.error) == ({key: STATED[key] for key in "13"}, "")
 
 
@@ -251,7 +251,7 @@ def test_a_text_that_was_cut_off_has_the_items_of_both_replies():
     first = f'{{"1": ["{STATED["1"][0]}", "Fram sai'
     second = {"1": [STATED["1"][0], "Fram was a ship."]}
     chat = ScriptedChat(lambda _, turns: second if turns else first)
-    [reply] = Conversation(chat).complete([units_prompt(TEXTS[:1])])
+    [reply] = RecordedLLM(chat).complete([units_prompt(TEXTS[:1])])
     assert reply.data == second
 
 

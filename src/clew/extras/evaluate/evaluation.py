@@ -18,8 +18,7 @@ from clew.extras.evaluate.evidence_coverage import evidence_coverage, passages_o
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.settings import Scoring, Setting
 from clew.extras.evaluate.summary import Found, Judge, Row
-from clew.models.conversation import record_exchanges
-from clew.models.waiting import measuring
+from clew.models.run import evaluating
 
 Search = Callable[[str, Setting], Evidence]
 Respond = Callable[[str, Setting], Answer]
@@ -75,7 +74,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
         row = rows_before.get((setting.label, question.id))
         if row is not None:
             return row, None
-        with measuring(), record_exchanges() as exchanges:
+        with evaluating() as exchanges:
             row, found = _row(question, setting, functions)
         return row, replace(found, exchanges=tuple(exchanges))
 

@@ -22,7 +22,7 @@ from typing import Any
 from clew.base.types import Answer, Evidence
 from clew.errors import InputError
 from clew.extras.evaluate.metrics import contains, normalize_answer
-from clew.models.waiting import measuring
+from clew.models.run import evaluating
 from clew.text.keys import name_key
 from clew.text.normalize import collapse
 
@@ -109,7 +109,7 @@ def measure_graph(
     `search` gives the evidence of a text by a method, `respond` an answer from that. A method that
     gives a graph for no question has no metrics of graphs.
     """
-    with measuring():
+    with evaluating():
         results = [_ask(search, question, method, respond) for question in questions]
     left_out = () if any(each.has_graph for each in results) else _METRICS
     groups: dict[str, list[_GraphQuestionResult]] = {}

@@ -15,7 +15,7 @@ reword none and add none. Scores depend on the LLM: those of two are never to be
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clew.answers.context import format_context
 from clew.base.types import Answer
@@ -23,10 +23,11 @@ from clew.errors import InputError
 from clew.extras.evaluate.datasets import DatasetQuestion
 from clew.extras.evaluate.summary import Verdict
 from clew.models import LLM, Embedder, Prompt, Reply
-from clew.models.metered import Meter
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.packing import closed_schema, number_texts, reply_schema
 from clew.models.prompts.quoted import Excerpt, QuotedBlock, quote_lines
+from clew.models.recorded_llm import recorded
+from clew.models.run import ModelRun, unbound_run
 from clew.text.normalize import collapse
 
 METRICS = ("judge", "graded", "correctness", "answer coverage", "faithfulness")
@@ -80,14 +81,14 @@ class LLMJudge:
         wanted = [m for m in METRICS if m in self.metrics and (case.right or m == "faithfulness")]
         if not case.given:
             return Verdict(scores=dict.fromkeys(wanted, 0.0))
-        meter = Meter()
-        first = self._ask(_first_round(case, wanted), meter)
+        run = unbound_run()
+        first = self._ask(_first_round(case, wanted), run)
         stated = _AnswerStatements(_statements(first.get("given")), _statements(first.get("right")))
-        replies = {**first, **self._ask(_second_round(case, stated, wanted), meter)}
+        replies = {**first, **self._ask(_second_round(case, stated, wanted), run)}
         marks = {metric: _mark(metric, case, stated, replies) for metric in wanted}
         if "correctness" in marks:
             mark, share = marks["correctness"], _STATEMENTS_SHARE
-            with meter.stage("embed"):
+            with run.meter.stage("embed"):
                 given, right = self.embedder.embed([case.given, case.right[0]], kind="query")
             nearness = min(max((float(given @ right) + 1) / 2, 0.0), 1.0)
             whole = share * (mark.score or 0.0) + (1 - share) * nearness
@@ -95,16 +96,13 @@ class LLMJudge:
         return Verdict(
             scores={m: mark.score for m, mark in marks.items() if mark.score is not None},
             unparsable=tuple(m for m, mark in marks.items() if mark.is_unparsable),
-            usage=meter.usage(),
+            usage=run.meter.usage(),
         )
 
-    def _ask(self, requests: Mapping[str, Prompt], meter: Meter) -> dict[str, Reply]:
+    def _ask(self, requests: Mapping[str, Prompt], run: ModelRun) -> dict[str, Reply]:
         if not requests:
             return {}
-        with meter.stage("llm"):
-            replies = self.llm.complete(list(requests.values()))
-        for reply in replies:
-            meter.add(reply)
+        replies = replace(recorded(self.llm), run=run).complete(list(requests.values()))
         return dict(zip(requests, replies, strict=True))
 
 

@@ -23,7 +23,7 @@ from clew.extras.evaluate.llm_judge import METRICS, LLMJudge
 from clew.extras.evaluate.metrics import DEEPEST
 from clew.extras.evaluate.settings import Scoring, Setting
 from clew.models import find_wording, prompts
-from clew.models.conversation import recorded
+from clew.models.recorded_llm import recorded
 
 if TYPE_CHECKING:
     from clew.api import Index

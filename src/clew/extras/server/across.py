@@ -22,8 +22,7 @@ from clew.base.wire.refusals import Refusal, no_such_resource
 from clew.errors import InputError
 from clew.extras.server.endpoints import Access
 from clew.extras.server.scoped_questions import Scoped
-from clew.models.conversation import limit_models
-from clew.models.waiting import asking
+from clew.models.run import begin_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,6 @@ def _merge_hits(indexes: Sequence[Scoped], of_each: Sequence[Evidence]) -> list[
     return [each for _, _, _, each in rows]
 
 
-@asking()
 def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
     """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
 
@@ -89,10 +87,11 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     """
     context_tokens = question.context_tokens or CONTEXT_TOKENS
     question = replace(question, context_tokens=context_tokens)
+    run = begin_question()
     indexes, of_each, refused = [], [], None
     for each in _choose_indexes(seat, seat.list_names()):
         try:
-            of_each.append(each.search(question))
+            of_each.append(each.search(question, run))
             indexes.append(each)
         except InputError as error:
             refused = refused or error
@@ -114,8 +113,8 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     )
     if listeners.on_evidence is not None:
         listeners.on_evidence(evidence)
-    models = limit_models(lead.askable.models, lead.budget)
-    answer = answer_from(evidence, None, models, question, listeners)
+    bounded = replace(question, budget=lead.budget)
+    answer = answer_from(evidence, None, lead.askable.models, bounded, listeners, whole=run)
     citations = tuple(_place_citation(by_name, each) for each in answer.citations)
     usage = evidence.usage + answer.usage
     return replace(answer, question=question.text, citations=citations, usage=usage)

@@ -14,7 +14,7 @@ from typing import Any
 
 from clew import Budget, Index, Snapshot
 from clew.answers.askable import Askable
-from clew.answers.pipeline import NO_LISTENERS, Listeners
+from clew.answers.pipeline import NO_LISTENERS, Listeners, retrieve_evidence
 from clew.answers.proof import build_proof, verify_proof
 from clew.answers.question import Question
 from clew.base.runtime import threads
@@ -28,6 +28,7 @@ from clew.extras.server import files, request_records, tracing
 from clew.extras.server.callers import Caller
 from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
+from clew.models.run import ModelRun
 from clew.views import browse
 
 _SOURCE = "source"
@@ -108,10 +109,10 @@ class Scoped:
         """Return a document, or None where the caller sees none of that id."""
         return files.find_document(self.find_snapshot(document_id), document_id)
 
-    def search(self, question: Question) -> Evidence:
-        """Do as `Index.search` does."""
+    def search(self, question: Question, whole: ModelRun | None = None) -> Evidence:
+        """Do as `Index.search` does; `whole` is the run of a question of several indexes."""
         with self.record_question("search") as record, self._refuse_if_changed():
-            evidence = self.askable.search(self.narrow(question))
+            evidence = retrieve_evidence(self.narrow(question), self.askable, whole=whole).evidence
             record.method = evidence.method
         return self.hide_server(evidence, question.where)
 

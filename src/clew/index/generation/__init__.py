@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.base.runtime.once import Lazily, reading
+from clew.base.runtime.cached_values import Lazily, reading
 from clew.base.types import KINDS
 from clew.errors import DamagedIndex, InputError
 from clew.index.generation.assembly import from_arrays, to_arrays

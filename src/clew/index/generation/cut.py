@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
+from clew.base.runtime.cached_values import Once
 from clew.base.runtime.lazy import compile_re
-from clew.base.runtime.once import Once
 from clew.base.types import LABELS, Document, Mention
 from clew.index.generation.assembly import Assembly
 from clew.index.generation.rows import Live, Rows, find_newest, follow_rows

@@ -13,7 +13,7 @@ from clew.algo.edited_links import EditedLink, FreshRows, TransposedEdits
 from clew.algo.links import Link, link_from_arrays
 from clew.algo.row_edits import RowEdits
 from clew.base.derived import Arrays, CachedArrays
-from clew.base.runtime.once import Lazily
+from clew.base.runtime.cached_values import Lazily
 from clew.index.generation.assembly import Assembly
 from clew.index.generation.cached import ArrayLoader, VerifiedArrays
 from clew.index.generation.layers import Parts, build_snapshot

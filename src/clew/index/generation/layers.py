@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from clew.algo import coding
 from clew.algo.coding import Vectors
 from clew.algo.links import expand_ranges
-from clew.base.runtime.once import Lazily, Once, reading
+from clew.base.runtime.cached_values import Lazily, Once, reading
 from clew.base.types import Document, VocabularyEntry
 from clew.errors import MissingLayer
 from clew.index.generation.assembly import Assembly, select_prefix

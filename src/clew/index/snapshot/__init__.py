@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import ref
 
 from clew.base.derived import CachedArrays, Derived
-from clew.base.runtime.once import Once
+from clew.base.runtime.cached_values import Once
 from clew.base.types import GRAPH, IMPORTED, Document, Scalar, VocabularyEntry, title_heads
 from clew.errors import MissingLayer
 

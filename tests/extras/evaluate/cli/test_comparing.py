@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clew.models.conversation import recorded
+from clew.models.recorded_llm import recorded
 from clew.testing import ScriptedChat
 
 THREE = ("--methods", "bm25,dense", "--grid", "clue.depth=1", "--ks", "1,2")

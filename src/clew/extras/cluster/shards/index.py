@@ -17,8 +17,8 @@ from clew.answers.askable import Askable
 from clew.answers.question import Question
 from clew.api import HowToOpen, checked
 from clew.base.options import with_options
+from clew.base.runtime.cached_values import Once
 from clew.base.runtime.closing import Closing
-from clew.base.runtime.once import Once
 from clew.base.runtime.threads import awaitable
 from clew.base.types import Scalar
 from clew.errors import InputError, RecipeMismatch, StoreError
@@ -44,7 +44,8 @@ from clew.index.options import AddOptions
 from clew.index.store import opening, sharded
 from clew.methods import Method
 from clew.models import Models, Price, loading
-from clew.models.around import add_memory
+from clew.models.bound import bind_models
+from clew.models.run import begin_question
 from clew.readers.sources import Source
 
 _TRIES = 5  # of a question while shards are written to
@@ -230,7 +231,7 @@ class Shards(Askable, Closing):
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
         wanted = to_filter(where)
-        models = add_memory(self.models) if models is None else models
+        models = models or bind_models(self.models, begin_question())
         with self._lock:
             for _ in range(_TRIES):
                 with suppress(GenerationChanged):

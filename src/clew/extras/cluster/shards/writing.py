@@ -8,14 +8,13 @@ from typing import Any
 
 from clew import Added, Index
 from clew.api.adding import to_remove
-from clew.base.types import Document
+from clew.base.types import Document, Usage
 from clew.errors import InputError, StoreError
 from clew.filters import Filter, match, to_filter
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
 from clew.index.options import AddOptions
 from clew.index.store import opening
-from clew.models.metered import Meter
 from clew.progress import Progress
 from clew.readers.part import ShardPart
 from clew.readers.sources import Source
@@ -69,7 +68,7 @@ def _make_shards(places: Sequence[Place], open_one: Open) -> None:
 
 def _sum_reports(reports: Sequence[Added]) -> Added:
     report, extracted = AddReport(), ExtractionReport()
-    usage = Meter().usage()
+    usage = Usage()
     for one in reports:
         for name in ("added", "changed", "restored", "restated", "gone"):
             getattr(report, name).extend(getattr(one.report, name))

@@ -1,19 +1,18 @@
-"""A chat as an LLM: replies checked, repaired once, recorded, and paid for within a budget."""
+"""A chat as an LLM: replies are checked, repaired once, recorded, and bought within a budget."""
 
 import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import cast
+from itertools import repeat
+from typing import Any, cast
 
 from clew.errors import InputError
 from clew.models import (
     LLM,
     Chat,
-    Models,
     OnLost,
     OnReply,
     Prompt,
@@ -22,44 +21,22 @@ from clew.models import (
     Stopped,
     Turn,
     Wording,
-    batch,
     is_chat,
     is_checked,
     is_streaming,
     word,
 )
 from clew.models.budget import Bill, Budget, Purchase, bill
+from clew.models.concurrency import run_jobs
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import ReadReply, check_schemas, merge_parts, messages, read
-from clew.models.spoken import Kept, find_spoken
+from clew.models.run import ModelExchange, ModelRun, call_model, unbound_run
+from clew.models.thoughts import strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece
 
 _AROUND = 64  # tokens that a template may put around a message, at the most
-
-
-@dataclass(frozen=True, slots=True)
-class ModelExchange:
-    """A prompt that an LLM was given, and the reply that counts."""
-
-    model: str
-    prompt: Prompt
-    reply: Reply
-
-
-_heard: ContextVar[list[ModelExchange] | None] = ContextVar("heard", default=None)
-
-
-@contextmanager
-def record_exchanges() -> Iterator[list[ModelExchange]]:
-    """Give a list to which every exchange of this thread is added while a block runs."""
-    exchanges: list[ModelExchange] = []
-    before = _heard.set(exchanges)
-    try:
-        yield exchanges
-    finally:
-        _heard.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +46,12 @@ class _Outcome:
 
 
 @dataclass(frozen=True)
-class Conversation:
-    """An LLM that asks `chat`: a conversation of at most two turns for each prompt.
+class RecordedLLM:
+    """An LLM that asks `chat`, and asks once more where a reply breaks its schema.
 
     A reply that `ledger` knows is not asked for again, and a new one is on disk before it is
-    used. `budget` bounds what is paid for. `prices` count before the chat's own price.
+    used. `budget` bounds what is paid for, unless the `run` has one. `prices` count before the
+    chat's own price.
     """
 
     chat: Chat
@@ -83,11 +61,7 @@ class Conversation:
     prices: Mapping[str, Price] | None = None  # by model, the first word of the chat's name
     repairs: int = 1  # how often a reply that breaks its schema is asked for again
     wording: Wording | None = None  # a user's own words for prompts
-    # Turns that were paid for in conversations that did not end.
-    _unreported: list[Turn] = field(default_factory=list, init=False, repr=False, compare=False)
-    _lock: threading.Lock = field(
-        default_factory=threading.Lock, init=False, repr=False, compare=False
-    )
+    run: ModelRun | None = field(default=None, repr=False, compare=False)  # that it is asked in
 
     @property
     def name(self) -> str:
@@ -111,71 +85,74 @@ class Conversation:
         on_reply: OnReply | None = None,
         on_text: OnPiece | None = None,
     ) -> list[Reply]:
-        """Return a reply for each prompt, in order, and tell `on_reply` of each as it comes.
+        """Return a reply for each prompt, in order.
 
         What the ledger has whole comes first, so that no error keeps it back. Raises what ends
         the whole batch, once all that was under way is recorded: BudgetSpent, EndpointError, or
         PromptRefused where nothing shows that such prompts are taken.
 
-        With a prompt alone `on_text` is told of the text of its reply while that comes, where the
-        chat can; nobody is told of one that the ledger has. What `on_text` raises is raised once
-        the reply is recorded.
+        `on_reply` is called with the position of each prompt and its reply, as soon as that is
+        complete, from the thread that received it; with a refusal once another reply shows that
+        the endpoint takes such prompts.
+
+        `on_text`, for a prompt that is alone, is called in this thread with pieces of its reply as
+        a `StreamingChat` calls it; not for a reply that the ledger has. What it raises is raised
+        once the reply is recorded, and it is not called again.
         """
         if on_text is not None and len(prompts) != 1:
             raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
         prompts = [word(prompt, self.wording) for prompt in prompts]
         check_schemas(prompts)  # a fault is found before anything is paid for
         self._check_chat()
-        replies = _Replies(on_reply)
+        run = self.run or unbound_run()
+
+        def count_reply(i: int, reply: Reply) -> None:
+            run.meter.add(reply)
+            if on_reply is not None:
+                on_reply(i, reply)
+
+        replies = _Replies(count_reply)
 
         def hold(i: int, stop: threading.Event) -> None:
             paid: list[Turn] = []
             try:
                 outcome = self._talk(prompts[i], stop, paid, on_text)
             except BaseException:
-                with self._lock:
-                    self._unreported.extend(paid)
+                run.meter.add(_reply(paid, paid))
                 raise
             taken = outcome.refusal is None or (  # a call shows that such prompts are taken
                 self.ledger is not None and self.ledger.knows(self.name, prompts[i].version)
             )
             replies.add(i, outcome, taken=taken)
 
-        rest: list[int] = []
-        for i, prompt in enumerate(prompts):
-            reply = self._find_recorded(prompt)
-            if reply is None:
-                rest.append(i)
-            else:
-                replies.add(i, reply, taken=True)
-        with self.ledger.room() if self.ledger is not None and rest else nullcontext():
-            for rows in self._rounds(prompts, rest):
-                batch.run(hold, rows, self.chat.concurrency)
+        with run.meter.stage("llm"):
+            known = {i: self._find_recorded(prompt) for i, prompt in enumerate(prompts)}
+            for i, outcome in known.items():
+                if outcome is not None:
+                    replies.add(i, outcome, taken=True)
+            rest = [i for i, outcome in known.items() if outcome is None]
+            with self.ledger.room() if self.ledger is not None and rest else nullcontext():
+                for rows in self._rounds(prompts, rest):
+                    run_jobs(hold, rows, self.chat.concurrency)
         in_order = replies.in_order()
-        heard = _heard.get()
-        if heard is not None:
-            heard.extend(
-                ModelExchange(self.name, *each) for each in zip(prompts, in_order, strict=True)
-            )
+        if run.exchanges is not None:
+            run.exchanges.extend(map(ModelExchange, repeat(self.name), prompts, in_order))
         return in_order
-
-    def unreported(self) -> Reply | None:
-        """Return what was paid for in conversations that did not end, and forget it."""
-        with self._lock:
-            paid = tuple(self._unreported)
-            self._unreported.clear()
-        return replace(_reply(paid, paid), text="") if paid else None
 
     @property
     def _model(self) -> str:
         return self.name.partition(" ")[0]
 
+    @property
+    def _budget(self) -> Budget | None:
+        return (self.run and self.run.budget) or self.budget
+
     def _check_chat(self) -> None:
-        """Raise what the first exchange would: for want of a package, or of a price."""
+        """Raise what the first exchange would where a package or a price is missing."""
         if is_checked(self.chat):
             self.chat.check()
-        price = self.price  # for which a package may be missing
-        if self.budget is not None and self.budget.usd is not None and price is None:
+        price, budget = self.price, self._budget  # a package may be missing for the price
+        if budget is not None and budget.usd is not None and price is None:
             raise InputError(
                 f"a budget in dollars needs the price of {self._model}, which is not known."
                 f" Hint: give it as {self._model}=IN,OUT, dollars per million tokens of prompts"
@@ -183,7 +160,7 @@ class Conversation:
             )
 
     def _rounds(self, prompts: Sequence[Prompt], rows: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield the rows of the prompts, of equal ones the first alone: the ledger has it then."""
+        """Yield positions to ask first, then those of equal prompts, which the ledger answers."""
         if self.ledger is None:
             yield rows
             return
@@ -194,7 +171,7 @@ class Conversation:
         yield sorted(set(rows) - set(first.values()))
 
     def _find_recorded(self, prompt: Prompt) -> _Outcome | None:
-        """Return a conversation that the ledger has whole, None for any other."""
+        """Return the outcome where the ledger has the whole conversation, else None."""
         if self.ledger is None:
             return None
         stopped = threading.Event()
@@ -211,7 +188,7 @@ class Conversation:
         paid: list[Turn],
         on_text: OnPiece | None = None,
     ) -> _Outcome:
-        """Hold a conversation, and add the turns that it buys to `paid`."""
+        """Ask for a reply and its repair, and add the turns that are bought to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
         reading, asked, refusal = ReadReply(), prompt, None
@@ -242,7 +219,7 @@ class Conversation:
     def _turn(
         self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
     ) -> Turn:
-        """Return the reply that counts: what the ledger has, else what is paid for now."""
+        """Return the reply of the ledger, else buy one and record it."""
         earlier = None if self.ledger is None else self.ledger.recall(request)
         if earlier is not None:
             return earlier
@@ -250,7 +227,7 @@ class Conversation:
             raise Stopped
         if self.ledger is not None:
             self.ledger.check_room()
-        listener = None if on_text is None else Kept(on_text)
+        listener = None if on_text is None else _Listener(on_text)
         turn = self._buy(request, stop, listener)
         billed = self._bill(turn)
         turn = replace(turn, cost_usd=billed.usd if billed is not None and billed.priced else None)
@@ -261,16 +238,16 @@ class Conversation:
         return counts
 
     def _buy(self, request: Request, stop: threading.Event, on_text: OnPiece | None) -> Turn:
-        if self.budget is None:
+        if self._budget is None:
             return self._ask(request, stop, None, on_text)
-        given = self.chat.count_tokens(request.prompt, request.turns)
-        with Purchase(self.budget, self._worst(request, given), stop) as purchase:
+        given = call_model(self.run, self.chat.count_tokens, request.prompt, request.turns)
+        with Purchase(self._budget, self._worst(request, given), stop) as purchase:
             turn = self._ask(request, stop, purchase.set_aside_again, on_text)
             purchase.settle(self._compute_charge(request, turn, given))
         return turn
 
     def _compute_charge(self, request: Request, turn: Turn, given: int | None) -> Bill | None:
-        """Return what a reply counts for in the budget: its bill, but not less than we count.
+        """Return the charge of a reply to the budget: its bill, but at least the tokens we count.
 
         `given`: the tokens of the prompt where the chat counts them itself.
         """
@@ -290,12 +267,11 @@ class Conversation:
         on_lost: OnLost | None,
         on_text: OnPiece | None,
     ) -> Turn:
-        prompt, turns, chat = request.prompt, request.turns, self.chat
+        how: dict[str, Any] = {"stop": stop, "on_lost": on_lost}
+        if on_text is not None and is_streaming(self.chat):
+            how["on_text"] = on_text
         began = time.perf_counter()
-        if on_text is not None and is_streaming(chat):
-            turn = chat.ask(prompt, turns, stop=stop, on_lost=on_lost, on_text=on_text)
-        else:
-            turn = chat.ask(prompt, turns, stop=stop, on_lost=on_lost)
+        turn = call_model(self.run, self.chat.ask, request.prompt, request.turns, **how)
         return replace(turn, seconds=time.perf_counter() - began)
 
     def _worst(self, request: Request, given: int | None) -> Bill:
@@ -310,7 +286,7 @@ class Conversation:
         return bill(given, taken, self.price)
 
     def _bill(self, turn: Turn) -> Bill | None:
-        """Return what a reply cost, None where the model does not say."""
+        """Return the bill of a reply, None where the model states no usage."""
         if turn.prompt_tokens is None or turn.completion_tokens is None:
             return None
         billed = bill(turn.prompt_tokens, turn.completion_tokens, self.price)
@@ -320,12 +296,12 @@ class Conversation:
 
 
 class _Replies:
-    """The replies of one batch, from any thread, told as soon as they count.
+    """Collects the replies of one batch from all threads, and passes on each as soon as it counts.
 
     A refusal counts once any prompt was taken: until then it may be the settings' fault.
     """
 
-    def __init__(self, tell: OnReply | None) -> None:
+    def __init__(self, tell: OnReply) -> None:
         self._tell = tell
         self._taken = False
         self._outcomes: dict[int, _Outcome] = {}
@@ -333,23 +309,49 @@ class _Replies:
         self._lock = threading.Lock()
 
     def add(self, i: int, outcome: _Outcome, *, taken: bool) -> None:
-        """Add what came to prompt `i`; `taken`: the endpoint is known to take such prompts."""
+        """Add the outcome of prompt `i`; `taken`: the endpoint is known to take such prompts."""
         with self._lock:
             self._outcomes[i] = outcome
             self._taken = self._taken or taken
             self._waiting.append(i)
             ready, self._waiting = (self._waiting, []) if self._taken else ([], self._waiting)
         for each in ready:
-            if self._tell is not None:
-                self._tell(each, self._outcomes[each].reply)
+            self._tell(each, self._outcomes[each].reply)
 
     def in_order(self) -> list[Reply]:
-        """Return all by their prompts' positions. Raises the first refusal if it never counted."""
+        """Return the replies in order. Raises the first refusal if it never counted."""
         outcomes = [self._outcomes[i] for i in sorted(self._outcomes)]
         refusal = outcomes[0].refusal if outcomes else None
         if refusal is not None and not self._taken:
             raise refusal
         return [outcome.reply for outcome in outcomes]
+
+
+class _Listener:
+    """Passes pieces of a reply to a caller until that raises; keeps the error for `check`.
+
+    What a reply costs is paid, so it is received and recorded whatever becomes of the caller.
+    Only Ctrl-C ends it at once, as everywhere.
+    """
+
+    def __init__(self, tell: OnPiece) -> None:
+        self._tell = tell
+        self._error: BaseException | None = None
+
+    def __call__(self, piece: str | None) -> None:
+        if self._error is not None:
+            return
+        try:
+            self._tell(piece)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 -- raised again by `check`
+            self._error = error
+
+    def check(self) -> None:
+        """Raise what the caller raised, if anything."""
+        if self._error is not None:
+            raise self._error
 
 
 def recorded(
@@ -358,37 +360,29 @@ def recorded(
     budget: Budget | None = None,
     prices: Mapping[str, Price] | None = None,
     wording: Wording | None = None,
-) -> Conversation:
+) -> RecordedLLM:
     """Return `llm` with its replies recorded, bounded and priced, asked in a `wording`.
 
     An LLM that cannot be asked one exchange at a time is asked one whole prompt at a time, its
     own repair retry included.
     """
-    if isinstance(llm, Conversation):
-        return Conversation(
-            llm.chat,
+    if isinstance(llm, RecordedLLM):
+        return replace(
+            llm,
             ledger=ledger or llm.ledger,
             budget=budget or llm.budget,
             prices=llm.prices if prices is None else prices,
-            repairs=llm.repairs,
             wording=wording or llm.wording,
         )
     chat, repairs = (llm, 1) if is_chat(llm) else (_Whole(cast("LLM", llm)), 0)
-    return Conversation(
+    return RecordedLLM(
         chat, ledger=ledger, budget=budget, prices=prices, repairs=repairs, wording=wording
     )
 
 
-def limit_models(models: Models, budget: Budget | None) -> Models:
-    """Return models, their LLM bounded by `budget`."""
-    if models.llm is None or budget is None:
-        return models
-    return replace(models, llm=recorded(models.llm, budget=budget))
-
-
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """An LLM as a chat whose one exchange is all that it does for a prompt."""
+    """Adapts an LLM that answers whole prompts to a chat of one exchange."""
 
     llm: LLM
 
@@ -413,10 +407,13 @@ class _Whole:
         on_lost: OnLost | None = None,  # noqa: ARG002
     ) -> Turn:
         [reply] = self.llm.complete([prompt])
+        # The data of the reply are read again from its text.
+        is_same = read(Turn(reply.text), prompt).data == reply.data
+        text = reply.text if is_same else json.dumps(reply.data)
         # An LLM that does not count says zero, which no prompt has.
         counted = bool(reply.prompt_tokens) or not reply.calls
         return Turn(
-            text="" if reply.error else _text(reply, prompt),
+            text="" if reply.error else text,
             fault=reply.error,
             prompt_tokens=reply.prompt_tokens if counted else None,
             completion_tokens=reply.completion_tokens if counted else None,
@@ -429,7 +426,7 @@ class _Whole:
 
 
 def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
-    """Return what a reply holds with what the one before it held already."""
+    """Merge the data of a repaired reply into those of the reply before."""
     if not first.data:
         return second
     data = {
@@ -450,18 +447,12 @@ def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
     return replace(prompt, schema=schema)
 
 
-def _text(reply: Reply, prompt: Prompt) -> str:
-    """Return words from which the reply's data are read again."""
-    data = read(Turn(reply.text), prompt).data
-    return reply.text if data == reply.data else json.dumps(reply.data)
-
-
 def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
-    """Return the last turn's text, and what those that were paid for cost."""
+    """Return a reply with the last turn's text and the cost of the turns that were paid for."""
     n_calls = sum(turn.calls for turn in paid)
     costs = [turn.cost_usd for turn in paid if turn.cost_usd is not None]
     return Reply(
-        text=find_spoken(turns[-1].text)[0] if turns else "",
+        text=strip_thoughts(turns[-1].text)[0] if turns else "",
         prompt_tokens=sum(turn.prompt_tokens or 0 for turn in paid),
         completion_tokens=sum(turn.completion_tokens or 0 for turn in paid),
         cost_usd=sum(costs) if len(costs) == len(paid) else None,

@@ -1,4 +1,4 @@
-"""Texts in as many requests as an embedding endpoint takes them in."""
+"""Split texts into requests that an embedding endpoint accepts."""
 
 import threading
 from collections import ChainMap
@@ -21,15 +21,15 @@ Ask = Callable[[Sequence[str]], NDArray[np.float32]]  # one request: texts to un
 
 
 class Embedded(NamedTuple):
-    """Rows of texts, which of them were cut, and why others have no vector."""
+    """The vectors of texts, the texts that were cut, and errors of those without a vector."""
 
     rows: NDArray[np.float32]  # (n, d) of length one, zero for a text without a vector
     cut: list[int]
     bare: dict[int, ModelError]
 
 
-class Batching:
-    """Embeds texts together, and remembers how many of them an endpoint refuses to take.
+class EmbeddingBatches:
+    """Embeds texts in batches, and remembers how many texts an endpoint refuses.
 
     A batch that is refused, or gets no vectors, is halved. A text that is too long alone is cut in
     two until its parts are taken; its vector is the mean of theirs, weighted by their lengths. So
@@ -66,7 +66,7 @@ class Batching:
     def _embed_at_once(
         self, ask: Ask, texts: Sequence[str], *, first: int, prefix: str
     ) -> Embedded | int:
-        """Return what one request gives, or how many texts to ask for together in its place."""
+        """Return the result of one request, or the size of smaller batches to try instead."""
         n = len(texts)
         error: ModelError
         try:
@@ -96,7 +96,7 @@ class Batching:
         return Embedded(np.zeros_like(known), [], {first: error})
 
     def _forget_size(self) -> None:
-        """Ask for any number of texts again: a text was why they were refused."""
+        """Allow batches of any size again: one text was the reason for the refusal."""
         with self._lock:
             self._size = None
 
@@ -122,6 +122,6 @@ class Batching:
 
 
 def join_embedded(parts: Sequence[Embedded]) -> Embedded:
-    """Return what several requests gave as one."""
+    """Join the results of several requests."""
     rows, cut, bare = zip(*parts, strict=True)
     return Embedded(np.concatenate(rows), [*chain(*cut)], dict(ChainMap(*bare)))

@@ -8,10 +8,12 @@ import pytest
 
 from clew.base.types import Mention, Usage
 from clew.errors import EndpointError
-from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late, is_recorded
-from clew.models.conversation import recorded
+from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late
+from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
-from clew.models.metered import MODEL_STAGES, Meter, add_meter
+from clew.models.meter import MODEL_STAGES, Meter
+from clew.models.recorded_llm import recorded
+from clew.models.run import ModelRun
 from clew.testing import ScriptedChat
 
 NAP = 0.02  # seconds
@@ -71,10 +73,10 @@ class Scripted:
     name = "scripted"
 
     def __init__(self, *replies):
-        self.replies = replies
+        self.replies = iter(replies)
 
-    def complete(self, prompts):  # noqa: ARG002 -- the protocol's
-        return list(self.replies)
+    def complete(self, prompts):
+        return [next(self.replies) for _ in prompts]
 
 
 def fail():
@@ -123,7 +125,9 @@ def test_models_do_what_they_did():
     meter = Meter()
     embedder = WordEmbedder()
     llm = Scripted(Reply(text="x"))
-    models = add_meter(bundle(embedder=embedder, reranker=Late(embedder), llm=llm), meter)
+    models = bind_models(
+        bundle(embedder=embedder, reranker=Late(embedder), llm=llm), ModelRun(meter=meter)
+    )
     assert (models.embedder.name, models.embedder.dimension) == ("words", 2)
     assert (models.tagger.name, models.reranker.name, models.llm.name) == (
         "tagger",
@@ -135,16 +139,18 @@ def test_models_do_what_they_did():
     assert models.tagger.tag(["a"]) == [[Mention(0, 1, "NAME")]]
     assert models.reranker.score("q", ["a", "b"]).tolist() == [0, 1]
     assert models.reranker.matches(tokens, [np.zeros((1, 2), dtype=np.int8)]).tolist() == [[1]]
-    assert models.llm.complete([Prompt(user="q")]) == [Reply(text="x")]
+    assert models.llm.complete([Prompt(user="q")])[0].text == "x"
     assert set(meter.seconds) == set(MODEL_STAGES)
 
 
 def test_what_a_model_can_do_survives():
     """Methods ask whether a model gives tokens; wrapping neither hides nor invents that."""
-    plain = add_meter(bundle(), Meter())
+    plain = bind_models(bundle(), ModelRun())
     assert not gives_tokens(plain.embedder)
     assert not is_late(plain.reranker)
-    able = add_meter(bundle(embedder=WordEmbedder(), reranker=Late(WordEmbedder())), Meter())
+    late = bundle(embedder=WordEmbedder(), reranker=Late(WordEmbedder()))
+    able = bind_models(bind_models(late, ModelRun()), ModelRun())
+    assert able.embedder.inner is late.embedder
     assert gives_tokens(able.embedder)
     assert is_late(able.reranker)
     assert plain.llm is None
@@ -153,36 +159,34 @@ def test_what_a_model_can_do_survives():
 def test_usage_of_an_llm_adds_up():
     """Calls, tokens and dollars of all replies, repair retries included."""
     meter = Meter()
-    one = Reply(text="", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
-    two = Reply(text="", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2, recorded=1)
-    add_meter(bundle(llm=Scripted(one, two)), meter).llm.complete([])
+    one = Reply(text="one", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
+    two = Reply(text="two", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2)
+    llm = bind_models(bundle(llm=Scripted(one, two)), ModelRun(meter=meter)).llm
+    llm.complete([Prompt(user="1"), Prompt(user="2")])
     usage = meter.usage()
     assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 15, 3)
     assert usage.total_tokens == 18
-    assert usage.recorded_calls == 1
     assert usage.cost_usd == 0.75
 
 
-def test_a_recorded_llm_stays_one(tmp_path):
-    """What it tells is counted and passed on; wrapping neither hides nor invents it."""
+def test_replies_before_an_error_are_counted_and_passed_on(tmp_path):
+    """Also where the batch ends in an error."""
     answers = iter(["ice", EndpointError("gone")])
     chat = ScriptedChat(lambda *_: next(answers))
     meter, told = Meter(), {}
-    llm = add_meter(bundle(llm=recorded(chat, Ledger(tmp_path / "ledger"))), meter).llm
-    assert is_recorded(llm)
-    assert not is_recorded(add_meter(bundle(llm=Scripted()), meter).llm)
+    models = bundle(llm=recorded(chat, Ledger(tmp_path / "ledger")))
+    llm = bind_models(models, ModelRun(meter=meter)).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="one"), Prompt(user="two")], on_reply=told.__setitem__)
     assert {i: reply.text for i, reply in told.items()} == {0: "ice"}
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
-    assert llm.unreported() is None
 
 
 def test_what_an_error_leaves_untold_is_counted():
     """The first turn of a conversation whose repair never came was paid for."""
     chat = ScriptedChat(lambda _, turns: EndpointError("gone") if turns else "Nobile")
     meter = Meter()
-    llm = add_meter(bundle(llm=recorded(chat)), meter).llm
+    llm = bind_models(bundle(llm=recorded(chat)), ModelRun(meter=meter)).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="Who?", schema={"type": "object"})])
     assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clew.base.runtime.once import Once
+from clew.base.runtime.cached_values import Once
 
 
 def test_threads_that_ask_together_compute_once():

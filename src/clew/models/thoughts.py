@@ -1,9 +1,9 @@
-"""What a model says, without its thoughts: of a whole reply or as it comes, and who listens."""
+"""Strip a model's thoughts from its reply: from the whole text, or while it streams."""
 
 import re
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.pieces import OnPiece, PieceStream
+from clew.text.pieces import PieceStream
 
 _NAMES = r"(?i:(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning))"
 _INSIDE = r"(?:[^<]|<\|constrain\|>)"  # a channel's name, and for whom it is
@@ -34,14 +34,16 @@ _SHORT = 2048  # characters of a text that is read with every piece
 _GROWN = 32  # a longer one is read again when it has grown by one part in so many
 
 
-def find_spoken(text: str, *, ended: bool = True) -> tuple[str, bool]:
-    """Return what a model says in a text, and whether the text ends within its thoughts.
+def strip_thoughts(text: str, *, ended: bool = True) -> tuple[str, bool]:
+    """Return a text without thoughts, and whether it ends within them.
 
     Thoughts stand between two tags, of which the first may be missing. Where the text has not
     `ended`, that is as much as is known not to become a part of a tag.
 
-    >>> find_spoken("<think>Archer?</think> Archer."), find_spoken("Archer? Yes.</think>Archer.")
-    (('Archer.', False), ('Archer.', False))
+    >>> strip_thoughts("<think>Archer?</think> Archer.")
+    ('Archer.', False)
+    >>> strip_thoughts("Archer? Yes.</think>Archer.")
+    ('Archer.', False)
     """
     spoken, place, is_thinking, is_data = "", 0, False, _DATA.match(text)
     tags = iter(()) if is_data else _TAG.finditer(text)
@@ -76,8 +78,8 @@ def _is_quoted(text: str, tag: re.Match[str]) -> bool:
     return bool(_OPENED.search(before) and behind) and behind in _QUOTES
 
 
-class Spoken:
-    """What a model says, piece by piece, without its thoughts and the white space around it.
+class SpokenStream:
+    """Passes on a reply, piece by piece, without thoughts and the white space around them.
 
     With `waits` nothing is told before thoughts have ended: the model does not say that they begin.
     """
@@ -88,12 +90,12 @@ class Spoken:
         self._text, self._n_read = "", 0
 
     def restart(self) -> None:
-        """Forget what came: another reply begins."""
+        """Forget the text: another reply begins."""
         self._text, self._n_read = "", 0
         self._pieces.restart()
 
     def add(self, piece: str) -> None:
-        """Take what came; tell of it as far as it is known to be said.
+        """Add a piece, and pass on the text as far as it is known to be no thought.
 
         All that came is read each time, so a long text is read only once it has grown by a part.
         """
@@ -102,31 +104,4 @@ class Spoken:
             return
         self._n_read = len(self._text)
         if not self._waits or begins_in_thoughts(self._text):
-            self._pieces.end(find_spoken(self._text, ended=False)[0])
-
-
-class Kept:
-    """Passes pieces on to a caller until that raises; the error waits until the reply is kept.
-
-    What a reply costs is paid, so it is received and recorded whatever becomes of the caller.
-    Only Ctrl-C ends it at once, as everywhere.
-    """
-
-    def __init__(self, tell: OnPiece) -> None:
-        self._tell = tell
-        self._error: BaseException | None = None
-
-    def __call__(self, piece: str | None) -> None:
-        if self._error is not None:
-            return
-        try:
-            self._tell(piece)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 -- raised again by `check`
-            self._error = error
-
-    def check(self) -> None:
-        """Raise what the caller raised, if anything."""
-        if self._error is not None:
-            raise self._error
+            self._pieces.end(strip_thoughts(self._text, ended=False)[0])

@@ -1,4 +1,4 @@
-"""Run the jobs of one batch at the same time, and end all of them when one fails for good."""
+"""Run jobs concurrently, and end all of them when one fails for good."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 @threads.waiting()
-def run(
+def run_jobs(
     job: Callable[[Item, threading.Event], Result], items: Sequence[Item], concurrency: int
 ) -> list[Result]:
     """Return job(item, stop) for every item, in order, at most `concurrency` at a time.

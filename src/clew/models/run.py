@@ -1,0 +1,107 @@
+"""What one question, or one write of an index, shares wherever it asks a model.
+
+A `ModelRun` is passed explicitly. `clew.models.bound.bind_models` returns models that hold it, and
+they pass it to each model with a keyword `run`, as those behind an endpoint have. No protocol asks
+for that keyword, so models of other packages do without; one that wraps a paid embedder takes it
+and passes it on, since the budget is in it.
+
+Somebody waits for a question. So a server that cannot be reached, or that times out, is not asked
+again in it, and an LLM that fails is done without. A write tries again, since a server may come
+back. So does an evaluation, in which a failing LLM is an error: there is nothing to measure.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from clew.models.meter import Meter
+
+if TYPE_CHECKING:
+    from clew.errors import EndpointError, ModelError
+    from clew.models import Prompt, Reply
+    from clew.models.budget import Budget
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelExchange:
+    """A prompt that an LLM was given, and the reply that counts."""
+
+    model: str
+    prompt: Prompt
+    reply: Reply
+
+
+# Between an evaluation and the questions that it asks stand functions of its caller, which know
+# nothing of runs.
+_evaluated: ContextVar[list[ModelExchange] | None] = ContextVar("evaluated", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRun:
+    """Meter, budget, failures and recorded exchanges of one question or one write."""
+
+    meter: Meter = field(default_factory=Meter)
+    budget: Budget | None = None  # None: that of the LLM
+    failed: dict[str, EndpointError] | None = None  # by address; None: nobody waits
+    exchanges: list[ModelExchange] | None = None  # of an evaluation; None: there is none
+    vectors: dict[tuple[str, ...], Any] | None = None  # of texts that came alone; None: not kept
+    logged: set[str] = field(default_factory=set)  # messages, each logged once
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether an evaluation measures the models, so that their failures are raised."""
+        return self.exchanges is not None
+
+    def log_failure(self, error: ModelError) -> None:
+        """Log what an LLM failed at, once in a run."""
+        if str(error) not in self.logged:
+            self.logged.add(str(error))
+            _log.warning("continuing without the LLM: %s", error)
+
+
+def begin_question(budget: Budget | None = None, *, whole: ModelRun | None = None) -> ModelRun:
+    """Return the run of a question; as a part of a `whole` one it has a meter of its own."""
+    if whole is None:
+        is_waited_for = _evaluated.get() is None
+        whole = replace(unbound_run(), failed={} if is_waited_for else None, vectors={})
+    return replace(whole, meter=Meter(), budget=budget)
+
+
+def unbound_run() -> ModelRun:
+    """Return the run of a model that was bound to none."""
+    return ModelRun(exchanges=_evaluated.get())
+
+
+@contextmanager
+def evaluating() -> Iterator[list[ModelExchange]]:
+    """Evaluate models in the block; yield a list to which every exchange with an LLM is added."""
+    exchanges: list[ModelExchange] = []
+    before = _evaluated.set(exchanges)
+    try:
+        yield exchanges
+    finally:
+        _evaluated.reset(before)
+
+
+def call_model(
+    run: ModelRun | None, function: Callable[..., T], *args: object, **options: object
+) -> T:
+    """Call a function of a model, with the run where it has a keyword for that."""
+    if run is not None and _takes_run(getattr(function, "__func__", function)):
+        options["run"] = run
+    return function(*args, **options)
+
+
+@lru_cache
+def _takes_run(function: Callable[..., Any]) -> bool:
+    return "run" in signature(function).parameters
