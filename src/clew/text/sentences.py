@@ -54,7 +54,7 @@ def sentence_spans(
         if table.end > start:
             spans += _prose_spans(text, start, max(table.start, start), splitter)
             for begin, end in table.rows:
-                spans += _pieces(text, max(begin, start), max(end, start))
+                spans += split_pieces(text, max(begin, start), max(end, start))
             start = table.end
     return [*spans, *_prose_spans(text, start, len(text), splitter)]
 
@@ -75,10 +75,22 @@ def load_punkt() -> PunktTokenizer:
 
 def _prose_spans(text: str, start: int, end: int, splitter: Splitter) -> Iterator[tuple[int, int]]:
     """Yield the sentences of text[start:end], which contains no table."""
-    split = _block_sentences if splitter == NUPUNKT else load_punkt().span_tokenize
     for block_start, block_end in _blocks(text, start, end):
-        for a, b in split(text[block_start:block_end]):
-            yield from _pieces(text, block_start + a, block_start + b)
+        yield from split_prose(text, block_start, block_end, splitter)
+
+
+def split_prose(
+    text: str, start: int, end: int, splitter: Splitter = NUPUNKT
+) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of text[start:end], which is one block."""
+    split = _block_sentences if splitter == NUPUNKT else load_punkt().span_tokenize
+    for a, b in split(text[start:end]):
+        yield from split_pieces(text, start + a, start + b)
+
+
+def has_word(text: str, start: int, end: int) -> bool:
+    """Say whether text[start:end] has a letter or digit."""
+    return _WORD.search(text, start, end) is not None
 
 
 def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -152,7 +164,8 @@ def _cuts(block: str) -> Iterator[int]:
             yield from range(word.start() + _LONGEST_WORD, word.end(), _LONGEST_WORD)
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def split_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield text[start:end], cut at white space where it is longer than `MAX_CHARACTERS`."""
     while end - start > MAX_CHARACTERS:
         cut = max(text.rfind(c, start, start + MAX_CHARACTERS) for c in " \n\t")
         cut = cut if cut > start else start + MAX_CHARACTERS

@@ -214,6 +214,8 @@ def _find_head(rows: Sequence[Sequence[str]]) -> tuple[int, str]:
         n += 1
     if any(is_number(cell) for row in rows[above:n] for cell in row):
         return 0, ""
+    if len(rows[above]) == 2 and any(map(str.isdigit, rows[above][1])):  # a label and its value
+        return 0, ""
     return n, _join_levels(rows[above:n])
 
 

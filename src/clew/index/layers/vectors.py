@@ -49,9 +49,10 @@ def chunk_keys(chunks: Chunks) -> list[ChunkKey]:
     for (text, offset), window, inside in zip(
         chunks.titled_texts(), chunks.windows, parts, strict=True
     ):
+        statements = [(each.start, each.end) for each in window.statements]
         sentences, sub_chunks = (
             tuple((a - window.start, b - window.start) for a, b in spans)
-            for spans in (window.sentences, inside)
+            for spans in (statements, inside)
         )
         keys.append((text, offset, sentences, sub_chunks))
     return keys
@@ -213,9 +214,12 @@ def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
 
     Chunks and sub-chunks are read behind their document's title.
     """
+    spans = chunks.sentence_spans()
     texts = {
         "chunk.vectors": [text for text, _ in chunks.titled_texts()],
-        "sentence.vectors": chunks.texts_at(chunks.sentence_spans()),
+        "sentence.vectors": list(
+            map("".join, zip(chunks.texts_above(), chunks.texts_at(spans), strict=True))
+        ),
     }
     if chunks.parts is not None:
         texts["subchunk.vectors"] = chunks.titled_parts()
