@@ -132,6 +132,7 @@ class SentenceSigns:
             "chain": chains,
             "gap": self._alone - self._alone.max(),
             "asked": self._match_asked(),
+            "near": self._reading.near,
             "kind": self._find_kinds(),
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
@@ -409,10 +410,7 @@ class _Words:
         firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
         self.begins = np.array([float(find_base(first) in bases) for first in firsts])
         self.nothing_new = np.array(
-            [
-                float(has <= known_words)
-                for s, has in zip(sentences, self.last, strict=True)
-            ]
+            [float(has <= known_words) for s, has in zip(sentences, self.last, strict=True)]
         )
         self._content = find_content_words(question)
         dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]

@@ -130,7 +130,12 @@ def _read_anew(passage: Passage) -> list[_Statement]:
         above = _read_above(text, s.above or (0, 0), wider)
         goes_on = s.is_context and bool(columns) and "|" in text[s.start : s.end]
         found.append(
-            _Statement(s.start, s.end, above or (columns,), s.is_context and not goes_on)
+            _Statement(
+                s.start,
+                s.end,
+                above or tuple(filter(None, [columns])),
+                s.is_context and not goes_on,
+            )
         )
     return found
 
@@ -167,6 +172,7 @@ class ReadSentences:
     spans: Sequence[Span]  # of the tokens, in the question
     in_question: Sequence[Mention]
     mentions: Sequence[Sequence[Mention]]  # of each sentence
+    near: NDArray[np.float64]  # (n,) how near each sentence is: 0 of the nearest, -1 of the mean
     types: Mapping[str, str]  # of names in them, by keys, where the question asks for one
 
 
@@ -216,8 +222,32 @@ def read_sentences(
         spans=spans,
         in_question=in_question,
         mentions=mentions,
+        near=_measure_nearness(sentences, snapshot, query, passages, models),
         types=find_types_in(texts, snapshot) if asks else {},
     )
+
+
+def _measure_nearness(
+    sentences: Sequence[Sentence],
+    snapshot: Snapshot | None,
+    query: steps.Query,
+    passages: Sequence[Passage],
+    models: Models,
+) -> NDArray[np.float64]:
+    """Return how near the vector of each sentence is to that of the question, 0 without tokens."""
+    if query.tokens is None:
+        return np.zeros(len(sentences))
+    known: dict[str, float] = {}
+    if snapshot is not None:
+        rows = _stored_sentences(snapshot, passages)
+        cosines = steps.cosines_of(snapshot, "unit", query, np.array(rows, dtype=np.intp))
+        known = dict(zip(snapshot.layer("unit").texts(rows), cosines.tolist(), strict=True))
+    new = list(dict.fromkeys(s.parts[-1] for s in sentences if s.parts[-1] not in known))
+    if new:
+        vectors = models.embedder.embed(new, kind="document")
+        known |= dict(zip(new, (vectors @ query.vector).tolist(), strict=True))
+    near = np.array([known[s.parts[-1]] for s in sentences])
+    return np.asarray((near - near.max()) / max(float(near.max() - near.mean()), 1e-6))
 
 
 def _tag_sentences(

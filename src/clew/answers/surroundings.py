@@ -19,7 +19,8 @@ def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
     """Return what is read before and after the range of a text.
 
     Before a row of a table that is its header, before an item of a list the line that leads in,
-    before an answer the question; else whole sentences or lines near by, and words where one of these is too long.
+    and before an answer the question; else whole sentences or lines near by, and words where
+    one of these is too long.
     """
     room = _NEAR // 2 if UNSPACED.search(text, start, end) else _NEAR
     if above := find_above(text, start):

@@ -8,7 +8,7 @@ import click
 from clew.base.display.columns import width_of
 from clew.cli.plain import one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 _LINES = 2
 _RAGGED = 10  # characters at the end of a line that words are too long for
@@ -56,7 +56,7 @@ def _find_sentences(text: str) -> list[tuple[int, int]]:
     """Return where sentences stand in the one line of a text, whose first one begins with it."""
     spans = [  # a dot behind what is before a sentence keeps the space between
         (len(one_line(f"{text[:start]}.")) - 1, len(one_line(text[:end])))
-        for start, end in sentence_spans(text)
+        for start, end in statement_spans(text)
     ]
     return [(0, spans[0][1]), *spans[1:]] if spans else []
 

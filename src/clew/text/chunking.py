@@ -11,7 +11,7 @@ its second half. It never ends with a heading, and the next window begins with i
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -71,6 +71,11 @@ class Window:
     end: int
     n_tokens: int
     statements: tuple[Statement, ...]
+
+    @property
+    def sentences(self) -> tuple[tuple[int, int], ...]:
+        """Where its statements stand in the text."""
+        return tuple((each.start, each.end) for each in self.statements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,16 +57,6 @@ class TextTable:
         return self.rows[-1][1]
 
 
-@dataclass(frozen=True, slots=True)
-class TableHeader:
-    """What stands above the body of a table, text[body:end]."""
-
-    rows: tuple[tuple[int, int], ...]
-    body: int
-    end: int
-    columns: str  # their names, with bars between them, or ""
-
-
 def find_tables(text: str) -> list[TextTable]:
     r"""Return the tables of a text, in order, in time linear in its length.
 
@@ -108,27 +98,21 @@ def columns_of(section: str) -> str:
 
 def names_of_columns(text: str, places: Sequence[int]) -> list[str]:
     """Return of each place what names the columns of the table whose body it is in, else ""."""
-    return ["" if above is None else above.columns for above in find_headers(text, places)]
-
-
-def find_headers(text: str, places: Sequence[int]) -> list[TableHeader | None]:
-    """Return of each place the header of the table whose body it is in, if it is in one."""
     if not any(_is_row(text, place) for place in places):
-        return [None] * len(places)
-    headers = _all_headers(text)
-    bodies = [header.body for header in headers]
-    of_places: list[TableHeader | None] = []
+        return [""] * len(places)
+    tables = _cached_tables(text)
+    bodies = [table.body for table in tables]
+    names: list[str] = []
     for place in places:
         i = bisect_right(bodies, place) - 1
-        of_places.append(headers[i] if i >= 0 and place < headers[i].end else None)
-    return of_places
+        names.append(tables[i].columns if i >= 0 and place < tables[i].end else "")
+    return names
 
 
 @lru_cache(maxsize=4)
-def _all_headers(text: str) -> tuple[TableHeader, ...]:
-    """Return the headers of all tables of a text; hits of one document ask for them in turn."""
-    tables = find_tables(text)
-    return tuple(TableHeader(t.rows[: t.n_head], t.body, t.end, t.columns) for t in tables)
+def _cached_tables(text: str) -> tuple[TextTable, ...]:
+    """Return the tables of a text; hits of one document ask for them in turn."""
+    return tuple(find_tables(text))
 
 
 def _is_row(text: str, place: int) -> bool:

@@ -49,7 +49,9 @@ class Cutter:
     def _read_sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:
         stored = self.assembly.stored_rows("chunk", np.array(chunks, dtype=np.int64))
         rows, above = self._stored.rows_below("sentence", stored)
-        starts, ends, *around = (self._take(f"sentence.{name}", rows).tolist() for name in _STATEMENT)
+        starts, ends, *around = (
+            self._take(f"sentence.{name}", rows).tolist() for name in _STATEMENT
+        )
         places, owners = self._stored.rows_below("mention", rows)
         mentions: list[list[Mention]] = [[] for _ in starts]
         numbers = (self._take(f"mention.{name}", places).tolist() for name in _MENTION)

@@ -53,7 +53,7 @@ class Chunks:
 
     def sentence_spans(self) -> list[Span]:
         """Return each statement of the chunks."""
-        return [(c, s.start, s.end) for c, w in enumerate(self.windows) for s in w.statements]
+        return [(c, *span) for c, window in enumerate(self.windows) for span in window.sentences]
 
     def texts_above(self) -> list[str]:
         """Return what stands above each statement, with a line break, or ""."""

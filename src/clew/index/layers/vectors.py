@@ -49,10 +49,9 @@ def chunk_keys(chunks: Chunks) -> list[ChunkKey]:
     for (text, offset), window, inside in zip(
         chunks.titled_texts(), chunks.windows, parts, strict=True
     ):
-        statements = [(each.start, each.end) for each in window.statements]
         sentences, sub_chunks = (
             tuple((a - window.start, b - window.start) for a, b in spans)
-            for spans in (statements, inside)
+            for spans in (window.sentences, inside)
         )
         keys.append((text, offset, sentences, sub_chunks))
     return keys
