@@ -123,7 +123,7 @@ def _read_above(text: str, span: Span, wider: Mapping[Span, Span]) -> tuple[str,
 def _read_anew(passage: Passage) -> list[_Statement]:
     """Return the statements of a passage that is no chunk of the index."""
     text, columns = passage.text, columns_of(passage.section)
-    statements = find_statements(text)
+    statements = find_statements(text, headings=())
     wider = {(s.start, s.end): s.above or (0, 0) for s in statements}
     found = []
     for s in statements:
