@@ -32,6 +32,7 @@ from clew.text.layout import (
 )
 from clew.text.sections import Headed
 from clew.text.sentences import NUPUNKT, Splitter, has_word, split_pieces, split_prose
+from clew.text.tables import find_table
 
 _REPEATED = 3  # terms with definitions, at least
 _NEAR = 3_000  # characters before a statement among which is what stands above it
@@ -77,6 +78,8 @@ def statement_spans(text: str, start: int = 0, splitter: Splitter = NUPUNKT) -> 
 
 def find_above(text: str, place: int) -> Span | None:
     """Return what stands above the statement around a place, None where that is a heading."""
+    if (table := find_table(text, place)) and table.n_head:
+        return table.rows[0][0], table.rows[table.n_head - 1][1]
     begin = text.rfind("\n\n", 0, max(place - _NEAR, 0)) + 1
     blocks = _link_blocks(text[begin : place + _NEAR], 0, None)
     above = next((b.above for b in blocks if b.start <= place - begin < b.end), None)

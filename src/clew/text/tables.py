@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.normalize import collapse
@@ -98,15 +99,17 @@ def columns_of(section: str) -> str:
 
 def names_of_columns(text: str, places: Sequence[int]) -> list[str]:
     """Return of each place what names the columns of the table whose body it is in, else ""."""
-    if not any(_is_row(text, place) for place in places):
-        return [""] * len(places)
+    found = [find_table(text, place) for place in places]
+    return ["" if table is None else table.columns for table in found]
+
+
+def find_table(text: str, place: int) -> TextTable | None:
+    """Return the table in whose body a place is, if it is in one."""
+    if not _is_row(text, place):
+        return None
     tables = _cached_tables(text)
-    bodies = [table.body for table in tables]
-    names: list[str] = []
-    for place in places:
-        i = bisect_right(bodies, place) - 1
-        names.append(tables[i].columns if i >= 0 and place < tables[i].end else "")
-    return names
+    i = bisect_right(tables, place, key=attrgetter("body")) - 1
+    return tables[i] if i >= 0 and place < tables[i].end else None
 
 
 @lru_cache(maxsize=4)
