@@ -235,8 +235,10 @@ def _read_files(
 
 
 def _has_most(sentences: set[int], document: Document) -> bool:
-    keys = sentence_columns(cut_chunks([document], Chunking()))["sentence.key"] if sentences else []
-    return 2 * sum(key in sentences for key in keys.tolist()) > len(keys)
+    if not sentences:
+        return False
+    keys = sentence_columns(cut_chunks([document], Chunking()))["sentence.key"].tolist()
+    return 2 * sum(key in sentences for key in keys) > len(keys)
 
 
 # -- and what was extracted -----------------------------------------------------------------------
