@@ -63,6 +63,8 @@ _BOLD_QUESTION = compile_re(r"[ \t]*(\*\*|__)[^*_\n]+[?？]\1(?=\s*\S)")
 _BOLD_ITEM = compile_re(r"[^\w\n*]*[*+-]?[^\w\n*]*\*\*[^*\n]{1,80}\*\*\s*$")
 _FIELD = compile_re(r"(?:(?<![^\n])|; )([^\W\d][\w /().-]{0,40}): ")
 _SENTENCE_END = compile_re(r"[!?؟]\s|[。？！।॥።۔]|[^\W\d_]{3}\.\s+[A-Z]")
+_ASKS = (*QUESTION_MARKS, "か。", "吗。")
+_PERMALINK = "¶🔗"  # behind a heading or term of a manual
 _STOPS = (".", "!", "?", "。", "！", "？", "؟", "।")
 _ENDS = (*_STOPS, ";", ",", ":", "：", "…")
 
@@ -105,7 +107,7 @@ def find_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> Ite
 
 def ends_as_question(text: str, start: int, end: int) -> bool:
     """Say whether text[start:end] ends with the mark of a question."""
-    return text[start:end].rstrip(f"{MARKUP}#\n").endswith(QUESTION_MARKS)
+    return text[start:end].rstrip(f"{MARKUP}#\n").endswith(_ASKS)
 
 
 def end_line(text: str, start: int, end: int) -> int:
@@ -227,7 +229,7 @@ def _is_question(text: str, start: int, end: int) -> bool:
     """Say whether text[start:end] is one question alone."""
     said = text[start:end].rstrip(f"{MARKUP}\n")
     is_alone = len(said) <= WHOLE and not _SENTENCE_END.search(said[:-1])
-    return is_alone and said.endswith(QUESTION_MARKS)
+    return is_alone and said.endswith(_ASKS)
 
 
 def _are_wrapped(text: str, lines: Sequence[Span]) -> bool:
@@ -365,7 +367,7 @@ def _make(text: str, start: int, end: int, kind: Kind, indent: int | None = None
     indent = _indent(text, start) if indent is None else indent
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
-    return Block(start, start + len(piece.strip()), kind, indent)
+    return Block(start, start + len(piece.strip().rstrip(_PERMALINK).rstrip()), kind, indent)
 
 
 def _indent(text: str, start: int) -> int:
