@@ -168,12 +168,12 @@ def _records(files: Iterable[Path]) -> Iterable[dict[str, Any]]:
 def _drawn_anew(documents: Sequence[Any], size: int) -> list[Any]:
     """Return as many passages as are missing, of sentences of the others."""
     from clew.base.types import Document
-    from clew.text.sentences import sentence_spans
+    from clew.text.statements import statement_spans
 
     if len(documents) >= size:
         return []
     draw = random.Random(11)  # noqa: S311
-    sentences = [d.text[a:b] for d in documents for a, b in sentence_spans(d.text)]
+    sentences = [d.text[a:b] for d in documents for a, b in statement_spans(d.text)]
     titles = [d.title for d in documents]
     return [
         Document(

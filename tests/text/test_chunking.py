@@ -10,7 +10,7 @@ from clew.base.types import Heading
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.chunking import Chunking, cut_windows
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 WORDS = ["Fram", "ice", "Drygalski", "expedition", "1920", "xqzt", "supercalifragilistic", "a"]
 ENDS = ["", "", "", " ", ",", ".", ".", "?", "\n", "\n\n", "。"]
@@ -40,10 +40,10 @@ def test_windows_cover_the_text_in_order(text, chunking, start):
     for one, other in pairwise(windows):
         assert one.start < other.start
         assert one.end < other.end
-    for a, b in sentence_spans(text, start):
+    for a, b in statement_spans(text, start):
         assert all(i in covered for i in range(a, b) if not text[i].isspace())
     if windows:
-        assert windows[-1].end == sentence_spans(text, start)[-1][1]
+        assert windows[-1].end == statement_spans(text, start)[-1][1]
 
 
 @given(TEXT, chunkings())
@@ -53,7 +53,7 @@ def test_windows_are_what_they_say(text, chunking):
         piece = text[window.start : window.end]
         assert window.n_tokens == tokens.count(piece)
         assert window.n_tokens <= chunking.size or len(piece) == 1
-    whole = sentence_spans(text)
+    whole = statement_spans(text)
     for window in cut_windows(text, 0, chunking):
         clipped = [(max(a, window.start), min(b, window.end)) for a, b in whole]
         assert list(window.sentences) == [(a, b) for a, b in clipped if a < b]
@@ -84,7 +84,7 @@ def test_no_word_is_cut(text, chunking):
 def test_short_sentences_stay_whole(text, size, share):
     """A sentence of less than half a window lies wholly in some window."""
     windows = cut_windows(text, 0, Chunking(size=size, overlap=size * share // 10))
-    for a, b in sentence_spans(text):
+    for a, b in statement_spans(text):
         if tokens.count(text[a:b]) <= size // 2 - 4:
             assert any(w.start <= a and b <= w.end for w in windows)
 

@@ -4,7 +4,7 @@ import pytest
 
 from clew.text.languages import find_language
 from clew.text.questions import find_joining, find_question_word, question_kind, refers_back
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_where_a_question_asks_in_another_language():
 )
 def test_abbreviations_end_no_sentence(text):
     whole = text.replace("|", " ")
-    assert [whole[a:b] for a, b in sentence_spans(whole)] == text.split("|")
+    assert [whole[a:b] for a, b in statement_spans(whole)] == text.split("|")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.text.sentences import MAX_CHARACTERS, sentence_spans
+from clew.text.sentences import MAX_CHARACTERS
+from clew.text.statements import statement_spans
 
 PIECES = [
     "A", "the", "Mr. ", "e.g. ", "U.S. ", "3.14 ", "... ", ". ", "! ", "? ", "\n", "\n\n",
@@ -18,7 +19,7 @@ TEXT = st.lists(st.text(max_size=10) | st.sampled_from(PIECES), max_size=25).map
 
 
 def sentences(text):
-    return [text[a:b] for a, b in sentence_spans(text)]
+    return [text[a:b] for a, b in statement_spans(text)]
 
 
 @given(TEXT, st.integers(0, 4))
@@ -26,7 +27,7 @@ def sentences(text):
 def test_spans_are_ordered_disjoint_and_trimmed(text, start):
     """Every span lies behind the one before it and has no white space at its ends."""
     previous = start
-    for a, b in sentence_spans(text, start):
+    for a, b in statement_spans(text, start):
         assert previous <= a < b <= len(text)
         assert text[a:b] == text[a:b].strip()
         previous = b
@@ -35,7 +36,7 @@ def test_spans_are_ordered_disjoint_and_trimmed(text, start):
 @given(TEXT, st.integers(0, 4))
 def test_every_word_is_in_exactly_one_sentence(text, start):
     """Splitting loses no word, cuts none in two, and repeats none."""
-    spans = sentence_spans(text, start)
+    spans = statement_spans(text, start)
     for word in re.compile(r"[^\W_]+").finditer(text, start):
         assert sum(a <= word.start() and word.end() <= b for a, b in spans) == 1
 
@@ -82,7 +83,7 @@ def test_where_sentences_end(text, expected):
 def test_what_stands_before_the_start_is_not_split():
     """Spans count characters of the whole text all the same."""
     text = "Front. Matter. One came. Two went."
-    spans = sentence_spans(text, text.index("One"))
+    spans = statement_spans(text, text.index("One"))
     assert [text[a:b] for a, b in spans] == ["One came.", "Two went."]
 
 

@@ -11,7 +11,8 @@ from clew.errors import InputError, MissingExtra, RecipeMismatch
 from clew.index.recipe import Settings
 from clew.testing import models
 from clew.text.chunking import Chunking
-from clew.text.sentences import load_punkt, sentence_spans
+from clew.text.sentences import load_punkt
+from clew.text.statements import statement_spans
 
 TEXT = "Dr. Nansen left. He met Mr. Sverdrup.\n\n- One item\n- Another. And more\n\n"
 TEXT += "| a | b |\n|---|---|\n| 1. | 2. |"
@@ -53,10 +54,10 @@ def nltk(monkeypatch):
 def test_a_paragraph_is_cut_as_nltk_does(nltk):
     """No rule of ours joins what it parts; blocks and rows of tables stay what they are."""
     nltk(Dots)
-    found = [TEXT[a:b] for a, b in sentence_spans(TEXT, 0, "nltk")]
+    found = [TEXT[a:b] for a, b in statement_spans(TEXT, 0, "nltk")]
     assert found[:4] == ["Dr.", "Nansen left.", "He met Mr.", "Sverdrup."]
     assert found[4:7] == ["- One item", "- Another.", "And more"]
-    ours = [TEXT[a:b] for a, b in sentence_spans(TEXT)]
+    ours = [TEXT[a:b] for a, b in statement_spans(TEXT)]
     assert ours[:2] == ["Dr. Nansen left.", "He met Mr. Sverdrup."]
     assert found[7:] == ours[-len(found[7:]) :]  # the table
 

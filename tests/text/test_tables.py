@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 from clew.text.tables import find_tables, names_of_columns
 
 BODY = "SH-1 | Ada Lund | 1,200\n\nSH-2 | | 3,849"
@@ -64,10 +64,10 @@ def test_a_row_is_one_sentence():
         "Ada's | | daily.",
     ]
     text = "These are shops. They are few.\n\n" + "\n\n".join(rows) + "\n\nThat is all. Go."
-    found = [text[a:b] for a, b in sentence_spans(text)]
+    found = [text[a:b] for a, b in statement_spans(text)]
     assert found == ["These are shops.", "They are few.", *rows, "That is all.", "Go."]
     start = text.index("Ada's")
-    assert next(text[a:b] for a, b in sentence_spans(text, start)) == rows[2]
+    assert next(text[a:b] for a, b in statement_spans(text, start)) == rows[2]
 
 
 @given(st.text(alphabet="ab1|-+= \n", max_size=80))

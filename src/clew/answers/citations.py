@@ -17,7 +17,7 @@ from clew.base.types import Context, Passage
 from clew.text.analyze import is_uncased, term_spans, terms
 from clew.text.answer_line import AROUND, find_marks, parse_numbers, strip_marks
 from clew.text.normalize import collapse, fold
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 _HELD = 2 / 3  # of the words that a sentence adds to the question
 _HELD_PAIRS = 1 / 2  # where terms are pairs of characters, as in Chinese: most span two words
@@ -100,7 +100,7 @@ class CitationFinder:
         passages = [self._by_number[n] for n in numbers if n in self._by_number]
         holders: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
-        for start, end in sentence_spans(claim):
+        for start, end in statement_spans(claim):
             wanted = _Claim(claim[start:end], self._question)
             matches = wanted.keep_holding(passages) or wanted.find_other(
                 self._context.passages if passages else ()
@@ -178,7 +178,7 @@ class _Claim:
         They are as few as have what the passage has of it, in their order; neighbours are one
         range. It is the whole text where no sentence of it has a word of the answer or question.
         """
-        spans = sentence_spans(text)
+        spans = statement_spans(text)
         own = [
             self._held_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
             for a, b in spans

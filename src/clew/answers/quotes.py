@@ -102,7 +102,7 @@ def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
     if not number:
         return []
     own = [i for i, each in enumerate(sentences) if has_item_number(each.said, number)]
-    below = (i for i, each in enumerate(sentences) if has_item_number(each.heading, number))
+    below = (i for i, each in enumerate(sentences) if has_item_number(each.above, number))
     return own or list(below)
 
 

@@ -94,7 +94,7 @@ class SentenceSigns:
         if is_foreign_question(question):  # fewer sentences are known to refer to one before
             for i, s in enumerate(sentences):
                 lead = int(np.argmax(self.places == s.place))
-                if not s.columns:
+                if not s.above:
                     heads[i] = f"{s.head}\n{sentences[lead].text}"
                     self._met[i] = np.maximum(self._met[i], reading.matches[lead] * _TITLE)
         self.words = _Words(question, sentences, heads, reading.in_question)
@@ -132,6 +132,7 @@ class SentenceSigns:
             "chain": chains,
             "gap": self._alone - self._alone.max(),
             "asked": self._match_asked(),
+            "near": self._reading.near,
             "kind": self._find_kinds(),
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
@@ -409,10 +410,7 @@ class _Words:
         firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
         self.begins = np.array([float(find_base(first) in bases) for first in firsts])
         self.nothing_new = np.array(
-            [
-                float(s.is_header or has <= known_words)
-                for s, has in zip(sentences, self.last, strict=True)
-            ]
+            [float(has <= known_words) for s, has in zip(sentences, self.last, strict=True)]
         )
         self._content = find_content_words(question)
         dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]
@@ -469,7 +467,7 @@ def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tupl
     if not codes:  # as mostly
         return np.zeros(len(sentences)), np.zeros(len(sentences))
     shapes = {_shape(code) for code in codes}
-    code_sets = [_find_codes(s.heading) | _find_codes(s.text) for s in sentences]
+    code_sets = [_find_codes(s.above) | _find_codes(s.text) for s in sentences]
     same = np.array([float(bool(codes & each)) for each in code_sets])
     alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
     return same, np.where(alike, 1 - same, 0.0)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,6 @@ from clew import steps
 from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
 from clew.algo.maxsim import best_matches
-from clew.base.runtime.lazy import compile_re
 from clew.base.types import Mention, Passage
 from clew.index.snapshot import Snapshot
 from clew.models import Models, gives_tokens, is_paid
@@ -19,35 +17,31 @@ from clew.models.maxsim import unit_rows
 from clew.steps.entity_types import find_types_in
 from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language
+from clew.text.normalize import collapse
 from clew.text.patterns import format_range
 from clew.text.phrases import Span
-from clew.text.questions import QUESTION_MARKS, has_question_word, question_kind, refers_back
-from clew.text.sentences import sentence_spans
-from clew.text.tables import columns_of, find_tables
+from clew.text.questions import has_question_word, question_kind, refers_back
+from clew.text.statements import find_statements
+from clew.text.tables import columns_of
 
 _NEAR = 0.6  # the weight of a sentence's nearness beside words, where there are no token vectors
 _MOST_SENTENCES = 3  # of a quote
-_MARKUP = " *_\n"  # what may stand between a question in bold and its answer
-_TERM_LENGTH = 80  # characters at most
-_HEADING = compile_re(r"#{2,6} +(\S[^\n]*)\s*")  # of Markdown; one mark may be of a comment
-_TERM = compile_re(r"(?:[a-z$]|-\S|[A-Z][A-Z\d_]|\w+_)[^\n]*[^\s.!?:;,|]")
+_LEVELS = 4  # of what stands above a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that may be quoted, behind the one that its first word refers to, if near."""
+    """A statement that may be quoted, behind the one that its first word refers to, if near."""
 
     place: int  # of its passage, from 0
     start: int  # in the passage's text
-    own: int  # where itself starts, with the term that it defines
+    own: int  # where itself starts
     end: int
     text: str
     title: str
     is_first: bool
-    parts: tuple[str, ...]  # its sentences, itself the last
-    columns: str = ""  # of a row of a table, their names
-    is_header: bool = False  # it is a row that names the columns
-    heading: str = ""  # that stands above it in its passage
+    parts: tuple[str, ...]  # what stands above it, and its sentences, itself the last
+    above: str = ""  # a question, term, lead-in, header or headings, a line each, the widest first
     mentions: tuple[Mention, ...] | None = None  # in its text, where the index has them
 
     @property
@@ -57,133 +51,115 @@ class Sentence:
 
     @property
     def head(self) -> str:
-        """What stands above it: the title of its passage, a heading, the names of its columns."""
-        return f"{self.title}\n{self.heading}\n{self.columns}"
+        """What stands above it: the title of its passage, and what is nearer."""
+        return f"{self.title}\n{self.above}"
 
 
 def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> list[Sentence]:
     """Return the sentences of passages, one after the other.
 
-    Those of a passage that is a whole chunk of the `snapshot` are as the index cut them, unless
-    it has rows of a table or parts of a longer sentence: these depend on what stands before them.
+    Those of a passage that is a whole chunk of the `snapshot` are as the index cut them.
     """
     stored = _read_stored(passages, snapshot)
     places = enumerate(zip(passages, stored, strict=True))
-    return [s for place, (each, known) in places for s in _find_in_passage(each, place, known)]
+    return [
+        sentence
+        for place, (passage, found) in places
+        for sentence in _find_in_passage(passage, place, found or _read_anew(passage))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement of a passage, by where it stands in that, and what stands above it."""
+
+    start: int
+    end: int
+    above: tuple[str, ...]  # the widest first
+    is_context: bool
+    mentions: tuple[Mention, ...] | None = None
 
 
 def _read_stored(
     passages: Sequence[Passage], snapshot: Snapshot | None
-) -> Sequence[Mapping[Span, tuple[Mention, ...]]]:
-    """Return the sentences that the index has of each passage, by where they stand in it."""
-    stored: list[dict[Span, tuple[Mention, ...]]] = [{} for _ in passages]
+) -> Sequence[list[_Statement]]:
+    """Return the statements that the index has of each passage."""
+    found: list[list[_Statement]] = [[] for _ in passages]
     if snapshot is None or snapshot.cutter is None:
-        return stored
+        return found
     whole = [
         i for i, p in enumerate(passages) if p.chunk_id.endswith(format_range("", p.start, p.end))
     ]
-    rows = snapshot.layer("chunk").rows([passages[i].chunk_id for i in whole])
+    layer = snapshot.layer("chunk")
+    rows = layer.rows([passages[i].chunk_id for i in whole])
     known = {i: row for i, row in zip(whole, rows, strict=True) if row >= 0}
+    documents = snapshot.documents([int(layer.columns["document"][r]) for r in known.values()])
     read = snapshot.cutter.sentences(list(known.values()))
-    for i, sentences in zip(known, read, strict=True):
-        begin, text = passages[i].start, passages[i].text
-        spans = {(s.start - begin, s.end - begin): s.mentions for s in sentences}
-        if "|" not in text and not _is_cut_inside(text, list(spans)):
-            stored[i] = spans
-    return stored
+    for i, document, sentences in zip(known, documents, read, strict=True):
+        begin = passages[i].start
+        wider = {(s.start, s.end): (s.above_start, s.above_end) for s in sentences}
+        found[i] = [
+            _Statement(
+                s.start - begin,
+                s.end - begin,
+                _read_above(document.text, (s.above_start, s.above_end), wider),
+                s.is_context,
+                s.mentions,
+            )
+            for s in sentences
+        ]
+    return found
 
 
-def _is_cut_inside(text: str, spans: Sequence[Span]) -> bool:
-    """Say whether a part of a sentence is stored, which was too long to be one row.
+def _read_above(text: str, span: Span, wider: Mapping[Span, Span]) -> tuple[str, ...]:
+    """Return the text of a range, and of what stands above that, the widest first."""
+    above: list[str] = []
+    while span[1] and len(above) < _LEVELS:
+        above.insert(0, collapse(text[slice(*span)]).lstrip("#").lstrip())
+        span = wider.get(span, (0, 0))
+    return tuple(above)
 
-    It ends inside a line, without a mark.
-    """
-    return any(
-        text[end - 1].isalnum() and "\n" not in text[end:start]
-        for (_, end), (start, _) in pairwise(spans)
-    )
+
+def _read_anew(passage: Passage) -> list[_Statement]:
+    """Return the statements of a passage that is no chunk of the index."""
+    text, columns = passage.text, columns_of(passage.section)
+    statements = find_statements(text, headings=())
+    wider = {(s.start, s.end): s.above or (0, 0) for s in statements}
+    found = []
+    for s in statements:
+        above = _read_above(text, s.above or (0, 0), wider)
+        goes_on = s.is_context and bool(columns) and "|" in text[s.start : s.end]
+        found.append(
+            _Statement(
+                s.start,
+                s.end,
+                above or tuple(filter(None, [columns])),
+                s.is_context and not goes_on,
+            )
+        )
+    return found
 
 
 def _find_in_passage(
-    passage: Passage, place: int, stored: Mapping[Span, tuple[Mention, ...]]
+    passage: Passage, place: int, statements: Sequence[_Statement]
 ) -> list[Sentence]:
-    text, rows = passage.text, _find_rows(passage)
+    text = passage.text
     sentences: list[Sentence] = []
     back: list[Span] = []  # the last sentence that names what it is about, and those after it
-    term: Span | None = None  # the sentence before, if that is a term
-    for start, end, heading in _split_passage(text, [*stored] or sentence_spans(text)):
-        defines = term is not None and not text[term[1] : start].strip(_MARKUP)
-        is_below = bool(sentences) and heading == sentences[-1].heading
-        refers = is_below and (defines or (refers_back(text[start:end]) and start not in rows))
+    last: _Statement | None = None
+    for each in [s for s in statements if not s.is_context] or statements:
+        start, end = each.start, each.end
+        is_below = last is not None and each.above == last.above
+        refers = is_below and "|" not in text[start:end] and refers_back(text[start:end])
         back = [*back, (start, end)] if refers else [(start, end)]
         spans = back if refers and len(back) <= _MOST_SENTENCES else [(start, end)]
-        own = term[0] if term and defines and len(spans) > 1 else start
-        if own < start and _asks(sentences[-1].said):
-            sentences.pop()  # a question is quoted with its answer
-        is_above = _is_term(text, start, end) or _is_question_line(text, start, end)
-        term = (start, end) if is_above else None
-        begin = spans[0][0]
-        parts = tuple(text[a:b] for a, b in spans)
-        head = passage.title, not sentences, parts
-        mentions = stored.get((start, end)) if begin == start else None
-        columns = rows.get(start)
-        above = columns or "", columns == "", heading
-        sentences.append(Sentence(place, begin, own, end, text[begin:end], *head, *above, mentions))
+        begin, last = spans[0][0], each
+        parts = *each.above[-1:], *(text[a:b] for a, b in spans)
+        mentions = each.mentions if begin == start else None
+        above = "\n".join(each.above)
+        head = passage.title, not sentences, parts, above, mentions
+        sentences.append(Sentence(place, begin, start, end, text[begin:end], *head))
     return sentences
-
-
-def _split_passage(text: str, spans: Sequence[Span]) -> list[tuple[int, int, str]]:
-    """Return its sentences, each with the heading above it in the passage.
-
-    Headings are none, unless there is nothing else.
-    """
-    parts, heading = [], ""
-    for start, end in spans:
-        line = None if text[:start].rstrip(" ")[-1:].strip() else _HEADING.match(text, start, end)
-        if line is not None:
-            heading = line[1].rstrip()
-        begin = start if line is None else line.end()
-        if begin < end:
-            parts.append((begin, end, heading))
-    return parts or [(start, end, "") for start, end in spans]
-
-
-def _is_term(text: str, start: int, end: int) -> bool:
-    """Say whether a sentence is a term above its definition, as in a manual: "max_idle (100s)".
-
-    It is a paragraph of a few words without an end, and begins like no heading.
-    """
-    is_apart = not text[:start].strip(" ") or text[:start].rstrip(" ").endswith("\n\n")
-    is_apart = is_apart and text[end:].lstrip(" ").startswith("\n\n")
-    return is_apart and end - start <= _TERM_LENGTH and bool(_TERM.fullmatch(text, start, end))
-
-
-def _is_question_line(text: str, start: int, end: int) -> bool:
-    """Say whether a sentence is a question on lines of its own, as above its answer in an FAQ.
-
-    In a record it may stand before the next field: "question: Is it free?; answer: Yes."
-    """
-    before, behind = text[:start].rstrip(" "), text[end:].lstrip(" *_")
-    return _asks(text[start:end]) and before[-1:] in {"", "\n"} and behind[:1] in {"\n", ";"}
-
-
-def _asks(sentence: str) -> bool:
-    return sentence.rstrip(_MARKUP).endswith(QUESTION_MARKS)
-
-
-def _find_rows(passage: Passage) -> dict[int, str]:
-    """Return of each row of a table, by its first character, its columns' names, "" of a header.
-
-    Those of a table that begins above the passage are in its section.
-    """
-    names: dict[int, str] = {}
-    for table in find_tables(passage.text):
-        above = "" if passage.text[: table.start].strip() else columns_of(passage.section)
-        n_head = 0 if above else table.n_head
-        starts = [start for start, _ in table.rows]
-        names |= dict.fromkeys(starts[:n_head], "")
-        names |= dict.fromkeys(starts[n_head:], above or table.columns or " ")
-    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +172,7 @@ class ReadSentences:
     spans: Sequence[Span]  # of the tokens, in the question
     in_question: Sequence[Mention]
     mentions: Sequence[Sequence[Mention]]  # of each sentence
+    near: NDArray[np.float64]  # (n,) how near each sentence is: 0 of the nearest, -1 of the mean
     types: Mapping[str, str]  # of names in them, by keys, where the question asks for one
 
 
@@ -245,8 +222,32 @@ def read_sentences(
         spans=spans,
         in_question=in_question,
         mentions=mentions,
+        near=_measure_nearness(sentences, snapshot, query, passages, models),
         types=find_types_in(texts, snapshot) if asks else {},
     )
+
+
+def _measure_nearness(
+    sentences: Sequence[Sentence],
+    snapshot: Snapshot | None,
+    query: steps.Query,
+    passages: Sequence[Passage],
+    models: Models,
+) -> NDArray[np.float64]:
+    """Return how near the vector of each sentence is to that of the question, 0 without tokens."""
+    if query.tokens is None:
+        return np.zeros(len(sentences))
+    known: dict[str, float] = {}
+    if snapshot is not None:
+        rows = _stored_sentences(snapshot, passages)
+        cosines = steps.cosines_of(snapshot, "unit", query, np.array(rows, dtype=np.intp))
+        known = dict(zip(snapshot.layer("unit").texts(rows), cosines.tolist(), strict=True))
+    new = list(dict.fromkeys(s.parts[-1] for s in sentences if s.parts[-1] not in known))
+    if new:
+        vectors = models.embedder.embed(new, kind="document")
+        known |= dict(zip(new, (vectors @ query.vector).tolist(), strict=True))
+    near = np.array([known[s.parts[-1]] for s in sentences])
+    return np.asarray((near - near.max()) / max(float(near.max() - near.mean()), 1e-6))
 
 
 def _tag_sentences(

@@ -14,7 +14,7 @@ from clew.base.types import AnswerSpan, ShortAnswer
 from clew.text.keys import name_key
 from clew.text.names import drop_qualifier
 from clew.text.phrases import overlap
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def add_short_answer(
     start, end = passage.start + read.start, passage.start + read.end
     holding = [q for q in quotes if q.passage is passage and q.start <= start and end <= q.end]
     if not holding:
-        around = [s for s in sentence_spans(passage.text) if overlap(s, (read.start, read.end))]
+        around = [s for s in statement_spans(passage.text) if overlap(s, (read.start, read.end))]
         a, b = around[0][0], around[-1][1]
         holding = [Quote(passage, passage.start + a, passage.start + b, read.probability)]
         quotes = [*holding, *quotes][:most]

@@ -6,11 +6,10 @@ import re
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import UNSPACED
-from clew.text.tables import find_headers
+from clew.text.statements import find_above
 
 _NEAR = 150  # columns on either side, at most; a character of a script without spaces takes two
 _HEADER = 1_000  # characters of a table's header, at most
-_ITEM = compile_re(r"[ \t]*(?:[-*+•]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
 _HEADING = compile_re(r"^#+ .*$", re.MULTILINE)  # stands beside the quote as its section
 _STOP = compile_re(r"[.!?:;,]+(?=\s|$)")  # behind a quote that ends without it
 _BREAK = compile_re(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
@@ -19,31 +18,15 @@ _BREAK = compile_re(r"\n[ \t]*\n|(?<=[.!?:;])\s|(?<=[。！？])|\n")
 def find_surroundings(text: str, start: int, end: int) -> tuple[str, str]:
     """Return what is read before and after the range of a text.
 
-    Before a row of a table that is its header, before an item of a list the line that leads in;
-    else whole sentences or lines near by, and words where one of these is too long.
+    Before a row of a table that is its header, before an item of a list the line that leads in,
+    and before an answer the question; else whole sentences or lines near by, and words where
+    one of these is too long.
     """
     room = _NEAR // 2 if UNSPACED.search(text, start, end) else _NEAR
-    begin = text.rfind("\n", 0, start) + 1
-    line = text[begin : text.find("\n", start) % (len(text) + 1)]
-    if head := _find_header(text, start):
-        return head[:_HEADER].strip(), ""
-    if _ITEM.match(line) and (lead := _find_lead(text, begin)):
-        return lead, _read_after(text, end, room)
+    if above := find_above(text, start):
+        is_row = "|" in text[start:end]
+        return text[slice(*above)][:_HEADER].strip(), "" if is_row else _read_after(text, end, room)
     return _read_before(text, start, room), _read_after(text, end, room)
-
-
-def _find_header(text: str, place: int) -> str:
-    """Return the header of the table in whose body a place is, or ""."""
-    [header] = find_headers(text, [place])
-    return "\n".join(text[a:b].strip() for a, b in header.rows) if header else ""
-
-
-def _find_lead(text: str, begin: int) -> str:
-    """Return the line above the list in which a line begins, where it ends with a colon."""
-    for line in reversed(text[max(0, begin - 20 * _NEAR) : begin].splitlines()):
-        if line.rstrip().endswith(":") and not _ITEM.match(line):
-            return line.strip()[-_NEAR:]
-    return ""
 
 
 def _read_before(text: str, start: int, room: int) -> str:

@@ -15,7 +15,7 @@ from clew.cli.talk import is_quiet
 from clew.text.analyze import term_spans, terms
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 if TYPE_CHECKING:
     from clew.base import types
@@ -503,7 +503,7 @@ def _find_sentences(text: str) -> list[tuple[int, int]]:
     """Return where sentences stand in the one line of a text, whose first one begins with it."""
     spans = [  # a dot behind what is before a sentence keeps the space between
         (len(one_line(f"{text[:start]}.")) - 1, len(one_line(text[:end])))
-        for start, end in sentence_spans(text)
+        for start, end in statement_spans(text)
     ]
     return [(0, spans[0][1]), *spans[1:]] if spans else []
 

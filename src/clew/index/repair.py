@@ -39,7 +39,7 @@ from clew.index.extract import (
     get_task,
 )
 from clew.index.generation import compaction
-from clew.index.layers.chunks import text_key
+from clew.index.layers.chunks import cut_chunks, sentence_columns
 from clew.index.origins import find_files, get_roots
 from clew.index.store import Store, schema
 from clew.index.store.embedded import EmbeddedStore, replace_files
@@ -49,7 +49,7 @@ from clew.models import Extractor, Models
 from clew.models.ledger import Ledger
 from clew.models.meter import Meter
 from clew.readers.roots import Roots
-from clew.text.sentences import sentence_spans
+from clew.text.chunking import Chunking
 
 NOTE = "repair"  # what a store keeps under it: what was decided, until it is done again
 LEFT, WAITS, UNKNOWN = -1, -2, -3  # of a chunk that has no extraction
@@ -235,9 +235,10 @@ def _read_files(
 
 
 def _has_most(sentences: set[int], document: Document) -> bool:
-    spans = sentence_spans(document.text, document.body_start) if sentences else []
-    n_known = sum(text_key(document.text[start:end]) in sentences for start, end in spans)
-    return 2 * n_known > len(spans)
+    if not sentences:
+        return False
+    keys = sentence_columns(cut_chunks([document], Chunking()))["sentence.key"].tolist()
+    return 2 * sum(key in sentences for key in keys) > len(keys)
 
 
 # -- and what was extracted -----------------------------------------------------------------------

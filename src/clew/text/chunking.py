@@ -11,9 +11,10 @@ its second half. It never ends with a heading, and the next window begins with i
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import get_args
 
 import numpy as np
@@ -24,7 +25,8 @@ from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.sections import Headed
-from clew.text.sentences import NUPUNKT, Splitter, load_punkt, sentence_spans
+from clew.text.sentences import NUPUNKT, Splitter, load_punkt
+from clew.text.statements import Statement, find_statements
 
 _TOP_LEVELS = 3  # levels of headings before which a window rather ends
 _HEADING = compile_re(r"[\W_]*[^\n]*\n?")  # a heading's own line, whatever stands above its words
@@ -63,18 +65,23 @@ class Chunking:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A chunk: text[start:end], its tokens, and the sentences inside it."""
+    """A chunk: text[start:end], its tokens, and the statements inside it."""
 
     start: int
     end: int
     n_tokens: int
-    sentences: tuple[tuple[int, int], ...]
+    statements: tuple[Statement, ...]
+
+    @property
+    def sentences(self) -> tuple[tuple[int, int], ...]:
+        """Where its statements stand in the text."""
+        return tuple((each.start, each.end) for each in self.statements)
 
 
 @dataclass(frozen=True, slots=True)
 class _TextToCut:
     text: str
-    sentences: list[tuple[int, int]]  # at least one
+    sentences: list[Statement]  # at least one
     token_starts: NDArray[np.int64]  # (n,) characters, from the first sentence to the last
     headings: Sequence[Headed] = ()  # behind the first character of the first sentence
 
@@ -89,14 +96,10 @@ def cut_windows(
     window of one character may have more than `size` tokens.
     """
     chunking = chunking or Chunking()
-    sentences = list(
-        _split_at_headings(
-            text, sentence_spans(text, start, chunking.splitter), [h.start for h in headings]
-        )
-    )
+    sentences = find_statements(text, start, chunking.splitter, headings)
     if not sentences:
         return []
-    begin, end = sentences[0][0], sentences[-1][1]
+    begin, end = sentences[0].start, sentences[-1].end
     inside = [heading for heading in headings if begin < heading.start < end]
     source = _TextToCut(text, sentences, tokens.token_starts(text[begin:end]) + begin, inside)
     windows = [_longest_window(source, begin, 0, chunking.size)]
@@ -107,18 +110,6 @@ def cut_windows(
             window = _longest_window(source, _next_start(source, last, 0), last.end, chunking.size)
         windows.append(window)
     return windows
-
-
-def _split_at_headings(
-    text: str, sentences: Sequence[tuple[int, int]], places: Sequence[int]
-) -> Iterator[tuple[int, int]]:
-    """Yield sentences, split where a heading begins inside one."""
-    for start, end in sentences:
-        inside = places[bisect_right(places, start) : bisect_left(places, end)]
-        for first, last in pairwise([start, *inside, end]):
-            last_word = first + len(text[first:last].rstrip())
-            if _WORD.search(text, first, last_word):
-                yield first, last_word
 
 
 def _longest_window(source: _TextToCut, begin: int, previous: int, size: int) -> Window:
@@ -142,9 +133,9 @@ def _make_window(source: _TextToCut, start: int, end: int) -> Window:
     piece = source.text[start:end].rstrip()
     end, sentences = start + len(piece), source.sentences
     inside = []
-    i = bisect_right(sentences, start, key=lambda span: span[1])
-    while i < len(sentences) and sentences[i][0] < end:
-        inside.append((max(sentences[i][0], start), min(sentences[i][1], end)))
+    i = bisect_right(sentences, start, key=attrgetter("end"))
+    while i < len(sentences) and (each := sentences[i]).start < end:
+        inside.append(replace(each, start=max(each.start, start), end=min(each.end, end)))
         i += 1
     return Window(start, end, tokens.count(piece), tuple(inside))
 
@@ -153,7 +144,7 @@ def _best_cut(source: _TextToCut, begin: int, previous: int, first: int, last: i
     """Return the best end of a window over the tokens `first` to `last`."""
     sentences, starts = source.sentences, source.token_starts
     if last >= len(starts):
-        return sentences[-1][1]
+        return sentences[-1].end
     limit = int(starts[last])
     least = max(int(starts[(first + last) // 2]), begin, previous)
     wide = [h for h in _headings(source, least, limit) if h.level <= _TOP_LEVELS]
@@ -167,9 +158,9 @@ def _best_cut(source: _TextToCut, begin: int, previous: int, first: int, last: i
 def _sentence_end(source: _TextToCut, begin: int, least: int, limit: int) -> int:
     """Return the end of a sentence after `least`, else white space or `limit`."""
     text, sentences = source.text, source.sentences
-    i = bisect_right(sentences, limit, key=lambda span: span[1]) - 1
-    if i >= 0 and sentences[i][1] > least:
-        return sentences[i][1]
+    i = bisect_right(sentences, limit, key=attrgetter("end")) - 1
+    if i >= 0 and sentences[i].end > least:
+        return sentences[i].end
     space = max(text.rfind(c, least + 1, limit + 1) for c in " \n\t")
     return space if space > 0 else max(limit, begin + 1)
 
@@ -205,9 +196,9 @@ def _next_start(source: _TextToCut, last: Window, overlap: int) -> int:
         earliest = min(max(overlapping, last.start + 1), end)
     if headings := _headings(source, earliest - 1, _next_word(text, end)):
         return headings[-1].start
-    i = bisect_left(sentences, earliest, key=lambda span: span[0])
-    if i < len(sentences) and (sentences[i][0] < end or sentences[i - 1][1] <= end):
-        return sentences[i][0]
+    i = bisect_left(sentences, earliest, key=attrgetter("start"))
+    if i < len(sentences) and (sentences[i].start < end or sentences[i - 1].end <= end):
+        return sentences[i].start
     space = _SPACES.search(text, earliest - 1, end)  # inside a sentence: overlap by words
     return _next_word(text, space.end() if space else earliest)
 

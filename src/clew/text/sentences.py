@@ -1,8 +1,7 @@
-"""Split text into sentences by nupunkt's model, within paragraphs and list items.
+"""Split a block of text into sentences by nupunkt's model.
 
-The splitter sees one block at a time, so a heading or a list item is never glued to the sentence
-behind it. A row of a table is one sentence. A sentence longer than `MAX_CHARACTERS` is cut at white
-space: lists without a full stop would otherwise become one unit that no model can read.
+A sentence longer than `MAX_CHARACTERS` is cut at white space: a text without a full stop would
+otherwise become one unit that no model can read.
 
 The splitter reads a word to its end for each mark in it, which takes the square of its length. A
 word of more than `_LONGEST_WORD` characters is therefore shown to it in parts.
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 from clew.base.runtime.lazy import compile_re, needs
 from clew.errors import InputError
 from clew.text.languages import ABBREVIATION, COUNTED, ORDINAL
-from clew.text.tables import find_tables
 
 if TYPE_CHECKING:
     from nltk.tokenize.punkt import PunktTokenizer
@@ -26,11 +24,6 @@ Splitter = Literal["nupunkt", "nltk"]
 NUPUNKT: Splitter = "nupunkt"
 MAX_CHARACTERS = 1_000
 
-_BLOCK_BREAK = compile_re(
-    r"\r?\n(?:[ \t]*\r?\n)+"  # blank line; the spaces before it are stripped later
-    r"|\r?\n(?=[ \t]*(?:#{1,6}[ \t]|[-*+•][ \t]|\d{1,3}[.)][ \t]|\||>))"  # heading, item, row
-)
-_AFTER_HEADING = compile_re(r"^[ \t]*#{1,6}[ \t][^\n]*\n")
 # No space need follow these; what is quoted may go on with a particle.
 _WIDE_STOP = compile_re(
     r"(?:[。！？｡]|(?<=[^\W\dA-Za-zＡ-Ｚａ-ｚ_])．)+(?![」』）”’\"]+[とっ、])[」』）”’\"]*|[؟۔।॥။።]+\s*"
@@ -38,25 +31,6 @@ _WIDE_STOP = compile_re(
 _WORD = compile_re(r"[^\W_]")  # a letter or digit
 _LONGEST_WORD = 2_000
 _LONG_WORD = compile_re(rf"(?<!\S)\S{{{_LONGEST_WORD + 1},}}")
-
-
-def sentence_spans(
-    text: str, start: int = 0, splitter: Splitter = NUPUNKT
-) -> list[tuple[int, int]]:
-    """Return the (start, end) characters of each sentence of text[start:], in order.
-
-    White space is outside every span; pieces without a letter or digit are left out. Within a
-    block "nltk" cuts as NLTK's `sent_tokenize` does, English by its data, and no rule is added.
-    Raises as `load_punkt`.
-    """
-    spans: list[tuple[int, int]] = []
-    for table in find_tables(text):
-        if table.end > start:
-            spans += _prose_spans(text, start, max(table.start, start), splitter)
-            for begin, end in table.rows:
-                spans += _pieces(text, max(begin, start), max(end, start))
-            start = table.end
-    return [*spans, *_prose_spans(text, start, len(text), splitter)]
 
 
 @cache
@@ -73,28 +47,22 @@ def load_punkt() -> PunktTokenizer:
         ) from error
 
 
-def _prose_spans(text: str, start: int, end: int, splitter: Splitter) -> Iterator[tuple[int, int]]:
-    """Yield the sentences of text[start:end], which contains no table."""
+def split_prose(
+    text: str, start: int, end: int, splitter: Splitter = NUPUNKT
+) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of text[start:end], which is one block.
+
+    "nltk" cuts as NLTK's `sent_tokenize` does, English by its data, and no rule is added. Raises as
+    `load_punkt`.
+    """
     split = _block_sentences if splitter == NUPUNKT else load_punkt().span_tokenize
-    for block_start, block_end in _blocks(text, start, end):
-        for a, b in split(text[block_start:block_end]):
-            yield from _pieces(text, block_start + a, block_start + b)
+    for a, b in split(text[start:end]):
+        yield from split_pieces(text, start + a, start + b)
 
 
-def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    previous = start
-    for match in _BLOCK_BREAK.finditer(text, start, end):
-        yield from _split_heading(text, previous, match.start())
-        previous = match.end()
-    yield from _split_heading(text, previous, end)
-
-
-def _split_heading(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    heading = _AFTER_HEADING.match(text[start:end])
-    if heading:
-        yield start, start + heading.end()
-        start += heading.end()
-    yield start, end
+def has_word(text: str, start: int, end: int) -> bool:
+    """Say whether text[start:end] has a letter or digit."""
+    return _WORD.search(text, start, end) is not None
 
 
 def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
@@ -152,7 +120,8 @@ def _cuts(block: str) -> Iterator[int]:
             yield from range(word.start() + _LONGEST_WORD, word.end(), _LONGEST_WORD)
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def split_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield text[start:end], cut at white space where it is longer than `MAX_CHARACTERS`."""
     while end - start > MAX_CHARACTERS:
         cut = max(text.rfind(c, start, start + MAX_CHARACTERS) for c in " \n\t")
         cut = cut if cut > start else start + MAX_CHARACTERS

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.normalize import collapse
@@ -55,16 +56,6 @@ class TextTable:
     @property
     def end(self) -> int:
         return self.rows[-1][1]
-
-
-@dataclass(frozen=True, slots=True)
-class TableHeader:
-    """What stands above the body of a table, text[body:end]."""
-
-    rows: tuple[tuple[int, int], ...]
-    body: int
-    end: int
-    columns: str  # their names, with bars between them, or ""
 
 
 def find_tables(text: str) -> list[TextTable]:
@@ -108,27 +99,23 @@ def columns_of(section: str) -> str:
 
 def names_of_columns(text: str, places: Sequence[int]) -> list[str]:
     """Return of each place what names the columns of the table whose body it is in, else ""."""
-    return ["" if above is None else above.columns for above in find_headers(text, places)]
+    found = [find_table(text, place) for place in places]
+    return ["" if table is None else table.columns for table in found]
 
 
-def find_headers(text: str, places: Sequence[int]) -> list[TableHeader | None]:
-    """Return of each place the header of the table whose body it is in, if it is in one."""
-    if not any(_is_row(text, place) for place in places):
-        return [None] * len(places)
-    headers = _all_headers(text)
-    bodies = [header.body for header in headers]
-    of_places: list[TableHeader | None] = []
-    for place in places:
-        i = bisect_right(bodies, place) - 1
-        of_places.append(headers[i] if i >= 0 and place < headers[i].end else None)
-    return of_places
+def find_table(text: str, place: int) -> TextTable | None:
+    """Return the table in whose body a place is, if it is in one."""
+    if not _is_row(text, place):
+        return None
+    tables = _cached_tables(text)
+    i = bisect_right(tables, place, key=attrgetter("body")) - 1
+    return tables[i] if i >= 0 and place < tables[i].end else None
 
 
 @lru_cache(maxsize=4)
-def _all_headers(text: str) -> tuple[TableHeader, ...]:
-    """Return the headers of all tables of a text; hits of one document ask for them in turn."""
-    tables = find_tables(text)
-    return tuple(TableHeader(t.rows[: t.n_head], t.body, t.end, t.columns) for t in tables)
+def _cached_tables(text: str) -> tuple[TextTable, ...]:
+    """Return the tables of a text; hits of one document ask for them in turn."""
+    return tuple(find_tables(text))
 
 
 def _is_row(text: str, place: int) -> bool:
@@ -213,6 +200,8 @@ def _find_head(rows: Sequence[Sequence[str]]) -> tuple[int, str]:
     while n < len(rows) - 1 and n - above < _LEVELS and _goes_on(rows[n - 1]):
         n += 1
     if any(is_number(cell) for row in rows[above:n] for cell in row):
+        return 0, ""
+    if len(rows[above]) == 2 and any(map(str.isdigit, rows[above][1])):  # a label and its value
         return 0, ""
     return n, _join_levels(rows[above:n])
 

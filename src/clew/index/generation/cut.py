@@ -25,6 +25,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 _CACHED_CHUNKS = 1_024  # chunks whose sentences stay in memory
+_STATEMENT = "start", "end", "above_start", "above_end", "is_context"
 _MENTION = "start", "end", "label"
 _NO_BREAK = compile_re(r"[^\r\n]")
 
@@ -48,14 +49,16 @@ class Cutter:
     def _read_sentences(self, chunks: Sequence[int]) -> list[tuple[StoredSentence, ...]]:
         stored = self.assembly.stored_rows("chunk", np.array(chunks, dtype=np.int64))
         rows, above = self._stored.rows_below("sentence", stored)
-        starts, ends = (self._take(f"sentence.{name}", rows).tolist() for name in ("start", "end"))
+        starts, ends, *around = (
+            self._take(f"sentence.{name}", rows).tolist() for name in _STATEMENT
+        )
         places, owners = self._stored.rows_below("mention", rows)
         mentions: list[list[Mention]] = [[] for _ in starts]
         numbers = (self._take(f"mention.{name}", places).tolist() for name in _MENTION)
         for owner, start, end, label in zip(owners.tolist(), *numbers, strict=True):
             begin = starts[owner]
             mentions[owner].append(Mention(start - begin, end - begin, LABELS[label]))
-        sentences = list(map(StoredSentence, starts, ends, map(tuple, mentions)))
+        sentences = list(map(StoredSentence, starts, ends, map(tuple, mentions), *around))
         bounds = np.searchsorted(above, np.arange(len(chunks) + 1)).tolist()
         return [tuple(sentences[a:b]) for a, b in pairwise(bounds)]
 

@@ -52,8 +52,15 @@ class Chunks:
         return [self.documents[self.owners[c]].text[start:end] for c, start, end in spans]
 
     def sentence_spans(self) -> list[Span]:
-        """Return each sentence of the chunks."""
+        """Return each statement of the chunks."""
         return [(c, *span) for c, window in enumerate(self.windows) for span in window.sentences]
+
+    def texts_above(self) -> list[str]:
+        """Return what stands above each statement, with a line break, or ""."""
+        above = [(c, s.above) for c, w in enumerate(self.windows) for s in w.statements]
+        texts = (self.documents[self.owners[c]].text for c, _ in above)
+        pairs = zip(texts, above, strict=True)
+        return ["" if span is None else f"{text[slice(*span)]}\n" for text, (_, span) in pairs]
 
     def part_spans(self) -> list[Span]:
         """Return each sub-chunk."""
@@ -121,10 +128,18 @@ def subchunk_columns(chunks: Chunks) -> Columns:
 
 
 def sentence_columns(chunks: Chunks) -> Columns:
-    """Return the sentence layer's columns; equal texts have equal keys."""
+    """Return the sentence layer's columns; equal texts below equal ones have equal keys."""
     spans = chunks.sentence_spans()
-    keys = np.asarray(list(map(text_key, chunks.texts_at(spans))), dtype=np.uint64)
-    return {**_span_columns("sentence", "chunk", spans), "sentence.key": keys}
+    texts = map("".join, zip(chunks.texts_above(), chunks.texts_at(spans), strict=True))
+    statements = [each for window in chunks.windows for each in window.statements]
+    above = np.array([each.above or (0, 0) for each in statements], np.int32).reshape(-1, 2)
+    return {
+        **_span_columns("sentence", "chunk", spans),
+        "sentence.key": np.asarray(list(map(text_key, texts)), dtype=np.uint64),
+        "sentence.above_start": above[:, 0].copy(),
+        "sentence.above_end": above[:, 1].copy(),
+        "sentence.is_context": np.array([s.is_context for s in statements], dtype=np.uint8),
+    }
 
 
 def _span_columns(layer: str, owner: str, spans: Sequence[Span]) -> Columns:

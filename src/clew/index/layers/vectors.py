@@ -214,9 +214,12 @@ def texts_by_column(chunks: Chunks) -> dict[str, list[str]]:
 
     Chunks and sub-chunks are read behind their document's title.
     """
+    spans = chunks.sentence_spans()
     texts = {
         "chunk.vectors": [text for text, _ in chunks.titled_texts()],
-        "sentence.vectors": chunks.texts_at(chunks.sentence_spans()),
+        "sentence.vectors": list(
+            map("".join, zip(chunks.texts_above(), chunks.texts_at(spans), strict=True))
+        ),
     }
     if chunks.parts is not None:
         texts["subchunk.vectors"] = chunks.titled_parts()

@@ -85,11 +85,14 @@ class TripleLayer(Layer, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredSentence:
-    """A sentence of a chunk, as stored."""
+    """A statement of a chunk, as stored."""
 
     start: int  # in its document
     end: int
     mentions: tuple[Mention, ...]  # in its own text, of names that have an entity's key
+    above_start: int = 0  # of what makes it understood, in its document
+    above_end: int = 0  # 0 where nothing does
+    is_context: bool = False  # it only leads to other statements
 
 
 class ChunkCutter(Protocol):

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
@@ -19,8 +19,7 @@ from clew.base.types import Apparatus, Document, Heading, Scalar, VocabularyEntr
 from clew.errors import DamagedIndex, InputError, NotAnIndex
 from clew.index.store import Touched
 
-FORMAT = 9
-_BEFORE = 8  # without a history, and with aliases alone; a writer makes the present one of it
+FORMAT = 10
 
 SCHEMA = (
     "meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -106,29 +105,13 @@ class Catalogue(ABC):
             self.set_meta(name, value)
 
     def check_format(self, shown: object) -> None:
-        """Raise NotAnIndex where the index, which is called `shown`, is of an unknown format."""
-        if (version := self.meta("format")) not in (_BEFORE, FORMAT):
+        """Raise NotAnIndex where the index, which is called `shown`, is of another format."""
+        if (version := self.meta("format")) != FORMAT:
             raise NotAnIndex(
-                f"{shown} has index format {version}, this version reads {_BEFORE} and {FORMAT}:"
-                f" index again"
+                f"{shown} has index format {version}, and this version of Clew reads {FORMAT}: "
+                "index its documents into a new folder, where its calls.sqlite and "
+                "embeddings.sqlite, copied first, keep what was paid for"
             )
-
-    def upgrade(self, convert: Callable[[str], str] = str) -> None:
-        """Make an index of the format before one of the present, for its one writer.
-
-        `convert` makes of a table's definition what the engine takes.
-        """
-        if self.meta("format") == FORMAT:
-            return
-        with self.transaction():
-            aliases = self._select("SELECT key, target FROM alias ORDER BY key")
-            self._select("DROP TABLE alias")
-            for table in SCHEMA:
-                if table.startswith(("alias ", "history ")):
-                    self._select(f"CREATE TABLE {convert(table)}")
-            self._insert("alias", [(key, target, "", "", 0, 0) for key, target in aliases])
-            self.set_meta("remembered", self.meta("generation"))
-            self.set_meta("format", FORMAT)
 
     def meta(self, name: str) -> Any:  # noqa: ANN401 -- as JSON is
         """Return the JSON value under `name`, or None."""
@@ -208,16 +191,13 @@ class Catalogue(ABC):
 
     def list_times(self) -> dict[int, str]:
         """Return when each generation was written, as far as that is known."""
-        if self.meta("format") != FORMAT:
-            return {}
         times = "SELECT generation, change FROM history WHERE document = ? ORDER BY generation"
         return dict(self._select(times, (_ELSE,)))
 
     @property
     def remembered(self) -> int:
         """The generation since which it is known what documents there were."""
-        known = self.meta("remembered") or 0
-        return int(known if self.meta("format") == FORMAT else self.meta("generation"))
+        return int(self.meta("remembered") or 0)
 
     def documents_at(self, generation: int) -> list[tuple[str, int]]:
         """Return the ids and rows of the documents of a generation since `remembered`, by id."""

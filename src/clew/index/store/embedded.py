@@ -106,7 +106,6 @@ class EmbeddedStore(SegmentedStore[Database]):
             self._lock = WriterLock(self.folder)
             if self._is_damaged:  # what it says of its files may be wrong
                 return
-            self._catalogue.upgrade()
             self._sweep()
             self.sweep()
 

@@ -31,6 +31,7 @@ _LAYERS = ("document", *TABLES)
 _NAMES = ("name.entity", "name.vectors")
 _DTYPES: Mapping[str, str] = {  # of columns that are no int32
     "mention.label": "uint8", "statement_mention.label": "uint8", "sentence.key": "uint64",
+    "sentence.is_context": "uint8",
     "statement.key": "uint64", "triple.relation_key": "uint64", "triple.strength": "uint8",
     "extraction.kind": "uint8", "extraction.source": "uint8", "description.type": "uint8",
 }  # fmt: skip

@@ -39,7 +39,12 @@ TABLES: Mapping[str, LayerTable] = {
     ),
     "subchunk": LayerTable("chunk", ("start", "end", "n_tokens"), vectors=True),
     "sentence": LayerTable(
-        "chunk", ("start", "end", "key", "first_token", "last_token"), vectors=True
+        "chunk",
+        (
+            *("start", "end", "key", "first_token", "last_token"),
+            *("above_start", "above_end", "is_context"),
+        ),
+        vectors=True,
     ),
     "mention": LayerTable("sentence", ("entity", "start", "end", "label", "term")),
     "count": LayerTable("chunk", ("term", "n", "n_lower")),

@@ -12,7 +12,7 @@ from clew.base.types import Described, Extraction, Triple
 from clew.text.entity_types import TYPE_OF_LABEL
 from clew.text.names import date_spans, split_title
 from clew.text.normalize import collapse, entity_key
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 LONGEST = 100  # characters; a longer "name" is a heading or a clause
 
@@ -52,7 +52,7 @@ Statement = tuple[End, str, End]  # subject, relation, object
 def split_sentences(text: str) -> tuple[str, list[str]]:
     """Return the title that a text begins with, and its sentences."""
     title, start = split_title(text)
-    return title, [text[a:b] for a, b in sentence_spans(text, start)]
+    return title, [text[a:b] for a, b in statement_spans(text, start)]
 
 
 def extraction(statements: Iterable[Statement]) -> Extraction:

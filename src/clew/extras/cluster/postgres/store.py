@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 from clew.errors import DamagedIndex, InputError, StoreError
 from clew.extras.cluster.postgres.address import IndexAddress
 from clew.extras.cluster.postgres.catalogue import PostgresCatalogue, object_of
-from clew.extras.cluster.postgres.connection import convert_table
 from clew.extras.cluster.postgres.objects import Objects
 from clew.index.store import segments
 from clew.index.store.cache import FOLDER, FileCache
@@ -101,7 +100,6 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
             self._catalogue.take_lease()
             try:
                 self._check_lease()
-                self._catalogue.upgrade(convert_table)
             except StoreError:
                 self._catalogue.give_lease()
                 raise
