@@ -7,6 +7,7 @@ at 9" and "closes at 18", rooms 12 and 14, adults and children.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,23 +17,20 @@ from clew.answers.quotes import Quote
 from clew.base.runtime.lazy import compile_re
 from clew.filters.validity import find_date
 from clew.text.analyze import term_set
+from clew.text.dates import find_dates, parse_period
 from clew.text.forms import find_base
-from clew.text.names import MONTH, YEAR
-from clew.text.periods import parse_period
 
 if TYPE_CHECKING:
     from clew.answers.sentences import Sentence
     from clew.base.types import Evidence, Passage
 
 _VALUES = compile_re(
-    rf"(?P<date>\d{{4}}-\d\d(?:-\d\d)?"
-    rf"|(?:\d\d?\.? )?{MONTH}(?: \d\d?(?:st|nd|rd|th)?\b(?![.,]\d))?(?:,? {YEAR}\b)?"
-    rf"|(?<=[Ii]n |of ){YEAR}\b(?![.,]\d))"
-    r"|(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
+    r"(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty)\b)"
     r"|(?P<name>(?<![.!?] )(?<!^)\b[A-Z][\w'’-]*(?: (?:of |de |van |von )?[A-Z][\w'’-]*)*"
     r"|^[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)+)"
 )
+_YEAR_ALONE = compile_re(r"\b(?:in|of)$", re.IGNORECASE)  # before a year that is no number
 # Words that say when or how surely something holds, and not of what.
 _HEDGES = frozenset(
     "about approximately around current currently default exactly least nearly new newer now "
@@ -55,7 +53,11 @@ class _Statement:
 def _read_sentence(text: str) -> _Statement:
     values: list[tuple[str, str]] = []
     rest = list(text)
-    for match in _VALUES.finditer(text):
+    for date in find_dates(text):
+        if date.words or _YEAR_ALONE.search(text[: date.start].rstrip()):
+            values.append(("date", date.written(text)))
+            rest[date.start : date.end] = "\0" * (date.end - date.start)
+    for match in _VALUES.finditer("".join(rest)):
         start, end = match.span()
         head, _, tail = match[0].partition(" ")
         if match["name"] and not term_set(head) and tail:  # "On Fridays"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.fusion import min_max
-from clew.answers.comparisons import MONTH
 from clew.base.runtime.lazy import compile_re
 from clew.steps.entity_types import OTHER
 from clew.text.analyze import term_set, term_spans, terms
+from clew.text.dates import find_dates
 from clew.text.forms import find_base
 from clew.text.keys import name_key
 from clew.text.names import is_long_term, strip_title
@@ -325,7 +325,9 @@ class SentenceSigns:
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
                 flags["a date"][i] = bool(dates)
                 flags["a day"][i] = noun.casefold() != "year" and any(
-                    _is_new(day, words) for day in days if MONTH.search(day)
+                    _is_new(day, words)
+                    for day in days
+                    if any(each.words for each in find_dates(day))
                 )
             elif kind == "place":
                 new = self._new_names[i]

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 from clew.base.types import Mention
 from clew.text import names
+from clew.text.dates import date_spans
 from clew.text.unseen import drop_and_place
 
 
@@ -32,7 +33,7 @@ class RuleTagger:
 def _find_mentions(given: str) -> tuple[Mention, ...]:
     """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
     text, places = drop_and_place(given)
-    dates = list(names.date_spans(text))
+    dates = list(date_spans(text))
     labels = dict.fromkeys(dates, "DATE")
     for span in names.quoted_spans(text):
         labels.setdefault(span, "TITLE")

@@ -1,4 +1,4 @@
-"""Find names, quotations, dates and title cores in text by rules that read characters only.
+"""Find names, quotations and title cores in text by rules that read characters only.
 
 A name is a run of capitalised words, with lower-case connectors allowed inside ("Battle of the
 Bulge", "Erich von Drygalski"). Leading articles and pronouns are left off, so
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_acronym, is_uncased, term_spans
+from clew.text.dates import YEAR
 from clew.text.languages import JOINING, find_language
 from clew.text.normalize import collapse
 from clew.text.questions import find_joining
@@ -22,27 +23,6 @@ from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-MONTH = (
-    rf"(?:{'|'.join(MONTHS)}"
-    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
-)
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-YEAR = r"(?:1\d{3}|20\d{2})"
-_DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
-_DATE = compile_re(
-    r"(?=[\dJFMASOND])(?:"  # where a date can begin
-    rf"\b{_DAY}(?: of)? {MONTH}(?:,? {YEAR})?\b"
-    rf"|\b{MONTH} {_DAY}(?:,? {YEAR})?\b"
-    rf"|\b{MONTH},? {YEAR}\b"
-    rf"|\b{YEAR}-\d{{2}}-\d{{2}}\b"
-    rf"|(?:\b|(?<={_DENSE})){YEAR}(?:[–/-]\d{{2,4}})?(?:s?\b|(?={_DENSE}))"
-    r"|\b\d{1,4} (?:BCE?|AD|CE)\b"
-    r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b)"
-)
 _YEAR_BEFORE = compile_re(rf"\b({YEAR}) $")  # "1920 Summer Olympics"
 _QUOTED = compile_re(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
@@ -104,12 +84,6 @@ class _Word(NamedTuple):  # which is made in a third of the time of a dataclass
     end: int
     lower: str
     capital: bool
-
-
-def date_spans(text: str) -> Iterator[Span]:
-    """Yield the dates, years, decades and centuries written in `text`."""
-    for match in _DATE.finditer(text):
-        yield match.span()
 
 
 def quoted_spans(text: str) -> Iterator[Span]:
