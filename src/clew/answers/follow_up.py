@@ -24,8 +24,8 @@ from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.steps import named_entities, reply_to, same_names
 from clew.text import tokens
 from clew.text.analyze import terms
-from clew.text.keys import name_key
 from clew.text.dates import read_date
+from clew.text.keys import name_key
 from clew.text.phrases import Span
 from clew.text.questions import question_kind
 

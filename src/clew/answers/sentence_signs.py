@@ -62,12 +62,13 @@ _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 @dataclass(frozen=True, slots=True)
 class QuoteFeatures:
-    """What tells how well quotes together answer a question, each from 0 to 1."""
+    """What tells how well quotes together answer a question, numbers from 0 to 1."""
 
     likely: float  # how probably the first one holds the answer
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
     unnamed: float  # the share of the words of its names, else of all, that none of them has
+    is_of_another_time: bool = False  # all are surely of another day, month or year
 
 
 class SentenceSigns:

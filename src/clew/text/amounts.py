@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.dates import find_day_first, read_date
+from clew.text.dates import DayFirst, find_day_first, read_date
 
 if TYPE_CHECKING:
     import re
@@ -45,7 +45,7 @@ def is_empty(cell: str) -> bool:
     return cell.strip().casefold() in _EMPTY
 
 
-def read_date_number(text: str, *, day_first: bool | None = None) -> float | None:
+def read_date_number(text: str, *, day_first: DayFirst = None) -> float | None:
     """Return a date as a number (see `Amounts`); None if it is none, or has no year.
 
     >>> read_date_number("12 May 1998"), read_date_number("12.5.1998"), read_date_number("1998")

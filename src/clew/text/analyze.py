@@ -5,7 +5,7 @@ possessive endings, elided articles ("l'architecte") and English stop words, but
 "WHO". As plain text has no italics and no dashes, underscores around a word mean emphasis, and two
 hyphens part words. Of names with signs "U.S." is one word, "C#", "C++" and "AT&T" others. Numbers
 stay: years matter in questions that need several texts. A date gives its day, month and year as
-words, however it is written: "05.03.26" is "5", "march", "2026". Scripts written without spaces give
+words, however it is written: "05.03.26" is "5", "march", "2026". Scripts without spaces give
 overlapping pairs of ideographs or kana, the usual terms for them, or triples of letters, since two
 letters of Thai stand in most texts. Korean words lose particles. Soft hyphens, zero-width
 characters and colour codes part no word (see `clew.text.unseen`).

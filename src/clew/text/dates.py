@@ -1,7 +1,7 @@
 """Dates as values: find them in a text however they are written, and compare them.
 
-"5 March 2026", "March 5th, 2026", "2026-03-05", "05.03.26", "5 mars 2026" and "2026年3月5日" are one
-date. What a text leaves out, such as the year, stays open. Months, quarters, seasons, years and
+"5 March 2026", "March 5th, 2026", "2026-03-05", "05.03.26", "5 mars 2026" and "2026年3月5日" are
+one date. What a text leaves out, such as the year, stays open. Months, quarters, seasons, years and
 ranges are dates too, from their first day to their last.
 """
 
@@ -59,18 +59,19 @@ _DURING = (
 )
 # How dates are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay), d0 the
 # first day and y2 the last year of a range; the order of `a` and `b` is found out.
+_D0 = rf"{_FROM}(?:(?P<d0>[0-3]?\d){_TH}(?: ?[–-] ?| to | bis | au ))?"
+_Y0 = rf"(?:{_OF}[ -](?P<y>{YEAR})\b)?"
+_ALONE = r"(?![\w:%]|[.,/]\d)"  # not "March 5,000", "5:30"
+_ON = "[Ii]n|[Oo]n|[Aa]t|[Bb]y|until|since|from|before|after|le|au|of|was"
 _DAYS = (
     rf"{_FROM}(?P<y>{YEAR})(?P<mark>[-/.])(?P<m>[01]?\d)(?:(?P=mark)(?P<d>[0-3]?\d))?{_TO}",
     rf"{_FROM}(?P<a>\d\d?)(?P<mark>[./-])(?P<b>\d\d?)(?P=mark)(?P<y>{YEAR}|\d\d){_TO}",
-    rf"{_FROM}(?:(?P<d0>[0-3]?\d){_TH}(?: ?[–-] ?| to | bis | au ))?(?P<d>[0-3]?\d){_TH}"
-    rf"(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_NAME})(?:{_OF}[ -](?P<y>{YEAR})\b)?(?!\w)",
-    rf"\b(?P<m>{_NAME})\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?(?![\w:%]|[.,/]\d)"
-    rf"(?:,? (?P<y>{YEAR})\b)?",
+    rf"{_D0}(?P<d>[0-3]?\d){_TH}(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_NAME}){_Y0}(?!\w)",
+    rf"\b(?P<m>{_NAME})\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?{_ALONE}(?:,? (?P<y>{YEAR})\b)?",
     rf"\b(?P<m>{_NAME}){_OF} (?P<y>{YEAR})\b",
     r"(?<!\d)(?P<y>\d{4}) ?[年년] ?(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
     r"(?<!\d)(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
-    r"\b(?:[Ii]n|[Oo]n|[Aa]t|[Bb]y|until|since|from|before|after|le|au|of|was) (?P<a>\d\d?)"
-    r"(?P<mark>/)(?P<b>\d\d?)(?![\w/]|[.,]\d)",
+    rf"\b(?:{_ON}) (?P<a>\d\d?)(?P<mark>/)(?P<b>\d\d?){_ALONE}",
     r"\b(?:[Aa]m|[Vv]om|[Bb]is|[Zz]um|[Dd]en|[Aa]b) (?P<d>\d\d?)\.(?P<m>\d\d?)\.(?!\d)",
     rf"(?i:\b(?:{_DURING})) (?P<m>{_NAME})\b(?!\.?[ -]?\d)",
 )
@@ -102,6 +103,7 @@ _PERIOD = compile_re(
 )
 
 Parts = tuple[int, int, int]  # year, month and day; 0 where the text leaves one open
+DayFirst = bool | None  # whether the day of "5/3/2026" stands first; None: not known
 Term = tuple[str, int, int]  # a word of a date, and where it is written
 
 
@@ -164,7 +166,7 @@ class FoundDate(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 11)
-def find_dates(text: str, *, day_first: bool | None = None) -> tuple[FoundDate, ...]:
+def find_dates(text: str, *, day_first: DayFirst = None) -> tuple[FoundDate, ...]:
     """Return the dates in a text, in order.
 
     Whether the day of "5/3/2026" stands `first` is told by the other dates, if not given.
@@ -187,7 +189,7 @@ def date_spans(text: str) -> Iterator[Span]:
         yield found.start, found.end
 
 
-def read_date(text: str, *, day_first: bool | None = None) -> Date | None:
+def read_date(text: str, *, day_first: DayFirst = None) -> Date | None:
     """Return the date that a text is, None if it is something else.
 
     >>> read_date("12 May 1998") == read_date("12.5.1998"), read_date("40 m")
@@ -202,7 +204,7 @@ def read_date(text: str, *, day_first: bool | None = None) -> Date | None:
     return found[0].date if is_whole else None
 
 
-def find_day_first(texts: Iterable[str]) -> bool | None:
+def find_day_first(texts: Iterable[str]) -> DayFirst:
     """Say whether texts write the day before the month in "15/9/2025", None if they do not tell."""
     for text in texts:
         for match in _SLASHED.finditer(text) if "/" in text else ():
@@ -212,7 +214,7 @@ def find_day_first(texts: Iterable[str]) -> bool | None:
     return None
 
 
-def find_periods(text: str, *, day_first: bool | None = None) -> list[FoundDate]:
+def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
     """Return the dates in a text, those of a range as one: "between 1932 and 1938"."""
     found: list[FoundDate] = []
     for each in find_dates(text, day_first=day_first):
@@ -230,9 +232,7 @@ def find_periods(text: str, *, day_first: bool | None = None) -> list[FoundDate]
     return found
 
 
-def _find(
-    text: str, forms: Sequence[re.Pattern[str]], day_first: bool | None
-) -> list[FoundDate]:
+def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> list[FoundDate]:
     if not _DIGIT.search(text):
         forms = [_OF_DAYS[-1]]
     elif day_first is None:
@@ -247,7 +247,7 @@ def _find(
     return sorted(found)
 
 
-def _read_match(match: re.Match[str], day_first: bool | None) -> FoundDate | None:
+def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
     """Return what a form has matched as a date, None where its numbers or words are none."""
     spans = {name: match.span(name) for name, text in match.groupdict().items() if text}
     mark = match.string[slice(*spans.pop("mark", (0, 0)))]
@@ -270,7 +270,7 @@ def _by_place(word: Term) -> tuple[int, str]:
     return word[1], word[0]
 
 
-def _order(spans: dict[str, Span], mark: str, day_first: bool | None) -> list[dict[str, Span]]:
+def _order(spans: dict[str, Span], mark: str, day_first: DayFirst) -> list[dict[str, Span]]:
     """Return a date of numbers with day before month and after it, the likelier one first.
 
     Between slashes the month is first, as in America, unless the text tells that the day is.
@@ -290,9 +290,9 @@ def _read_days(text: str, spans: dict[str, Span], mark: str) -> Date | None:
         return None
     if mark == "-" and len(parts["y"]) < _LONG:
         return None
-    if mark and "d" not in parts:  # "1911-12" is two years, and "2016/17"
-        if mark != "-" or len(parts["m"]) == 1 or month == year % 100 + 1:
-            return None
+    is_month = mark == "-" and len(parts["m"]) > 1 and month != year % 100 + 1
+    if mark and "d" not in parts and not is_month:  # "1911-12" is two years, and "2016/17"
+        return None
     return Date((year, month, int(parts.get("d0", 0)) or day), (year, month, day))
 
 
