@@ -252,6 +252,7 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
 def _read_dates(text: str) -> Iterator[tuple[int, Date]]:
     """Yield the dates of a text with their places, the two of a range of years both."""
     for found in find_dates(text):
-        for parts in dict.fromkeys(found.date or ()):
-            if parts[0] and found.date.last[0] - found.date.first[0] < _CENTURY:
+        first, last = found.date or ((0, 0, 0), (0, 0, 0))
+        for parts in dict.fromkeys((first, last)):
+            if parts[0] and last[0] - first[0] < _CENTURY:
                 yield found.start, tuple(part for part in parts if part)

@@ -71,6 +71,7 @@ _CJK_ORDERS: tuple[tuple[_Order, re.Pattern[str]], ...] = (
 )
 # Factors of the odds of statements: by the day, month or year that is asked for, and of another ...
 _FITTING = {"day": 12.0, "month": 6.0, "year": 3.0}
+_IN_PROSE = {"day": 4.0, "month": 2.0, "year": 1.0}
 _APART = {"day": 0.2, "month": 0.3, "year": 0.5}
 _OUTSIDE = 0.5  # of a factor's logarithm: behind the time that is asked for "since" then, not in it
 _CHOSEN, _PASSED = 8.0, 0.6  # ... and of the latest of several, and of the others
@@ -80,6 +81,7 @@ _UNDATED = 3.0  # of the odds: the date asked for stands above the statement
 _HEAD_WORDS = 3  # beside the date in a line that dates those below it
 _HEAD_LENGTH = 90
 _NEAR = 300  # characters from a line with a date to what it dates
+_LINE = compile_re(r":\d+$")  # behind a file's name, of a record
 _ISO = 10  # characters of a day
 _ROW = compile_re(r"\||; [^\W\d][\w ]*: ")
 _WORD = compile_re(r"[^\W\d_]{2,}")
@@ -96,18 +98,25 @@ class _Asked:
     time: Date | None
     order: _Order
 
-    def weigh(self, dates: Sequence[Date]) -> float:
-        """Return the factor of the odds of a statement with some dates."""
+    def weigh(self, dated: _Dated) -> float:
+        """Return the factor of the odds of a statement.
+
+        The date in a sentence of prose may only tell what it is about: "the singer born in 1952".
+        """
         if self.time is None:
             return 1.0
         precision = "day" if self.time.first[2] else "month" if self.time.first[1] else "year"
+        is_prose = self.relation == "at" and not (dated.leads or dated.is_below)
         if precision == "year" and self.relation != "at":
             precision = "month"
-        if any(self.time.has(each) for each in dates if self.fits(each)):
-            return _FITTING[precision]
-        if any(map(self.fits, dates)):
-            return _FITTING[precision] ** (1.0 if self.relation in {"at", "before"} else _OUTSIDE)
-        return _APART[precision] if any(map(self.is_apart, dates)) else 1.0
+        fitting = [date for date in dated.all if self.fits(date)]
+        if not fitting:
+            is_apart = any(map(self.is_apart, dated.all))
+            is_sure = is_apart and not (is_prose and precision == "year")
+            return _APART[precision] if is_sure else 1.0
+        if any(map(self.time.has, fitting)) or self.relation == "before":
+            return (_IN_PROSE if is_prose else _FITTING)[precision]
+        return _FITTING[precision] ** (1.0 if self.relation == "at" else _OUTSIDE)
 
     def fits(self, date: Date) -> bool:
         """Say whether a statement of a date is of the time."""
@@ -166,26 +175,31 @@ def weigh_dates(
     passages: Sequence[Passage],
     likely: NDArray[np.float64],
     metadata: Mapping[str, Mapping[str, Value]],
+    *,
+    compares: bool,
 ) -> Weighed:
     """Weigh how likely statements answer a question that asks for a time, or when something was.
 
-    `metadata` are those of the passages' documents, by their ids.
+    One that `compares` two things asks which of them was first, not which statement is. `metadata`
+    are those of the passages' documents, by their ids.
     """
     day_first = _find_day_first([question, *(passage.text for passage in passages)])
     asked = _read_question(question, day_first)
+    if compares:
+        asked = replace(asked, order="")
     is_date = question_kind(question) == "date"
     if not (asked.time or asked.order or is_date):
         return Weighed(likely, np.zeros(len(sentences), dtype=bool))
     dated = _date_sentences(sentences, passages, metadata)
     odds = likely / np.maximum(1 - likely, 1e-9)
-    factors = np.array([1.0 if each.is_head else asked.weigh(each.all) for each in dated])
+    factors = np.array([1.0 if each.is_head else asked.weigh(each) for each in dated])
     odds *= factors
     if is_date:
         odds *= [_UNDATED if each.is_below and not each.own else 1.0 for each in dated]
     if asked.order:
         odds *= _weigh_order(question, asked, sentences, dated, likely)
-    is_apart = np.array([asked.weigh(each.all) < 1 for each in dated])
-    return Weighed(np.asarray(odds / (1 + odds)), is_apart)
+    is_apart = [asked.weigh(each) < 1 for each in dated]
+    return Weighed(np.asarray(odds / (1 + odds)), np.array(is_apart))
 
 
 def begin_at_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
@@ -199,13 +213,20 @@ def begin_at_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
 
 
 def _begin_at_date(quote: Quote) -> Quote:
-    text, start = quote.passage.text, quote.start - quote.passage.start
-    begin = text.rfind("\n", 0, start) + 1
-    while begin and start - begin < _NEAR:
+    begin, date = find_head_above(quote)
+    start = quote.passage.start + begin
+    return replace(quote, start=start) if date and quote.start - start <= _NEAR else quote
+
+
+def find_head_above(quote: Quote) -> tuple[int, Date | None]:
+    """Return where the line begins in a passage that dates a quote, and its date, if any does."""
+    text, begin = quote.passage.text, quote.start - quote.passage.start
+    begin = text.rfind("\n", 0, begin) + 1
+    while begin:
         last, begin = begin, text.rfind("\n", 0, begin - 1) + 1
-        if _read_head(text[begin:last], None):
-            return replace(quote, start=quote.passage.start + begin)
-    return quote
+        if date := _read_head(text[begin:last], None):
+            return begin, date
+    return 0, _read_above(quote.passage.section, None)
 
 
 def _is_during(time_: Date, date: Date) -> bool:
@@ -227,6 +248,8 @@ def _read_question(question: str, day_first: DayFirst) -> _Asked:
         before = question[: found.start]
         date = _take_part(before, found.date)
         relation = next((name for name, words in _BEFORE_DATE if words.search(before)), "at")
+        if relation == "since" and date.first != date.last:  # "from 1932 to 1938"
+            relation = "at"
         break
     return _Asked(relation, date, _find_order(question))
 
@@ -275,13 +298,13 @@ def _date_sentences(
     }
     texts = defaultdict(list)
     for passage in passages:
-        texts[passage.document_id].append(passage.text)
+        texts[_find_file(passage)].append(passage.text)
     orders = {name: _find_day_first(of_document) for name, of_document in texts.items()}
-    heads = [_find_heads(p.text, orders[p.document_id]) for p in passages]
+    heads = [_find_heads(p.text, orders[_find_file(p)]) for p in passages]
     dated = []
     for each in sentences:
         passage = passages[each.place]
-        day_first = orders[passage.document_id]
+        day_first = orders[_find_file(passage)]
         found = [f for f in find_periods(each.said, day_first=day_first) if f.date]
         starts, dates = heads[each.place]
         place = bisect_right(starts, each.own) - 1
@@ -295,6 +318,11 @@ def _date_sentences(
         own = tuple(f.date for f in found if f.date)
         dated.append(_Dated(own, above, leads, is_head, place >= 0))
     return dated
+
+
+def _find_file(passage: Passage) -> str:
+    """Return the file of a passage, of which a document may be one record."""
+    return _LINE.sub("", passage.source or passage.document_id)
 
 
 def _read_above(head: str, day_first: DayFirst) -> Date | None:

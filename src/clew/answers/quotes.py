@@ -84,7 +84,8 @@ def choose_quotes(
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
     metadata = _read_metadata(passages, snapshot)
-    dated = weigh_dates(question, sentences, passages, FITTED.estimate(signs), metadata)
+    likely, compares = FITTED.estimate(signs), bool(signs.sides)
+    dated = weigh_dates(question, sentences, passages, likely, metadata, compares=compares)
     likely = dated.likely
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)

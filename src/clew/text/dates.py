@@ -53,10 +53,12 @@ _FROM = r"(?<![A-Za-z\d.,/:-])"  # a number begins here,
 _TO = r"(?![\d/-]|\.\d|[A-SU-Za-z_])"  # and ends here; "T" is before a time
 _DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
 # Before a month without a day and a year.
-_DURING = (
-    r"in|since|until|till|by|before|after|during|of|from|through|last|next|this|early|late|mid|every"
-    r"|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin|début|desde|hasta|dal"
+_DURING = compile_re(
+    r"\b(?:in|since|until|till|by|before|after|during|of|from|through|last|next|this|early|late|mid|every"
+    r"|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin|début|desde|hasta|dal) $",
+    re.IGNORECASE,
 )
+_MONTH = "|".join(sorted({n for name in _MONTH_OF for n in (name, name.capitalize())}))
 # How dates are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay), d0 the
 # first day and y2 the last year of a range; the order of `a` and `b` is found out.
 _D0 = rf"{_FROM}(?:(?P<d0>[0-3]?\d){_TH}(?: ?[–-] ?| to | bis | au ))?"
@@ -73,7 +75,7 @@ _DAYS = (
     r"(?<!\d)(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
     rf"\b(?:{_ON}) (?P<a>\d\d?)(?P<mark>/)(?P<b>\d\d?){_ALONE}",
     r"\b(?:[Aa]m|[Vv]om|[Bb]is|[Zz]um|[Dd]en|[Aa]b) (?P<d>\d\d?)\.(?P<m>\d\d?)\.(?!\d)",
-    rf"(?i:\b(?:{_DURING})) (?P<m>{_NAME})\b(?!\.?[ -]?\d)",
+    rf"\b(?P<m>{_MONTH})\b(?!\.?[ -]?\d)",
 )
 _TIMES = (
     rf"\bQ(?P<q>[1-4])[ /-]?(?P<y>{YEAR})\b",
@@ -92,6 +94,7 @@ _BETWEEN = compile_re(r"\b(?:[Bb]etween|[Zz]wischen|[Ee]ntre)(?: the)? $")
 _DIGIT = compile_re(r"\d")
 _TIME = compile_re(r"(?:[T ]\d\d:\d\d\S*)?")  # behind a date in a cell
 _OF_1900 = 70  # two digits from here on are of the twentieth century
+_BEFORE = 9  # characters that are looked at: a word and a blank
 _LONG = 4  # digits of a whole year, letters of a month's name
 _MONTHS, _DAYS_AT_MOST = 12, 31
 _SHORT = frozenset("may mai mei".split())  # of names of three letters, those that stand alone
@@ -112,6 +115,10 @@ class Date(NamedTuple):
 
     first: Parts
     last: Parts
+
+    def __str__(self) -> str:
+        """Its beginning as ISO 8601 writes it: "2026-03-05", "2026-03" or "2026"."""
+        return "-".join(f"{part:02}" for part in self.first if part)
 
     def low(self, year: int = 0) -> Parts:
         """Return its first day, of that year where the text leaves it open."""
@@ -254,7 +261,8 @@ def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
     start = min(a for a, _ in spans.values())
     if not {"m", "a"} & spans.keys():
         return FoundDate(match.start(), match.end(), _read_time(match, spans), ())
-    if mark and _VERSION.search(match.string, max(0, start - 9), start):
+    before = match.string[max(0, start - _BEFORE) : start]
+    if (mark and _VERSION.search(before)) or (spans.keys() == {"m"} and not _DURING.search(before)):
         return None
     orders = _order(spans, mark, day_first) if "a" in spans else [spans]
     for order in orders:
