@@ -11,7 +11,7 @@ LOG = """# Ferry diary
 The ramp was greased by Ebbe Norrby.
 
 ## 05.03.26
-The bow thruster lost oil. A diver closed the valve.
+The bow thruster lost oil, and a diver closed the valve.
 
 ## 27.03.26
 The ramp was greased by Tilde Aasen.
@@ -65,7 +65,7 @@ def test_when_something_was_is_quoted_with_its_date(index):
 
 @pytest.mark.parametrize(
     "question",
-    ["Who greased the ramp in October 2026?", "What does the reading circle read in June 2026?"],
+    ["Who greased the ramp in October 2026?", "What does the reading circle read in August 2026?"],
 )
 def test_another_time_is_no_answer(index, question):
     assert index.ask(question).kind == "refused"

@@ -77,7 +77,6 @@ _OUTSIDE = 0.5  # of a factor's logarithm: behind the time that is asked for "si
 _CHOSEN, _PASSED = 8.0, 0.6  # ... and of the latest of several, and of the others
 _LEAST_LIKELY = 0.02  # of the likeliest: a statement below is not about the same
 _CENTURY = 99  # years from the first of it to the last
-_UNDATED = 3.0  # of the odds: the date asked for stands above the statement
 _HEAD_WORDS = 3  # beside the date in a line that dates those below it
 _HEAD_LENGTH = 90
 _NEAR = 300  # characters from a line with a date to what it dates
@@ -178,7 +177,7 @@ def weigh_dates(
     *,
     compares: bool,
 ) -> Weighed:
-    """Weigh how likely statements answer a question that asks for a time, or when something was.
+    """Weigh how likely statements answer a question that asks for a time, or for the latest.
 
     One that `compares` two things asks which of them was first, not which statement is. `metadata`
     are those of the passages' documents, by their ids.
@@ -187,19 +186,30 @@ def weigh_dates(
     asked = _read_question(question, day_first)
     if compares:
         asked = replace(asked, order="")
-    is_date = question_kind(question) == "date"
-    if not (asked.time or asked.order or is_date):
+    if not (asked.time or asked.order):
         return Weighed(likely, np.zeros(len(sentences), dtype=bool))
     dated = _date_sentences(sentences, passages, metadata)
     odds = likely / np.maximum(1 - likely, 1e-9)
     factors = np.array([1.0 if each.is_head else asked.weigh(each) for each in dated])
     odds *= factors
-    if is_date:
-        odds *= [_UNDATED if each.is_below and not each.own else 1.0 for each in dated]
     if asked.order:
-        odds *= _weigh_order(question, asked, sentences, dated, likely)
+        odds *= _weigh_order(question, asked, sentences, passages, dated, likely)
     is_apart = [asked.weigh(each) < 1 for each in dated]
     return Weighed(np.asarray(odds / (1 + odds)), np.array(is_apart))
+
+
+def mark_dated(
+    question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
+) -> NDArray[np.bool_]:
+    """Return (n,) whether a line above a statement says when it was, where a question asks that."""
+    if question_kind(question) != "date":
+        return np.zeros(len(sentences), dtype=bool)
+    return np.array([each.is_below for each in _date_sentences(sentences, passages, {})])
+
+
+def asks_for_time(question: str) -> bool:
+    """Say whether a question names the time that it asks for: "in March", "before 2020"."""
+    return _read_question(question, None).time is not None
 
 
 def begin_at_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
@@ -363,15 +373,18 @@ def _weigh_order(
     question: str,
     asked: _Asked,
     sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
     dated: Sequence[_Dated],
     likely: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the factors of the first or last of the statements about the same, and of the others.
 
-    These are the ones with most of the question's words, in their text or above it.
+    These are the ones with most of the question's words, in their text, above it, or near.
     """
     words = _read_topic(question)
-    met = [len(words & _read_words(f"{each.head}\n{each.text}")) for each in sentences]
+    near = [len(words & _read_words(passage.text)) for passage in passages]
+    own = (len(words & _read_words(f"{each.head}\n{each.text}")) for each in sentences)
+    met = [2 * n + near[each.place] for n, each in zip(own, sentences, strict=True)]
     times = [each.find_time(asked.order) for each in dated]
     likeliest = float(likely.max())
     able = [

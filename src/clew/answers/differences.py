@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from clew.answers.dated import find_head_above
+from clew.answers.dated import asks_for_time, find_head_above
 from clew.answers.quotes import Quote
 from clew.base.runtime.lazy import compile_re
 from clew.filters.validity import find_date
@@ -115,11 +115,13 @@ def _find_changed(
     That may name both: "The launch on 4 May is moved to 18 May."
     """
     old, new, added = (first, second, others) if others else (second, first, own)
-    if len(added) != 1 or len(old.values) != 1 or not new.all_words & _CHANGES:
+    if len(added) != 1 or not new.all_words & _CHANGES:
         return None
-    (kind, before), (other_kind, after) = old.values[0], added[0]
-    if kind != other_kind or (kind, before) not in new.values:
+    [(kind, after)] = added
+    told = [value for value in old.values if value[0] == kind]
+    if len(told) != 1 or told[0] not in new.values:
         return None
+    before = told[0][1]
     return (before, after) if old is first else (after, before)
 
 
@@ -171,7 +173,8 @@ def add_difference(
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
     """
-    difference = _find_differing(question, quotes[0], sentences, passages) if quotes else None
+    is_sought = quotes and not asks_for_time(question)  # of another time both may be true
+    difference = _find_differing(question, quotes[0], sentences, passages) if is_sought else None
     if difference is None:
         return list(quotes), ""
     other, *values = difference
@@ -223,5 +226,8 @@ def _find_differing(
 
 
 def _are_of_two_dates(one: Quote, other: Quote) -> bool:
+    """Say whether quotes of a document stand below two dates, and one says that it changes."""
+    if not any(_read_words(each.text) & _CHANGES for each in (one, other)):
+        return False
     dates = [find_head_above(each)[1] for each in (one, other)]
     return all(dates) and dates[0] != dates[1]

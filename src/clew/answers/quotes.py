@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.algo.topk import find_highest, top_k
 from clew.answers.comparisons import asks_of_another, compare_sides
-from clew.answers.dated import begin_at_dates, weigh_dates
+from clew.answers.dated import begin_at_dates, mark_dated, weigh_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
 from clew.answers.sentence_weights import FITTED
@@ -82,7 +82,8 @@ def choose_quotes(
         return [], None
     sentences = _leave_notices_out(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    signs = SentenceSigns(question, sentences, reading)
+    is_dated = mark_dated(question, sentences, passages)
+    signs = SentenceSigns(question, sentences, reading, is_dated)
     metadata = _read_metadata(passages, snapshot)
     likely, compares = FITTED.estimate(signs), bool(signs.sides)
     dated = weigh_dates(question, sentences, passages, likely, metadata, compares=compares)
