@@ -19,22 +19,26 @@ The ramp was greased by Tilde Aasen.
 ## 2 May 2026
 New lifejackets came aboard.
 """
-PLAN = """Reading circle
-
-- 3/14/2026: The Salt Road, with the translator
+PLAN = """- 3/14/2026: The Salt Road, with the translator
 - 4/25/2026: Poems by Ansgar Lie
 - 12/5/2026: ghost stories by candlelight
 - 1/16/2027: The Ice Clock
 """
 OLD = "Note of 11 February 2026\n\nThe Kestrel bicycle goes on sale on 20 May 2026."
-NEW = "Note of 2 April 2026\n\nThe sale of the Kestrel bicycle on 20 May 2026 is moved to 17 June 2026."
+NEW = """Note of 2 April 2026
+
+The sale of the Kestrel bicycle on 20 May 2026 is moved to 17 June 2026.
+"""
+TITLES = {"diary": "Ferry", "plan": "Evenings of the reading circle", "old": "Note", "new": "Note"}
 TEXTS = {"diary": LOG, "plan": PLAN, "old": OLD, "new": NEW}
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     with clew.open(tmp_path_factory.mktemp("dated") / "i.clew") as index:
-        index.add([Document(id=name, text=text) for name, text in TEXTS.items()])
+        index.add(
+            [Document(id=name, title=TITLES[name], text=text) for name, text in TEXTS.items()]
+        )
         yield index
 
 

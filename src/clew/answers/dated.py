@@ -73,6 +73,7 @@ _CJK_ORDERS: tuple[tuple[_Order, re.Pattern[str]], ...] = (
 _FITTING = {"day": 12.0, "month": 6.0, "year": 3.0}
 _IN_PROSE = {"day": 4.0, "month": 2.0, "year": 1.0}
 _APART = {"day": 0.2, "month": 0.3, "year": 0.5}
+_HEAD = 0.3  # of a line that only dates what stands below it
 _OUTSIDE = 0.5  # of a factor's logarithm: behind the time that is asked for "since" then, not in it
 _CHOSEN, _PASSED = 8.0, 0.6  # ... and of the latest of several, and of the others
 _LEAST_LIKELY = 0.02  # of the likeliest: a statement below is not about the same
@@ -115,7 +116,7 @@ class _Asked:
             return _APART[precision] if is_sure else 1.0
         if any(map(self.time.has, fitting)) or self.relation == "before":
             return (_IN_PROSE if is_prose else _FITTING)[precision]
-        return _FITTING[precision] ** (1.0 if self.relation == "at" else _OUTSIDE)
+        return float(_FITTING[precision] ** (1.0 if self.relation == "at" else _OUTSIDE))
 
     def fits(self, date: Date) -> bool:
         """Say whether a statement of a date is of the time."""
@@ -190,7 +191,7 @@ def weigh_dates(
         return Weighed(likely, np.zeros(len(sentences), dtype=bool))
     dated = _date_sentences(sentences, passages, metadata)
     odds = likely / np.maximum(1 - likely, 1e-9)
-    factors = np.array([1.0 if each.is_head else asked.weigh(each) for each in dated])
+    factors = np.array([_HEAD if each.is_head else asked.weigh(each) for each in dated])
     odds *= factors
     if asked.order:
         odds *= _weigh_order(question, asked, sentences, passages, dated, likely)
@@ -387,22 +388,21 @@ def _weigh_order(
     met = [2 * n + near[each.place] for n, each in zip(own, sentences, strict=True)]
     times = [each.find_time(asked.order) for each in dated]
     likeliest = float(likely.max())
-    able = [
-        i
-        for i, time_ in enumerate(times)
-        if time_
-        and not dated[i].is_head
-        and (asked.time is None or any(map(asked.fits, dated[i].all)))
+    able = {
+        i: when
+        for i, (when, each) in enumerate(zip(times, dated, strict=True))
+        if when
+        and not each.is_head
+        and (asked.time is None or any(map(asked.fits, each.all)))
         and likely[i] >= _LEAST_LIKELY * likeliest
-    ]
+    }
     most = max((met[i] for i in able), default=0)
-    able = [i for i in able if met[i] == most]
+    able = {i: when for i, when in able.items() if met[i] == most}
     factors = np.ones(len(sentences))
-    if not most or len({times[i] for i in able}) < 2:
-        return factors
-    best = _choose_time({times[i] for i in able}, asked.order)
-    for i in able:
-        factors[i] = _CHOSEN if times[i] == best else _PASSED
+    if most and len(set(able.values())) > 1:
+        best = _choose_time(set(able.values()), asked.order)
+        for i, when in able.items():
+            factors[i] = _CHOSEN if when == best else _PASSED
     return factors
 
 
