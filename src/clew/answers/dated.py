@@ -13,6 +13,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import accumulate, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -231,13 +233,12 @@ def _begin_at_date(quote: Quote) -> Quote:
 
 def find_head_above(quote: Quote) -> tuple[int, Date | None]:
     """Return where the line begins in a passage that dates a quote, and its date, if any does."""
-    text, begin = quote.passage.text, quote.start - quote.passage.start
-    begin = text.rfind("\n", 0, begin) + 1
-    while begin:
-        last, begin = begin, text.rfind("\n", 0, begin - 1) + 1
-        if date := _read_head(text[begin:last], None):
-            return begin, date
-    return 0, _read_above(quote.passage.section, None)
+    heads = _find_heads(quote.passage.text, None)
+    place = bisect_right(heads, quote.start - quote.passage.start, key=itemgetter(1)) - 1
+    if place < 0:
+        return 0, _read_above(quote.passage.section, None)
+    begin, _, date = heads[place]
+    return begin, date
 
 
 def _is_during(time_: Date, date: Date) -> bool:
@@ -317,9 +318,8 @@ def _date_sentences(
         passage = passages[each.place]
         day_first = orders[_find_file(passage)]
         found = [f for f in find_periods(each.said, day_first=day_first) if f.date]
-        starts, dates = heads[each.place]
-        place = bisect_right(starts, each.own) - 1
-        above = dates[place] if place >= 0 else None
+        place = bisect_right(heads[each.place], each.own, key=itemgetter(1)) - 1
+        above = heads[each.place][place][2] if place >= 0 else None
         if above is None:
             above = _read_above(f"{passage.section}\n{each.head}", day_first)
         if above is None and not found:
@@ -342,15 +342,11 @@ def _read_above(head: str, day_first: DayFirst) -> Date | None:
     return dates[-1] if dates else None
 
 
-def _find_heads(text: str, day_first: DayFirst) -> tuple[list[int], list[Date]]:
-    """Return where lines end that date what stands below them, and these dates."""
-    starts, dates, place = [], [], 0
-    for line in text.splitlines(keepends=True):
-        place += len(line)
-        if (head := _read_head(line, day_first)) is not None:
-            starts.append(place)
-            dates.append(head)
-    return starts, dates
+def _find_heads(text: str, day_first: DayFirst) -> list[tuple[int, int, Date]]:
+    """Return the lines that date what stands below them: beginning, end, and date."""
+    ends = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    heads = ((a, b, _read_head(text[a:b], day_first)) for a, b in pairwise(ends))
+    return [(a, b, date) for a, b, date in heads if date]
 
 
 def _read_head(line: str, day_first: DayFirst) -> Date | None:
@@ -418,7 +414,8 @@ def _choose_time(times: set[Parts], order: _Order) -> Parts:
 
 def _today() -> Parts:
     """Return the day, or that of SOURCE_DATE_EPOCH."""
-    now = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()), UTC)
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(given) if given.isdecimal() else time.time(), UTC)
     return now.year, now.month, now.day
 
 

@@ -165,7 +165,7 @@ class FoundDate(NamedTuple):
     date: Date | None  # None of an era or a time that is no matter of years
     words: tuple[Term, ...]
 
-    def written(self, text: str) -> str:
+    def spelling(self, text: str) -> str:
         return text[self.start : self.end]
 
 
