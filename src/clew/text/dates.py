@@ -54,7 +54,7 @@ _TO = r"(?![\d/-]|\.\d|[A-SU-Za-z_])"  # and ends here; "T" is before a time
 _DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
 # Before a month without a day and a year.
 _DURING = compile_re(
-    r"\b(?:in|since|until|till|by|before|after|during|of|from|through|last|next|this|early|late|mid|every"
+    r"\b(?:in|between|to|since|until|till|by|before|after|during|of|from|through|last|next|this|early|late|mid|every"
     r"|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin|début|desde|hasta|dal) $",
     re.IGNORECASE,
 )

@@ -73,6 +73,13 @@ _ADDRESS = frozenset(
 )
 _ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co bros corp dept".split())
 _LEADING = STOP_WORDS | {"mr", "mrs", "ms", "sir", "dame", "dr", "prof", "rev"}
+# A number, an adverb or a negated adjective, such as a sentence may begin with.
+_PLAIN_WORD = compile_re(
+    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)"
+    r"(?:teen|ty)|twenty|forty|dozens|hundreds|thousands|millions|un\w+able|unable"
+    r"|\w{3,}(?:ally|ously|fully|ently|antly|ately|edly|ingly)"
+)
+_BREAK = 3  # characters before a word that tell whether a sentence begins
 _LONGEST = 150  # characters of a title: a longer first line is a paragraph
 _BEFORE = compile_re(r"\W*(?:The |A |An )?\W*")  # a name that a text begins with
 _BEHIND = compile_re(r"\W{0,3}(?:[(,]|(?:is|was|are|were) )")
@@ -126,9 +133,19 @@ def name_spans(text: str) -> Iterator[Span]:
     runs = list(_runs(text))
     leading = _find_leading(text, runs)
     for run in runs:
+        if _is_plain(text, run[0]) and (len(run) == 1 or run[1].lower in _LOOSE):
+            run = list(dropwhile(lambda word: word.lower in _LOOSE, run[1:]))  # noqa: PLW2901
+        if not run:
+            continue
         yield from _run_names(text, run, leading)
         if year := _YEAR_BEFORE.search(text, max(run[0].start - 6, 0), run[0].start):
             yield year.start(1), _name_end(text, run[-1])
+
+
+def _is_plain(text: str, word: _Word) -> bool:
+    """Say whether a word has its capital only as it begins a sentence: "Nine", "Unable to"."""
+    before = text[max(0, word.start - _BREAK) : word.start]
+    return bool(_PLAIN_WORD.fullmatch(word.lower)) and not before.rstrip(' "“(')[-1:].isalnum()
 
 
 def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str]:
