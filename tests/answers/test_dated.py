@@ -75,6 +75,13 @@ def test_another_time_is_no_answer(index, question):
     assert index.ask(question).kind == "refused"
 
 
+def test_what_holds_since_a_time_is_no_other_time(tmp_path):
+    text = "Prices\n\nSince 1 March 2025 a day pass costs 14 euros."
+    with clew.open(tmp_path / "i.clew") as index:
+        index.add([Document(id="prices", text=text), Document(id="diary", text=LOG)])
+        assert index.ask("What does a day pass cost in May 2025?").kind == "quoted"
+
+
 def test_the_newer_of_two_dates_of_one_thing_supersedes_the_older(index):
     answer = index.ask("When does the Kestrel bicycle go on sale?")
     assert [each.document_id for each in answer.citations][:2] == ["new", "old"]

@@ -62,7 +62,8 @@ def test_longer_times_and_parts_of_dates(text, first, last):
 @pytest.mark.parametrize(
     "text",
     [
-        "v1.2.26", "version 3.10.12", "10.1.12.5", "1/2 cup", "You may 5", "in may", "8812-00-7",
+        "v1.2.26", "Python 3.10.12", "version 03.10.12", "12-10-11",
+        "10.1.12.5", "1/2 cup", "You may 5", "in may", "8812-00-7",
         "March 5,000 men", "a march of 40 km", "the planet Mars", "ratio 3/4", "",
     ],
 )  # fmt: skip

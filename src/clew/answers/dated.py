@@ -85,6 +85,11 @@ _HEAD_LENGTH = 90
 _NEAR = 300  # characters from a line with a date to what it dates
 _LINE = compile_re(r":\d+$")  # behind a file's name, of a record
 _ISO = 10  # characters of a day
+_HOLDS = compile_re(  # before a date
+    r"(?:valid|since|effective|as of|from|gültig|seit|ab|depuis|dès|à partir|desde)"
+    r"(?: since| from| on| dem| du| le| de)?[: ]+$",
+    re.IGNORECASE,
+)
 _ROW = compile_re(r"\||; [^\W\d][\w ]*: ")
 _WORD = compile_re(r"[^\W\d_]{2,}")
 _MAY_HEAD = compile_re(r"(?![>|*+•]|-\s)")  # no quoted line, row or item of a list
@@ -113,12 +118,17 @@ class _Asked:
             precision = "month"
         fitting = [date for date in dated.all if self.fits(date)]
         if not fitting:
-            is_apart = any(map(self.is_apart, dated.all))
+            is_apart = any(map(self.is_apart, dated.all)) and not self._still_holds(dated)
             is_sure = is_apart and not (is_prose and precision == "year")
             return _APART[precision] if is_sure else 1.0
         if any(map(self.time.has, fitting)) or self.relation == "before":
             return (_IN_PROSE if is_prose else _FITTING)[precision]
         return float(_FITTING[precision] ** (1.0 if self.relation == "at" else _OUTSIDE))
+
+    def _still_holds(self, dated: _Dated) -> bool:
+        """Say whether a statement says since when it holds, and that is before the time."""
+        low = self.time.low() if self.time else (0, 0, 0)
+        return dated.holds and any(date.first[0] and date.low() <= low for date in dated.all)
 
     def fits(self, date: Date) -> bool:
         """Say whether a statement of a date is of the time."""
@@ -150,6 +160,7 @@ class _Dated:
     leads: bool  # its own date says when it is of: it begins with it, or is a row
     is_head: bool  # it is only a line that dates what stands below
     is_below: bool  # such a line dates it
+    holds: bool  # it says since when something holds
 
     @property
     def all(self) -> tuple[Date, ...]:
@@ -327,7 +338,8 @@ def _date_sentences(
         leads = bool(found) and bool(found[0].start <= _LEAD or _ROW.search(each.said))
         is_head = any(_read_head(line, day_first) for line in each.said.splitlines())
         own = tuple(f.date for f in found if f.date)
-        dated.append(_Dated(own, above, leads, is_head, place >= 0))
+        holds = any(_HOLDS.search(each.said, 0, f.start) for f in found)
+        dated.append(_Dated(own, above, leads, is_head, place >= 0, holds))
     return dated
 
 

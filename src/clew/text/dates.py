@@ -54,8 +54,9 @@ _TO = r"(?![\d/-]|\.\d|[A-SU-Za-z_])"  # and ends here; "T" is before a time
 _DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
 # Before a month without a day and a year.
 _DURING = compile_re(
-    r"\b(?:in|between|to|since|until|till|by|before|after|during|of|from|through|last|next|this|early|late|mid|every"
-    r"|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin|début|desde|hasta|dal) $",
+    r"\b(?:in|between|to|since|until|till|by|before|after|during|of|from|through|last|next|this"
+    r"|early|late|mid|every|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin"
+    r"|début|desde|hasta|dal) $",
     re.IGNORECASE,
 )
 _MONTH = "|".join(sorted({n for name in _MONTH_OF for n in (name, name.capitalize())}))
@@ -176,7 +177,7 @@ class FoundDate(NamedTuple):
 def find_dates(text: str, *, day_first: DayFirst = None) -> tuple[FoundDate, ...]:
     """Return the dates in a text, in order.
 
-    Whether the day of "5/3/2026" stands `first` is told by the other dates, if not given.
+    Whether the day of "5/3/2026" stands first is told by the other dates, if not given.
     """
     return tuple(_find(text, (*_OF_DAYS, *_OF_TIMES), day_first))
 
@@ -296,8 +297,12 @@ def _read_days(text: str, spans: dict[str, Span], mark: str) -> Date | None:
     day, year = int(parts.get("d", 0)), _read_year(parts.get("y", "0"))
     if not 0 < month <= _MONTHS or ("d" in parts and not 0 < day <= _DAYS_AT_MOST):
         return None
-    if mark == "-" and len(parts["y"]) < _LONG:
-        return None
+    if (
+        mark in {"-", "."}
+        and len(parts["y"]) < _LONG
+        and (mark == "-" or len(parts["d"] + parts["m"]) < _LONG)
+    ):
+        return None  # "3.10.12" is a version, and "12-10-11" a code
     is_month = mark == "-" and len(parts["m"]) > 1 and month != year % 100 + 1
     if mark and "d" not in parts and not is_month:  # "1911-12" is two years, and "2016/17"
         return None
