@@ -72,9 +72,9 @@ _CJK_ORDERS: tuple[tuple[_Order, re.Pattern[str]], ...] = (
     ("first", compile_re("最初|初めて|第一次|首次")),
 )
 # Factors of the odds of statements: by the day, month or year that is asked for, and of another ...
-_FITTING = {"day": 12.0, "month": 6.0, "year": 3.0}
+_FITTING = {"day": 25.0, "month": 6.0, "year": 3.0}
 _IN_PROSE = {"day": 4.0, "month": 2.0, "year": 1.0}
-_APART = {"day": 0.2, "month": 0.3, "year": 0.5}
+_APART = {"day": 0.1, "month": 0.3, "year": 0.5}
 _HEAD = 0.3  # of a line that only dates what stands below it
 _OUTSIDE = 0.5  # of a factor's logarithm: behind the time that is asked for "since" then, not in it
 _CHOSEN, _PASSED = 8.0, 0.6  # ... and of the latest of several, and of the others
