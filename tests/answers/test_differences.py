@@ -67,7 +67,7 @@ def test_both_are_quoted_the_newer_first(tmp_path, names):
     answer = asked(tmp_path, {name: DATED[name] for name in (*names, "dogs")})
     assert [each.document_id for each in answer.citations][:2] == ["new", "old"]
     assert (
-        "two documents differ: “135” (new, 2024-01-01) and “120” (old, 2023-01-01)"
+        "two documents differ: “135” (new, 2024-01-01) supersedes “120” (old, 2023-01-01)"
         in answer.evidence.notes
     )
     assert answer.short is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.amounts import read_amounts, read_date
+from clew.text.amounts import read_amounts, read_date_number
 from clew.text.counting import may_count, read_count_question
 
 
@@ -117,5 +117,5 @@ def test_grouped_numbers_are_read_back(numbers):
     "text", ["1998-05-12", "12 May 1998", "May 12, 1998", "12. May 1998", "1998-05-12T10:00"]
 )
 def test_dates_of_cells(text):
-    assert read_date(text) == 19_980_512
+    assert read_date_number(text) == 19_980_512
     assert read_amounts([text, "2001"]).are_dates

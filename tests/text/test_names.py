@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.names import date_spans, name_spans, quoted_spans, strip_title, uncased_spans
+from clew.text.dates import date_spans
+from clew.text.names import name_spans, quoted_spans, strip_title, uncased_spans
 
 # sentence, names, dates; in the order in which they are found
 SENTENCES = [

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.base.runtime.lazy import compile_re
+from clew.text.dates import find_dates
 from clew.text.keys import has_key, name_key
-from clew.text.names import date_spans, drop_qualifier, strip_title
+from clew.text.names import drop_qualifier, strip_title
 from clew.text.questions import is_yes_no
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from clew.answers.quotes import Quote
     from clew.text.phrases import Span
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-MONTH = compile_re(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
-_YEAR = compile_re(r"\b(?:1\d{3}|20\d{2})\b")
-_DAY = compile_re(r"\b([1-3]?\d)(?:st|nd|rd|th)?\b(?!\d)")
 _BORN, _DIED = "born", "died|passed away"
 _BEGUN = (
     r"released|published|premiered|came out|come out|founded|formed|established|incorporated"
@@ -79,6 +76,7 @@ _COMPARES_OTHERS = compile_re(
     r"\b(?:has|have|whose)\b.*\b(?:who|that|was|were|is|are|born|died)\b", re.IGNORECASE
 )
 _ROLE_STEM = 6  # characters that "director" and "directed" share
+_CENTURY = 99  # years from the first of it to the last, which date nothing
 _NEAR = 60  # characters between a verb and what belongs to it
 _OTHER_CLAUSE = compile_re(r"[;:.]\s|\b(?:and|but|who|which|when|while|after|before|until)\b")
 # Behind a verb of which something is the object: "was founded in", not "founded her label in".
@@ -231,7 +229,7 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
     That is the first date behind such a verb in its clause, that of the question before others; the
     years of a life in brackets; the year in "is a 1957 film".
     """
-    dates = [(a, date) for a, b in date_spans(text) for date in _read_dates(text[a:b])]
+    dates = list(_read_dates(text))
     if kind != "begun" and (match := _LIFE.match(text)) and not _NO_LIFE.search(match[1]):
         life = [each for each in dates if match.start(1) <= each[0] < match.end(1)]
         if len(life) == 2 and _DASH.search(text, life[0][0], match.end()):
@@ -251,17 +249,10 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
     return next((date for place, date in dates if _DEFINED.match(text[:place])), None)
 
 
-def _read_dates(text: str) -> Iterator[Date]:
-    """Yield the one date that a text writes, or the two of a range of years.
-
-    >>> list(_read_dates("26 October 1892")), list(_read_dates("1861–1930"))
-    ([(1892, 10, 26)], [(1861,), (1930,)])
-    """
-    years = [int(each) for each in _YEAR.findall(text)]
-    month = MONTH.search(text)
-    if len(years) != 1 or month is None:
-        yield from ((year,) for year in years)
-        return
-    day = _DAY.search(_YEAR.sub("", text))
-    number = _MONTHS.index(month[1].casefold()) + 1
-    yield (years[0], number, int(day[1])) if day else (years[0], number)
+def _read_dates(text: str) -> Iterator[tuple[int, Date]]:
+    """Yield the dates of a text with their places, the two of a range of years both."""
+    for found in find_dates(text):
+        first, last = found.date or ((0, 0, 0), (0, 0, 0))
+        for parts in dict.fromkeys((first, last)):
+            if parts[0] and last[0] - first[0] < _CENTURY:
+                yield found.start, tuple(part for part in parts if part)

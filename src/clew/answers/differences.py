@@ -1,4 +1,4 @@
-"""Sentences of two documents that say different values of the same thing.
+"""Sentences of two documents or dates that say different values of the same thing.
 
 Two sentences differ so where all is the same but for one value of a kind: a number, a date or a
 name. Where both have another word or a second value of their own, they speak of two things: "opens
@@ -7,36 +7,44 @@ at 9" and "closes at 18", rooms 12 and 14, adults and children.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from clew.answers.dated import asks_for_time, find_head_above
 from clew.answers.quotes import Quote
 from clew.base.runtime.lazy import compile_re
 from clew.filters.validity import find_date
 from clew.text.analyze import term_set
+from clew.text.dates import find_dates, parse_period
 from clew.text.forms import find_base
-from clew.text.names import MONTH, YEAR
-from clew.text.periods import parse_period
 
 if TYPE_CHECKING:
     from clew.answers.sentences import Sentence
-    from clew.base.types import Evidence, Passage
+    from clew.base.types import Evidence, Passage, Value
 
 _VALUES = compile_re(
-    rf"(?P<date>\d{{4}}-\d\d(?:-\d\d)?"
-    rf"|(?:\d\d?\.? )?{MONTH}(?: \d\d?(?:st|nd|rd|th)?\b(?![.,]\d))?(?:,? {YEAR}\b)?"
-    rf"|(?<=[Ii]n |of ){YEAR}\b(?![.,]\d))"
-    r"|(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
+    r"(?P<number>[-−]?\d[\d.,:]*(?<![.,:])"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty)\b)"
     r"|(?P<name>(?<![.!?] )(?<!^)\b[A-Z][\w'’-]*(?: (?:of |de |van |von )?[A-Z][\w'’-]*)*"
     r"|^[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)+)"
 )
+_YEAR_ALONE = compile_re(r"\b(?:in|of)$", re.IGNORECASE)  # before a year that is no number
 # Words that say when or how surely something holds, and not of what.
 _HEDGES = frozenset(
     "about approximately around current currently default exactly least nearly new newer now "
     "recently revised roughly some today".split()
+)
+# Words that say that something is another than before, or than was meant: not of what, either.
+_CHANGES = frozenset(
+    map(
+        find_base,
+        "adjusted changed corrected cut decreased delayed expected extended increased lowered moved"
+        " original originally planned postponed pushed raised reduced rescheduled scheduled"
+        " shortened take place".split(),
+    )
 )
 _LEAST_SHARED = 0.5  # of the words of the shorter sentence
 _Values = tuple[tuple[str, str], ...]  # kinds and texts
@@ -55,14 +63,19 @@ class _Statement:
 def _read_sentence(text: str) -> _Statement:
     values: list[tuple[str, str]] = []
     rest = list(text)
-    for match in _VALUES.finditer(text):
+    for date in find_dates(text):
+        if date.words or _YEAR_ALONE.search(text[: date.start].rstrip()):
+            values.append(("date", date.spelling(text)))
+            rest[date.start : date.end] = "\0" * (date.end - date.start)
+    for match in _VALUES.finditer("".join(rest)):
         start, end = match.span()
         head, _, tail = match[0].partition(" ")
         if match["name"] and not term_set(head) and tail:  # "On Fridays"
             start += len(head) + 1
         rest[start:end] = " " * (end - start)
         values.append((str(match.lastgroup), " ".join(text[start:end].split())))
-    return _Statement(tuple(values), _read_words("".join(rest)) - _HEDGES, _read_words(text))
+    words = _read_words("".join(rest))
+    return _Statement(tuple(values), words - _HEDGES - _CHANGES, _read_words(text))
 
 
 def _read_words(text: str) -> frozenset[str]:
@@ -85,11 +98,31 @@ def find_difference(
     if n_shared < max(1, _LEAST_SHARED * min(len(first.words), len(second.words))):
         return None
     own, others = _find_own(first, second), _find_own(second, first)
+    if not (own and others):
+        return _find_changed(first, second, own, others)
     if len(own) > 1 or len(others) > 1:  # when it is said does not count
         own, others = _drop_one_sided_dates(own, others), _drop_one_sided_dates(others, own)
     if len(own) != 1 or len(others) != 1 or own[0][0] != others[0][0]:
         return None
     return own[0][1], others[0][1]
+
+
+def _find_changed(
+    first: _Statement, second: _Statement, own: _Values, others: _Values
+) -> tuple[str, str] | None:
+    """Return the values of a sentence and of one that says of the same that it was changed.
+
+    That may name both: "The launch on 4 May is moved to 18 May."
+    """
+    old, new, added = (first, second, others) if others else (second, first, own)
+    if len(added) != 1 or not new.all_words & _CHANGES:
+        return None
+    [(kind, after)] = added
+    told = [value for value in old.values if value[0] == kind]
+    if len(told) != 1 or told[0] not in new.values:
+        return None
+    before = told[0][1]
+    return (before, after) if old is first else (after, before)
 
 
 def _find_own(sentence: _Statement, other: _Statement) -> _Values:
@@ -140,39 +173,61 @@ def add_difference(
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
     """
-    difference = _find_differing(question, quotes[0], sentences, passages) if quotes else None
+    is_sought = quotes and not asks_for_time(question)  # of another time both may be true
+    difference = _find_differing(question, quotes[0], sentences, passages) if is_sought else None
     if difference is None:
         return list(quotes), ""
     other, *values = difference
     metadata = {hit.document_id: hit.metadata for hit in evidence.hits}
     pair = [quotes[0], other]
-    dates = [find_date(metadata.get(each.passage.document_id, {})) for each in pair]
-    if all(dates) and parse_period(dates[1]) > parse_period(dates[0]):  # type: ignore[operator]
+    dates = [_date_quote(each, metadata.get(each.passage.document_id, {})) for each in pair]
+    periods = [parse_period(each) for each in dates]
+    if all(periods) and periods[1] > periods[0]:  # type: ignore[operator]
         pair, dates, values = pair[::-1], dates[::-1], values[::-1]
     rest = [each for each in quotes[1:] if (each.passage, each.end) != (other.passage, other.end)]
-    claims = (
+    newer, older = (
         f"“{value}” ({', '.join(filter(None, (quote.passage.document_id, date)))})"
         for value, quote, date in zip(values, pair, dates, strict=True)
     )
-    return [*pair, *rest][: max(len(quotes), 2)], f"two documents differ: {' and '.join(claims)}"
+    is_newer = all(periods) and periods[0] != periods[1]
+    what = "documents" if other.passage.document_id != quotes[0].passage.document_id else "places"
+    note = f"two {what} differ: {newer} {'supersedes' if is_newer else 'and'} {older}"
+    return [*pair, *rest][: max(len(quotes), 2)], note
+
+
+def _date_quote(quote: Quote, metadata: Mapping[str, Value]) -> str:
+    """Return the date of the line or heading above a quote, else of its document, "" for none."""
+    _, date = find_head_above(quote)
+    return str(date) if date and date.first[0] else find_date(metadata)
 
 
 def _find_differing(
     question: str, first: Quote, sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> tuple[Quote, str, str] | None:
-    """Return the first sentence of another document that differs from a quote, and both values."""
+    """Return the first sentence that differs from a quote, and both values.
+
+    It is of another document, or below another date.
+    """
     end = first.end - first.passage.start
     ends = (s.parts[-1] for s in sentences if s.end == end and passages[s.place] is first.passage)
     sentence = first.passage.title, next(ends, first.text)
     terms = term_set(sentence[1])
     for each in sentences:
         passage = passages[each.place]
-        if passage.document_id == first.passage.document_id:
-            continue
         if len(terms & term_set(each.said)) < _LEAST_SHARED * len(terms) - 1:
             continue
         values = find_difference(question, sentence, (passage.title, each.said))
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
-            return Quote(passage, a, b, first.probability), *values
+            other = Quote(passage, a, b, first.probability)
+            if passage.document_id != first.passage.document_id or _are_of_two_dates(first, other):
+                return other, *values
     return None
+
+
+def _are_of_two_dates(one: Quote, other: Quote) -> bool:
+    """Say whether quotes of a document stand below two dates, and one says that it changes."""
+    if not any(_read_words(each.text) & _CHANGES for each in (one, other)):
+        return False
+    dates = [find_head_above(each)[1] for each in (one, other)]
+    return all(dates) and dates[0] != dates[1]

@@ -24,8 +24,8 @@ from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.steps import named_entities, reply_to, same_names
 from clew.text import tokens
 from clew.text.analyze import terms
+from clew.text.dates import read_date
 from clew.text.keys import name_key
-from clew.text.names import MONTHS
 from clew.text.phrases import Span
 from clew.text.questions import question_kind
 
@@ -66,7 +66,6 @@ _POINTS = compile_re(
     r"|^\W*that\b|\bthat\W*$",
     re.IGNORECASE,
 )
-_MONTH = compile_re("|".join(MONTHS))
 _DEFINITE = compile_re(r"\bthe [a-z]+", re.IGNORECASE)
 
 
@@ -215,7 +214,7 @@ class _Rules:
             return [_Name(name, at, at + len(name)) for at, name in sorted(places) if at >= 0]
         [mentions] = self._models.tagger.tag([text])
         spans = [(m.start, m.end) for m in mentions if m.label != "DATE"]
-        spans = [(a, b) for a, b in spans if not _MONTH.fullmatch(text, a, b)]
+        spans = [(a, b) for a, b in spans if read_date(text[a:b]) is None]
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
         outer = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
         others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]

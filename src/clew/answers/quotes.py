@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.algo.topk import find_highest, top_k
 from clew.answers.comparisons import asks_of_another, compare_sides
+from clew.answers.dated import begin_at_dates, mark_dated, weigh_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
 from clew.answers.sentence_weights import FITTED
@@ -21,12 +22,12 @@ from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.answers.sentences import Sentence
-    from clew.base.types import Passage
+    from clew.base.types import Passage, Value
     from clew.index.snapshot import Snapshot
     from clew.models import Models
 
@@ -81,16 +82,34 @@ def choose_quotes(
         return [], None
     sentences = _leave_notices_out(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    signs = SentenceSigns(question, sentences, reading)
-    likely = FITTED.estimate(signs)
+    is_dated = mark_dated(question, sentences, passages)
+    signs = SentenceSigns(question, sentences, reading, is_dated)
+    metadata = _read_metadata(passages, snapshot)
+    likely, compares = FITTED.estimate(signs), bool(signs.sides)
+    dated = weigh_dates(question, sentences, passages, likely, metadata, compares=compares)
+    likely = dated.likely
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
         likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
     rows = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
+    quotes = begin_at_dates(question, quotes)
     few = rows[:_FEW]
     features = signs.of_quotes(few, likely[few])
+    features = replace(features, is_of_another_time=bool(dated.is_apart[few].all()))
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
+
+
+def _read_metadata(
+    passages: Sequence[Passage], snapshot: Snapshot | None
+) -> dict[str, Mapping[str, Value]]:
+    """Return the metadata of the documents of passages, by their ids."""
+    if snapshot is None:
+        return {}
+    chunks = snapshot.layer("chunk")
+    rows = [row for row in chunks.rows([each.chunk_id for each in passages]) if row >= 0]
+    owners = sorted({int(chunks.columns["document"][row]) for row in rows})
+    return {each.id: each.metadata for each in snapshot.documents(owners)}
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:

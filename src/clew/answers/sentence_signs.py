@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.fusion import min_max
-from clew.answers.comparisons import MONTH
 from clew.base.runtime.lazy import compile_re
 from clew.steps.entity_types import OTHER
 from clew.text.analyze import term_set, term_spans, terms
+from clew.text.dates import find_days
 from clew.text.forms import find_base
 from clew.text.keys import name_key
 from clew.text.names import is_long_term, strip_title
@@ -62,23 +62,30 @@ _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 @dataclass(frozen=True, slots=True)
 class QuoteFeatures:
-    """What tells how well quotes together answer a question, each from 0 to 1."""
+    """What tells how well quotes together answer a question, numbers from 0 to 1."""
 
     likely: float  # how probably the first one holds the answer
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
     unnamed: float  # the share of the words of its names, else of all, that none of them has
+    is_of_another_time: bool = False  # all are surely of another day, month or year
 
 
 class SentenceSigns:
     """The signs of n sentences beside a question of m tokens."""
 
     def __init__(
-        self, question: str, sentences: Sequence[Sentence], reading: ReadSentences
+        self,
+        question: str,
+        sentences: Sequence[Sentence],
+        reading: ReadSentences,
+        is_dated: NDArray[np.bool_] | None = None,
     ) -> None:
+        """`is_dated` are the sentences with the date asked for above them."""
         self.question = question
         self.sentences = sentences
         self._reading = reading
+        self._is_dated = np.zeros(len(sentences), dtype=bool) if is_dated is None else is_dated
         self.places = np.array([s.place for s in sentences])
         titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
         self.titles = [titles[s.title] for s in sentences]
@@ -142,7 +149,7 @@ class SentenceSigns:
             "other code": words.other_code,
             "named": words.named,
             "other name": self._find_others(),
-            "nothing new": words.nothing_new * (not is_yes_no(self.question)),
+            "nothing new": words.nothing_new * (not is_yes_no(self.question)) * ~self._is_dated,
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
@@ -278,7 +285,7 @@ class SentenceSigns:
                 new = any(_is_new(each, words) for each in find_numbers(sentence.said))
             elif kind == "date":
                 own = [m for m in mentions if m.start >= before and m.label == "DATE"]
-                new = any(_is_new(text[m.start : m.end], words) for m in own)
+                new = any(_is_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
             else:
                 new = any(self._may_be(text[m.start : m.end], kind) for m in self._new_names[i])
                 new = new and (kind != "place" or names_a_place(sentence.said))
@@ -324,10 +331,9 @@ class SentenceSigns:
             elif kind == "date":
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
-                flags["a date"][i] = bool(dates)
-                flags["a day"][i] = noun.casefold() != "year" and any(
-                    _is_new(day, words) for day in days if MONTH.search(day)
-                )
+                flags["a date"][i] = bool(dates) or self._is_dated[i]
+                has_day = any(_is_new(day, words) for day in days if find_days(day))
+                flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
             elif kind == "place":
                 new = self._new_names[i]
                 flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)

@@ -91,6 +91,7 @@ QUOTES = LogisticModel(
     weights=(0.715, 1.829, -1.628, 1.205, -1.108),
     constant=-0.622,
 )
+_OTHER_TIME = 0.2  # of the support of quotes that are of another time than the question asks for
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
 
 
@@ -103,6 +104,7 @@ def judge_quotes(evidence: Evidence, quotes: QuoteFeatures | None) -> Evidence:
         return evidence
     features = read_quotes(evidence.support, quotes)
     support = float(QUOTES.compute_probabilities(features[None])[0])
+    support *= _OTHER_TIME if quotes.is_of_another_time else 1.0
     return replace(evidence, support=max(support, _WHOLE * (quotes.whole >= 1)))
 
 

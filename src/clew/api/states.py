@@ -13,7 +13,7 @@ from clew.filters import match, to_filter
 from clew.index.adding import get_rows_hash
 from clew.index.generation import open_former
 from clew.index.store import opening
-from clew.text.periods import parse_period
+from clew.text.dates import parse_period
 from clew.views.changes import ComparedState, compare_states
 
 if TYPE_CHECKING:

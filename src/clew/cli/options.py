@@ -470,7 +470,7 @@ def _read_question_options(
     as_of: str | None,
     **plain: object,
 ) -> QuestionOptions:
-    from clew.text.periods import parse_period
+    from clew.text.dates import parse_period
 
     if as_of is not None:
         if parse_period(as_of) is None:

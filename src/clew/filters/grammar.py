@@ -8,7 +8,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.base.types import Scalar
 from clew.errors import InputError
 from clew.filters.expressions import KEYWORDS, Comparison, Filter, ValidOn, to_literal
-from clew.text.periods import parse_period
+from clew.text.dates import parse_period
 
 _MAX_TEXT, _MAX_DEPTH, _MAX_DIGITS = 10_000, 50, 100
 _WORDS = ("in", "has", "like")

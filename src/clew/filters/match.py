@@ -17,7 +17,7 @@ from clew.errors import InputError
 from clew.filters.expressions import AllOf, AnyOf, Comparison, Filter, Not, ValidOn, quote_name
 from clew.filters.validity import mark_valid
 from clew.index.snapshot import Snapshot
-from clew.text.periods import Period, parse_period
+from clew.text.dates import Period, parse_period
 
 OWN = ("id", "source", "title")  # fields that every document has
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.base.types import Document, Value
-from clew.text.periods import Period, parse_period
+from clew.text.dates import Period, parse_period
 
 # Fields by which a document holds since a date; the first that it has counts.
 _SINCE = ("valid_from", "effective", "date", "published", "created")

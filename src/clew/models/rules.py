@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 
+from clew.base.runtime.lazy import compile_re
 from clew.base.types import Mention
 from clew.text import names
+from clew.text.dates import date_spans
 from clew.text.unseen import drop_and_place
+
+_JOINED = compile_re(r" (?:in|on|from|until|since|and|to|at) $")  # between a name and a date
+_JOINING = compile_re(r" (?:the|in|on|from|and|to|at) ")  # the other way round
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class RuleTagger:
 
     @property
     def name(self) -> str:
-        return "rules-1"
+        return "rules-2"
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         return [list(_find_mentions(text)) for text in texts]
@@ -32,13 +37,18 @@ class RuleTagger:
 def _find_mentions(given: str) -> tuple[Mention, ...]:
     """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
     text, places = drop_and_place(given)
-    dates = list(names.date_spans(text))
+    dates = list(date_spans(text))
     labels = dict.fromkeys(dates, "DATE")
     for span in names.quoted_spans(text):
         labels.setdefault(span, "TITLE")
     for start, end in names.name_spans(text):
-        before = bisect_right(dates, start, key=itemgetter(0)) - 1  # dates do not overlap
-        if before < 0 or end > dates[before][1]:
+        before = bisect_right(dates, end - 1, key=itemgetter(0)) - 1  # dates do not overlap
+        first, last = dates[before] if before >= 0 else (0, 0)
+        is_dated = end <= last and (first <= start or _JOINED.search(text, start, first))
+        at = bisect_right(dates, start, key=itemgetter(0)) - 1
+        is_behind = at >= 0 and start < dates[at][1] and _JOINING.match(text, dates[at][1], end)
+        # Neither "August" nor "Melville Bay in August", nor "October the Gauss".
+        if not (is_dated or is_behind):
             labels.setdefault((start, end), "NAME")
     for span in names.uncased_spans(text):
         labels.setdefault(span, "TERM")

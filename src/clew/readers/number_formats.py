@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
+from clew.text.dates import MONTHS
+
 BUILT_IN = {
     1: "0",
     2: "0.00",
@@ -36,7 +38,6 @@ _HIDDEN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _PLACES = frozenset("#0?,.")  # of digits
 _DATE = re.compile(r"AM/PM|A/P|y+|m+|d+|h+|s+(?:\.0+)?", re.IGNORECASE)
-_MONTHS = "January February March April May June July August September October November December"
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 _ELAPSED = re.compile(r"\[[hms]+\]", re.IGNORECASE)
 _DAY_0, _LAST_DAY = datetime(1899, 12, 30), 2_958_466  # noqa: DTZ001 -- cells have no zone
@@ -175,7 +176,7 @@ def _format_part(value: date | time, letters: str) -> str:
     if kind == "y":
         return f"{day.year:04}" if size > 2 else f"{day.year % 100:02}"
     if kind in "md" and size >= _NAMED:
-        name = _MONTHS.split()[day.month - 1] if kind == "m" else _DAYS.split()[day.weekday()]
+        name = MONTHS[day.month - 1] if kind == "m" else _DAYS.split()[day.weekday()]
         return name if size == _LONG else name[:_NAMED]
     numbers = {"m": day.month, "d": day.day, "h": clock.hour, "n": clock.minute, "s": clock.second}
     number = (clock.hour - 1) % 12 + 1 if kind == "H" else numbers[kind]

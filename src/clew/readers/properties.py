@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from clew.base.types import Scalar, Value
 from clew.readers import metadata
 from clew.readers.decode import replace_surrogates
-from clew.text.periods import parse_period
+from clew.text.dates import parse_period
 
 _MOST = 2_000  # characters of a text; what is longer is cut
 _LISTS = frozenset({"keywords", "tags"})  # their texts have commas or semicolons between items

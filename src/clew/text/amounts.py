@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.base.runtime.lazy import compile_re
+from clew.text.dates import DayFirst, find_day_first, read_date
 
 if TYPE_CHECKING:
     import re
@@ -24,13 +25,6 @@ _CELL = compile_re(
 )
 _GROUPED = compile_re(r"\d{1,3}(?:[,.'’\u00a0\u202f ]\d{3})+")
 _EMPTY = frozenset(("", "-", "–", "—", "n/a", "na", "none", "null", "nan", "?", "unknown"))
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DATE = compile_re(
-    r"(?P<y>[12]\d{3})(?:-(?P<m>\d\d)(?:-(?P<d>\d\d))?)?(?:[T ]\d\d:\d\d\S*)?"
-    r"|(?:(?P<d2>\d{1,2})\.? )?(?P<m2>[A-Za-z]{3})[a-z]*\.?,? (?P<y2>[12]\d{3})"
-    r"|(?P<m3>[A-Za-z]{3})[a-z]*\.? (?P<d3>\d{1,2}),? (?P<y3>[12]\d{3})"
-    r"|(?P<d4>\d{1,2})\.(?P<m4>\d{1,2})\.(?P<y4>[12]\d{3})"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +45,17 @@ def is_empty(cell: str) -> bool:
     return cell.strip().casefold() in _EMPTY
 
 
-def read_date(text: str) -> float | None:
-    """Parse a date as a number (see `Amounts`); None if it is none.
+def read_date_number(text: str, *, day_first: DayFirst = None) -> float | None:
+    """Return a date as a number (see `Amounts`); None if it is none, or has no year.
 
-    >>> read_date("12 May 1998"), read_date("12.5.1998"), read_date("1998"), read_date("40 m")
-    (19980512.0, 19980512.0, 19980000.0, None)
+    >>> read_date_number("12 May 1998"), read_date_number("12.5.1998"), read_date_number("1998")
+    (19980512.0, 19980512.0, 19980000.0)
     """
-    match = _DATE.fullmatch(text.strip())
-    if match is None:
+    date = read_date(text, day_first=day_first)
+    if date is None or date.first != date.last or not date.first[0]:
         return None
-    year, month, day = (
-        next((match[f"{part}{n}"] for n in ("", 2, 3, 4) if match[f"{part}{n}"]), None)
-        for part in "ymd"
-    )
-    assert year is not None  # noqa: S101 -- each way of writing a date has one
-    if month and not month.isdigit():
-        if month.casefold() not in _MONTHS:
-            return None
-        month = str(_MONTHS.index(month.casefold()) + 1)
-    return float(int(year) * 10_000 + int(month or 0) * 100 + int(day or 0))
+    year, month, day = date.first
+    return float(year * 10_000 + month * 100 + day)
 
 
 def format_date(number: float) -> str:
@@ -94,7 +80,8 @@ def read_amounts(cells: Sequence[str]) -> Amounts | None:
 
     full = [i for i, cell in enumerate(cells) if not is_empty(cell)]
     values = np.full(len(cells), np.nan)
-    dates = [read_date(cells[i]) for i in full]
+    day_first = find_day_first(cells)
+    dates = [read_date_number(cells[i], day_first=day_first) for i in full]
     if full and sum(each is not None for each in dates) >= _MIN_SHARE * len(full):
         values[full] = [np.nan if each is None else each for each in dates]
         return Amounts(values, are_dates=True)

@@ -4,7 +4,8 @@ Words of at least two characters or digit strings, folded (see `clew.text.normal
 possessive endings, elided articles ("l'architecte") and English stop words, but with "IT", "US" and
 "WHO". As plain text has no italics and no dashes, underscores around a word mean emphasis, and two
 hyphens part words. Of names with signs "U.S." is one word, "C#", "C++" and "AT&T" others. Numbers
-stay: years matter in questions that need several texts. Scripts written without spaces give
+stay: years matter in questions that need several texts. A date gives its day, month and year as
+words, however it is written: "05.03.26" is "5", "march", "2026". Scripts without spaces give
 overlapping pairs of ideographs or kana, the usual terms for them, or triples of letters, since two
 letters of Thai stand in most texts. Korean words lose particles. Soft hyphens, zero-width
 characters and colour codes part no word (see `clew.text.unseen`).
@@ -12,14 +13,17 @@ characters and colour codes part no word (see `clew.text.unseen`).
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from heapq import merge
+from operator import itemgetter
 
 from clew.base.runtime.lazy import compile_re
 from clew.text import unseen
+from clew.text.dates import FoundDate, find_days
 from clew.text.normalize import fold
 
-VERSION = "4"
+VERSION = "5"
 
 # Accents, vowel signs and points are parts of words, although \w leaves them out: combining
 # accents, Hebrew, Arabic, the scripts of India and Ceylon, Thai, Lao, Tibetan, Myanmar, Khmer.
@@ -84,6 +88,8 @@ def terms(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 12)
 def term_set(text: str) -> frozenset[str]:
     """Return the distinct terms of a sentence or a name, cached."""
+    if find_days(text):
+        return frozenset(terms(text))
     distinct: set[str] = set()
     for word in set(_WORD.findall(unseen.drop_unseen(text))):
         own = _word_set(word) if len(word) <= _CACHED else None
@@ -96,11 +102,24 @@ def term_set(text: str) -> frozenset[str]:
 def term_spans(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (term, start, end) for each term of `text`, in order."""
     seen, places = unseen.drop_and_place(text)
-    for match in _WORD.finditer(seen):
+    dates = find_days(seen)
+    found = _find_terms(seen, dates)
+    if dates:
+        found = merge((word for date in dates for word in date.words), found, key=itemgetter(1))
+    for term, start, end in found:
+        yield term, places[start], places[end - 1] + 1
+
+
+def _find_terms(text: str, dates: Sequence[FoundDate]) -> Iterator[tuple[str, int, int]]:
+    """Yield the terms of a text outside its dates."""
+    rest = list(text) if dates else []
+    for date in dates:
+        rest[date.start : date.end] = " " * (date.end - date.start)
+    for match in _WORD.finditer("".join(rest) or text):
         word, first = match.group(), match.start()
         for term, start, end in _usual_terms(word) if len(word) <= _CACHED else _word_terms(word):
-            if term not in STOP_WORDS or is_acronym(seen, first + start, first + end):
-                yield term, places[first + start], places[first + end - 1] + 1
+            if term not in STOP_WORDS or is_acronym(text, first + start, first + end):
+                yield term, first + start, first + end
 
 
 @lru_cache(maxsize=1 << 14)

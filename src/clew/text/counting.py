@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.amounts import read_date
+from clew.text.amounts import read_date_number
 from clew.text.forms import find_base
 from clew.text.normalize import fold
 from clew.text.questions import asks_of_whole
@@ -357,7 +357,7 @@ def _find_comparisons(text: str) -> list[QuestionBound]:
 def _read_bound(match: re.Match[str], name: str) -> tuple[float, bool]:
     """Return a number and whether it is a date, which a lone year is."""
     text = match[name]
-    date = read_date(text) if "," not in text or text[-5:].strip().isdigit() else None
+    date = read_date_number(text) if "," not in text or text[-5:].strip().isdigit() else None
     times = _TIMES.get((match[f"{name}x"] or "").casefold(), 1.0)
     if date is not None and times == 1:
         return date, True

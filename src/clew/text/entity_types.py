@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import terms
 from clew.text.forms import find_base
-from clew.text.names import MONTH
 
 TYPE_OF_LABEL = {  # by OntoNotes' labels, and the rules' own where these are sure
     "PERSON": "person",
@@ -131,7 +130,7 @@ _KIN_BEFORE = compile_re(
 )
 _BORN = compile_re(
     r"\s*\((?:[^()]*\b(?:born|née|b\.)"
-    rf"|[^()]{{0,40}}\b(?:\d\d? {MONTH}|{MONTH} \d\d?),? \d{{4}}\s*[–-])"
+    r"|[^()]{0,40}\b(?:\d\d? [A-Z][a-z]+|[A-Z][a-z]+\.? \d\d?),? \d{4}\s*[–-])"
     r"|, who\b|\s+(?:was|were) born\b|\s+(?:died|married)\b"
 )
 _BORN_AT = compile_re(r",? born (?:in|on|at)\b")

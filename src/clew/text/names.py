@@ -1,4 +1,4 @@
-"""Find names, quotations, dates and title cores in text by rules that read characters only.
+"""Find names, quotations and title cores in text by rules that read characters only.
 
 A name is a run of capitalised words, with lower-case connectors allowed inside ("Battle of the
 Bulge", "Erich von Drygalski"). Leading articles and pronouns are left off, so
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_acronym, is_uncased, term_spans
+from clew.text.dates import YEAR
 from clew.text.languages import JOINING, find_language
 from clew.text.normalize import collapse
 from clew.text.questions import find_joining
@@ -22,27 +23,6 @@ from clew.text.sections import SEPARATOR
 
 Span = tuple[int, int]
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
-MONTH = (
-    rf"(?:{'|'.join(MONTHS)}"
-    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
-)
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-YEAR = r"(?:1\d{3}|20\d{2})"
-_DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
-_DATE = compile_re(
-    r"(?=[\dJFMASOND])(?:"  # where a date can begin
-    rf"\b{_DAY}(?: of)? {MONTH}(?:,? {YEAR})?\b"
-    rf"|\b{MONTH} {_DAY}(?:,? {YEAR})?\b"
-    rf"|\b{MONTH},? {YEAR}\b"
-    rf"|\b{YEAR}-\d{{2}}-\d{{2}}\b"
-    rf"|(?:\b|(?<={_DENSE})){YEAR}(?:[–/-]\d{{2,4}})?(?:s?\b|(?={_DENSE}))"
-    r"|\b\d{1,4} (?:BCE?|AD|CE)\b"
-    r"|\b(?:1\d|2[02-9]|[4-9])th century\b|\b(?:1|2)1st century\b)"
-)
 _YEAR_BEFORE = compile_re(rf"\b({YEAR}) $")  # "1920 Summer Olympics"
 _QUOTED = compile_re(
     r'"([^"\n]{2,80})"|“([^”\n]{2,80})”|«\s*([^»\n]{2,80}?)\s*»|„([^“”\n]{2,80})[“”]'
@@ -93,6 +73,13 @@ _ADDRESS = frozenset(
 )
 _ABBREVIATED = _ADDRESS | frozenset("jr sr mt ft hon vs no ed inc ltd co bros corp dept".split())
 _LEADING = STOP_WORDS | {"mr", "mrs", "ms", "sir", "dame", "dr", "prof", "rev"}
+# A number, an adverb or a negated adjective, such as a sentence may begin with.
+_PLAIN_WORD = compile_re(
+    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)"
+    r"(?:teen|ty)|twenty|forty|dozens|hundreds|thousands|millions|un\w+able|unable"
+    r"|\w{3,}(?:ally|ously|fully|ently|antly|ately|edly|ingly)"
+)
+_BREAK = 3  # characters before a word that tell whether a sentence begins
 _LONGEST = 150  # characters of a title: a longer first line is a paragraph
 _BEFORE = compile_re(r"\W*(?:The |A |An )?\W*")  # a name that a text begins with
 _BEHIND = compile_re(r"\W{0,3}(?:[(,]|(?:is|was|are|were) )")
@@ -104,12 +91,6 @@ class _Word(NamedTuple):  # which is made in a third of the time of a dataclass
     end: int
     lower: str
     capital: bool
-
-
-def date_spans(text: str) -> Iterator[Span]:
-    """Yield the dates, years, decades and centuries written in `text`."""
-    for match in _DATE.finditer(text):
-        yield match.span()
 
 
 def quoted_spans(text: str) -> Iterator[Span]:
@@ -152,9 +133,19 @@ def name_spans(text: str) -> Iterator[Span]:
     runs = list(_runs(text))
     leading = _find_leading(text, runs)
     for run in runs:
+        if _is_plain(text, run[0]) and (len(run) == 1 or run[1].lower in _LOOSE):
+            run = list(dropwhile(lambda word: word.lower in _LOOSE, run[1:]))  # noqa: PLW2901
+        if not run:
+            continue
         yield from _run_names(text, run, leading)
         if year := _YEAR_BEFORE.search(text, max(run[0].start - 6, 0), run[0].start):
             yield year.start(1), _name_end(text, run[-1])
+
+
+def _is_plain(text: str, word: _Word) -> bool:
+    """Say whether a word has its capital only as it begins a sentence: "Nine", "Unable to"."""
+    before = text[max(0, word.start - _BREAK) : word.start]
+    return bool(_PLAIN_WORD.fullmatch(word.lower)) and not before.rstrip(' "“(')[-1:].isalnum()
 
 
 def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str]:

@@ -21,8 +21,8 @@ from clew.extras.server import files, request_records
 from clew.extras.server.scoped_questions import Scoped, hide_sources
 from clew.filters import Filter, match, to_filter
 from clew.models.ledger import Cost
+from clew.text.dates import parse_period
 from clew.text.keys import name_key
-from clew.text.periods import parse_period
 from clew.views import browse, describe, index_graph
 from clew.views.themes import page_themes
 

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from clew.algo.topk import DECIMALS
 from clew.text.analyze import STOP_WORDS
+from clew.text.dates import MONTHS
 
 _LEGAL_FORMS = ("ltd", "inc", "llc", "plc", "gmbh")
 _ROMAN = {
@@ -39,9 +40,8 @@ _TELLING_APART = frozenset(
     "northwest southeast southwest upper lower old new male female man woman boys girls "
     "first second third fourth fifth sixth seventh eighth ninth tenth "
     "one two three four five six seven eight nine ten hundred thousand million billion "
-    "january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday".split()
-)
+).union(map(str.lower, MONTHS))
 _Found = Iterator[tuple[int, int, float, str]]  # two rows, a score and the reason
 _FUNCTION_WORDS = frozenset("a an the of in on at to for from by with and".split())
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")

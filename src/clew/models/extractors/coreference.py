@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clew.models.extractors.clauses import BE, SUBJECT, Clause, is_common, is_name
 from clew.models.extractors.ends import NUMBER, TYPES, End
-from clew.text.names import date_spans
+from clew.text.dates import date_spans
 from clew.text.normalize import collapse, entity_key
 
 if TYPE_CHECKING:

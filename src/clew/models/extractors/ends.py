@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from clew.base.types import Described, Extraction, Triple
+from clew.text.dates import date_spans
 from clew.text.entity_types import TYPE_OF_LABEL
-from clew.text.names import date_spans, split_title
+from clew.text.names import split_title
 from clew.text.normalize import collapse, entity_key
 from clew.text.statements import statement_spans
 
