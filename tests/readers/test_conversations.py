@@ -5,7 +5,7 @@ import json
 import pytest
 
 from clew.readers import read
-from clew.text.sentences import sentence_spans
+from clew.text.statements import statement_spans
 
 SLACK = [
     {"type": "message", "user": "U1", "ts": "1772442120.0001", "text": "The pump stops at *noon*."},
@@ -43,7 +43,7 @@ def test_messages_of_slack_are_paragraphs_with_speaker_and_time(document):
     found = document("ops.json", json.dumps(SLACK))
     assert found.text.split("\n\n") == SAID
     starts = {found.text.index(each) for each in SAID}
-    assert starts <= {start for start, _ in sentence_spans(found.text)}
+    assert starts <= {start for start, _ in statement_spans(found.text)}
 
 
 @pytest.mark.parametrize(
