@@ -187,7 +187,7 @@ def test_export_says_what_cannot_be(clew, own_index, articles, tmp_path, argumen
 @pytest.mark.parametrize(
     ("file", "arguments", "what"),
     [
-        ("g.tsv", [], "a .tsv file holds"),
+        ("g.tsv", [], "a .tsv file contains"),
         ("g.json", ["--query", "Who?"], "the graph of a question has"),
         ("g.json", ["--query", "?", "--method", "dense"], "the graph of a question has"),
     ],
