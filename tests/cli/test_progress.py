@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from clew.base.types import Usage
 from clew.cli import progress as shown
 from clew.cli.progress import (
     describe_progress,
@@ -80,9 +81,8 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 def test_times_and_what_is_told():
     begin(progress := Progress())
     assert describe_progress(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
-    progress.meter = SimpleNamespace(
-        llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123
-    )
+    usage = Usage(llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123)
+    progress.meter = SimpleNamespace(usage=usage)
     progress.source = "a/very/long/way/to/some\nnote.md"
     *words, name = describe_progress(progress).split(", ")
     assert words == ["25%", "1.0 of 4.0 MB", "1,234 tokens", "$0.0123"]

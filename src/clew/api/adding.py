@@ -28,8 +28,7 @@ from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.meter import Meter
-from clew.models.run import ModelRun
+from clew.models.run import Meter, ModelRun
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
@@ -185,7 +184,7 @@ class Adding(OpenIndex):
         return Added(
             report=report,
             extracted=extracted,
-            usage=meter.usage(),
+            usage=meter.usage,
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
@@ -371,7 +370,7 @@ class Adding(OpenIndex):
             imported = replace(
                 imported, system=system.name, texts=texts, left=system.left, skipped=skipped
             )
-        return replace(imported, usage=meter.usage())
+        return replace(imported, usage=meter.usage)
 
     @checked
     @with_options(PlanOptions)

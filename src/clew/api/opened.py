@@ -347,7 +347,7 @@ class OpenIndex(Closing):
         try:
             yield
         finally:
-            now, usage = store.generation, run.meter.usage()
+            now, usage = store.generation, run.meter.usage
             if now != before or usage.llm_calls or usage.embedding_tokens:
                 cost = Cost(kind=kind, before=before, generation=now, usage=usage)
                 _log.info(

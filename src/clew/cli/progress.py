@@ -143,10 +143,10 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         parts.append(format_count(progress.documents, "document"))
     if left is not None:
         parts.append(f"{format_clock(round_seconds(left))} left")
-    meter: Any = progress.meter  # a `clew.models.meter.Meter`, which takes NumPy to load
-    if meter is not None and meter.llm_calls:
-        tokens = f"{meter.prompt_tokens + meter.completion_tokens:,} tokens"
-        parts.append(f"{tokens}, ${meter.cost_usd:.4f}" if meter.cost_usd else tokens)
+    usage = None if progress.meter is None else progress.meter.usage
+    if usage is not None and usage.llm_calls:
+        tokens = f"{usage.total_tokens:,} tokens"
+        parts.append(f"{tokens}, ${usage.cost_usd:.4f}" if usage.cost_usd else tokens)
     if progress.stage == "indexing" and progress.source:
         name = one_line(progress.source)
         parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
