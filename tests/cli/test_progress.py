@@ -14,9 +14,8 @@ from clew.cli.progress import (
     estimate_time_left,
     format_clock,
     round_seconds,
-    show_documents,
+    show_count,
     show_progress,
-    show_questions,
 )
 from clew.progress import Progress
 
@@ -28,21 +27,20 @@ class Terminal(io.StringIO):
 
 def test_no_terminal_no_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with show_documents() as tell_documents, show_questions() as tell_questions:
-        assert tell_documents == (None, None)
-        assert tell_questions is None
+    with show_count("indexing", "documents") as tell_documents:
+        assert tell_documents is None
     assert not sys.stderr.getvalue()
 
 
 def test_progress_counts_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with show_documents() as (tell_documents, _):
+    with show_count("indexing", "documents") as tell_documents:
         tell_documents(1_000)
         tell_documents(234)
-    with show_documents() as (_, tell_chunks):
+    with show_count("extracting", "chunks") as tell_chunks:
         tell_chunks(7, 2_345)
-    with show_questions() as tell_questions:
+    with show_count("asking") as tell_questions:
         tell_questions(3, 40)
     printed = sys.stderr.getvalue()
     assert "1,234 documents" in printed

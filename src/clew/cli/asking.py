@@ -7,15 +7,15 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from clew.cli import options, render
-from clew.cli.plain import bold, dim, echo_json, one_line, to_json, wrap_text
+from clew.cli.plain import bold, dim, one_line, print_result, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
-from clew.cli.talk import print_result
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,10 +65,8 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
         answer = index.ask(whole, on_text=writing)
         proved = index.prove(answer) if proof else None
     is_written = writing is not None and writing.finish(answer)
-    if as_json:
-        echo_json(answer)
-    else:
-        click.echo(render.render_answer(answer, is_written=is_written))
+    shown = partial(render.render_answer, is_written=is_written)
+    print_result(answer, map(shown, [answer]), as_json=as_json)
     if history is not None and answer.text:
         turn = {"question": question, "answer": answer.text}
         _write_file(history, f"{to_json(turn)}\n", "a")
@@ -133,10 +131,7 @@ def run_search(
     """
     with flags.open_index(opener, paid) as index:
         evidence = index.search(flags.build_question(text, paid.budget))
-    if as_json:
-        echo_json(evidence)
-    else:
-        click.echo(render.render_evidence(evidence))
+    print_result(evidence, map(render.render_evidence, [evidence]), as_json=as_json)
 
 
 @click.command("hop", cls=GroupedCommand)

@@ -15,9 +15,9 @@ import click
 from clew.answers.question import ClassifyOptions
 from clew.cli import options
 from clew.cli.building import warn_skipped
-from clew.cli.plain import align, bold, count_more, echo_json, one_line, to_json, wrap_text
+from clew.cli.plain import align, bold, count_more, one_line, print_result, to_json, wrap_text
 from clew.cli.program import SKIPPED, GroupedCommand
-from clew.cli.progress import show_questions
+from clew.cli.progress import show_count
 from clew.cli.render import render_costs, render_hit
 from clew.errors import InputError
 from clew.text.normalize import label_key, title_head
@@ -83,10 +83,9 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
 
         if file is not None:
             _classify_file(file, classifying["label"], classify, as_json=as_json)
-        elif as_json:
-            echo_json(classify(str(text)))
         else:
-            click.echo(_describe_label(classify(str(text))))
+            result = classify(str(text))
+            print_result(result, _describe_label(result), as_json=as_json)
 
 
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
@@ -104,7 +103,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
         raise InputError(f"there is no text to classify in {str(file)!r}")
     done: list[tuple[str, Classified]] = []  # behind the label of its line, empty for none
     usage, notes = Usage(), Counter[str]()
-    shown = nullcontext() if sys.stdout.isatty() else show_questions()
+    shown = nullcontext() if sys.stdout.isatty() else show_count("asking")
     with shown as on_progress:
         for document in documents:
             result = classify(title_head(document.title, document.text) + document.text)
@@ -168,21 +167,21 @@ def _describe_text(document_id: str, right: str, result: Classified) -> str:
     return one_line(f"{document_id}: {result.label}{reply}{instead}")
 
 
-def _describe_label(result: Classified) -> str:
-    """Return the label, what the LLM said where that is none, candidates, hits, notes, costs."""
-    lines = [bold(one_line(result.label))]
+def _describe_label(result: Classified) -> Iterator[str]:
+    """Yield the label, what the LLM said where that is none, candidates, hits, notes, costs."""
+    yield bold(one_line(result.label))
     if result.out_of_set:
-        lines.append(wrap_text(f"The LLM said {result.said!r}.", max_lines=3))
+        yield wrap_text(f"The LLM said {result.said!r}.", max_lines=3)
     rows = [(f"{score:.3f}", label) for label, score in result.candidates]
     if rows:
         names = f"names weigh {result.name_weight:.2f}, what was found {1 - result.name_weight:.2f}"
-        lines += ["", f"{bold('Candidates')}, {names}", align(rows)]
+        yield from ("", f"{bold('Candidates')}, {names}", align(rows))
     hits = result.evidence.hits[:_MOST_HITS]
     if hits:
-        lines += ["", bold("What was found"), *starmap(render_hit, enumerate(hits, 1))]
+        yield from ("", bold("What was found"), *starmap(render_hit, enumerate(hits, 1)))
     notes = [_format_note(note) for note in _collect_notes(result)]
-    blocks = filter(None, (notes, [*render_costs(result.usage)]))
-    return "\n".join([*lines, *(line for block in blocks for line in ("", *block))])
+    for block in filter(None, (notes, [*render_costs(result.usage)])):
+        yield from ("", *block)
 
 
 def _collect_notes(result: Classified) -> list[str]:

@@ -19,8 +19,7 @@ from clew import plugins
 from clew.answers.question import Question
 from clew.base.options import Option, join_parts, plain_options
 from clew.cli.config import INDEX
-from clew.cli.plain import one_line
-from clew.cli.talk import say
+from clew.cli.plain import one_line, say
 from clew.errors import InputError
 from clew.methods import DEFAULT
 

@@ -13,7 +13,7 @@ from clew import plugins
 from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.visible import has_hidden
 from clew.base.options import plain_options
-from clew.cli import config, talk
+from clew.cli import config, plain
 from clew.cli.plain import let_print, one_line
 from clew.errors import BudgetSpent, ClewError, InputError
 from clew.index.options import AddOptions, PlanOptions
@@ -62,7 +62,7 @@ class Commands(Mapping[str, click.Command]):
         if name not in self._loaded:
             command = self._load(name)
             config.give_variables(command, name)
-            command.params += talk.build_options()
+            command.params += plain.build_options()
             self._loaded[name] = command
         return self._loaded[name]
 
@@ -96,7 +96,6 @@ class Program(click.Group):
     """The group of all commands."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        talk.shorten_warnings()
         let_print()
         try:
             values = {} if args[:1] == ["config"] else dict(config.read_settings(self)[0])

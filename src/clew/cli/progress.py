@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.plain import one_line
+from clew.cli.plain import is_quiet, one_line, say
 from clew.cli.program import UserInterrupt
-from clew.cli.talk import is_quiet, say
 from clew.errors import NotAnIndex
 from clew.progress import Progress, TimeLeft
 from clew.stopping import Stop
@@ -28,42 +27,28 @@ if TYPE_CHECKING:
     from clew.cli.options import Opened
 
 
-Documents = Callable[[int], None]
-Chunks = Callable[[int, int], None]
-
 _LINE_S = 10.0  # between two lines, where stderr is no terminal
 _LOOK_S = 1.0  # between two looks at the progress
 _MOST = 24  # characters of a file's name
 
 
 @contextmanager
-def show_documents() -> Iterator[tuple[Documents | None, Chunks | None]]:
-    """Give a function that counts finished documents, and one for chunks.
-
-    The second is told of how many chunks something was extracted, and of how many it is to be.
-    """
-    if not sys.stderr.isatty() or is_quiet():
-        yield None, None
-        return
-    with _build_bars("{task.completed:,.0f} {task.fields[of]}", bar=False) as progress:
-        task = progress.add_task("indexing", total=None, of="documents")
-
-        def on_chunks(done: int, total: int) -> None:
-            of = f"of {total:,} chunks"
-            progress.update(task, description="extracting", completed=done, of=of)
-
-        yield lambda n: progress.advance(task, n), on_chunks
-
-
-@contextmanager
-def show_questions() -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that takes the number of questions asked, and of all."""
+def show_count(stage: str, what: str = "") -> Iterator[Callable[..., None] | None]:
+    """Give a function that takes how many more are done, or how many in all, and of how many."""
     if not sys.stderr.isatty() or is_quiet():
         yield None
         return
-    with _build_bars("{task.completed:,.0f} of {task.total:,.0f}", bar=True) as progress:
-        task = progress.add_task("asking", total=1)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    with _build_bars("{task.completed:,.0f} {task.fields[of]}", bar=not what) as progress:
+        task = progress.add_task(stage, total=None, of=what)
+
+        def tell(done: int, total: int | None = None) -> None:
+            if total is None:
+                progress.advance(task, done)
+            else:
+                of = f"of {total:,} {what}"
+                progress.update(task, completed=done, total=None if what else total, of=of)
+
+        yield tell
 
 
 @contextmanager

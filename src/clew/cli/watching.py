@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clew.cli.plain import dim, one_line
-from clew.cli.talk import say
+from clew.cli.plain import dim, one_line, say
 from clew.errors import ClewError, IndexLocked, InputError, MissingExtra
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ import click
 from clew.answers.question import OPTIONS, Question
 from clew.cli import options
 from clew.cli.building import describe_added, warn_skipped
-from clew.cli.plain import align, echo_json, one_line
+from clew.cli.plain import align, echo_json, one_line, print_result, say
 from clew.cli.program import SKIPPED, GroupedCommand
-from clew.cli.progress import show_progress, show_questions
-from clew.cli.talk import print_result, say
+from clew.cli.progress import show_count, show_progress
 from clew.errors import BudgetSpent, InputError, NotAnIndex
 
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ def run_evaluation(
     with opener(place, **bought.choose_models(flags.reranker)) as index:
         check_before(index, dataset, protocol, folder=flags.runs, budget=bought.budget)
         added = _update_index(index, dataset, bought.budget)
-        with show_questions() as tell:
+        with show_count("asking") as tell:
             report = measure(
                 index,
                 dataset,

@@ -12,9 +12,8 @@ import click
 
 from clew.base.display.columns import align
 from clew.cli import options
-from clew.cli.plain import one_line
-from clew.cli.progress import show_questions
-from clew.cli.talk import print_result, say
+from clew.cli.plain import one_line, print_result, say
+from clew.cli.progress import show_count
 from clew.errors import InputError
 from clew.text.quantities import format_count
 
@@ -100,7 +99,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
         say(line, err=True)
     if only_plan:
         return
-    with show_questions() as on_progress:
+    with show_count("asking") as on_progress:
         measured = measure_table(
             table,
             columns,
