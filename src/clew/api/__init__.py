@@ -6,7 +6,7 @@
 
 from clew.api.adding import Added
 from clew.api.checks import checked
-from clew.api.index import HowToOpen, Index, open_index
+from clew.api.index import Index, open_index
 from clew.api.upkeep import restore
 
-__all__ = ["Added", "HowToOpen", "Index", "checked", "open_index", "restore"]
+__all__ = ["Added", "Index", "checked", "open_index", "restore"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from clew import methods as retrieval
 from clew.answers.askable import Askable
@@ -40,15 +40,6 @@ if TYPE_CHECKING:
 
 _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
 _OF_WHOLE = "themes"  # and for a question about all documents
-
-
-class HowToOpen(TypedDict, total=False):
-    """The keyword arguments of `open_index`."""
-
-    models: Models | None
-    specs: loading.Specs | None
-    settings: Settings | None
-    prices: Mapping[str, Price] | None
 
 
 @checked

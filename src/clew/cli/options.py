@@ -10,7 +10,7 @@ from functools import reduce, wraps
 from itertools import starmap
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -25,7 +25,6 @@ from clew.methods import DEFAULT
 
 if TYPE_CHECKING:
     from clew.api import Index
-    from clew.api.index import HowToOpen
     from clew.base.types import Document, Scalar
     from clew.filters import Filter
     from clew.index.recipe import Settings
@@ -34,8 +33,11 @@ if TYPE_CHECKING:
     from clew.models.prices import Price
 
 Command = Callable[..., None]
+HowToOpen = dict[str, Any]  # keyword arguments of `clew.open`
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+# Opens indexes; the context object of every command, so that a test can put its own.
+Opener = Callable[..., "Index"]
 # `Index`, or what a package opens of several as one (`clew.openers`), which has the same methods.
 Opened = Any
 
@@ -56,20 +58,14 @@ TEXT = _Text()
 INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
 
 
-class Opener(Protocol):
-    """Opens indexes; the context object of every command, so that a test can put its own."""
-
-    def __call__(self, folder: Path, **how: Unpack[HowToOpen]) -> Index: ...
-
-
-def open_index(folder: Path, **how: Unpack[HowToOpen]) -> Index:
+def open_index(folder: Path, **how: Any) -> Index:  # noqa: ANN401 -- of `clew.open`
     """Return the index in `folder` with the models that `specs` name."""
     from clew import api
 
     return api.open_index(folder, **how)
 
 
-def open_any(opener: Opener, folder: Path, **how: Unpack[HowToOpen]) -> Opened:
+def open_any(opener: Opener, folder: Path, **how: Any) -> Opened:  # noqa: ANN401
     """Return the index in `folder`, or all the shards that it names."""
     from clew.index.store import sharded
 
@@ -510,38 +506,26 @@ def derive_option(name: str, option: Option) -> Decorator:
     return text(words, doc, name, type=_make_type(option), default=option.default)
 
 
-class _Sentence(click.ParamType[Any]):
-    """A type that refuses a value in the words that every other door has for it."""
-
-    option: Option
-
-    def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
-        try:
-            return super().convert(value, *given)
-        except click.BadParameter:
-            self.fail(self.option.refuse(value), *given)
-
-
-class _OneOf(_Sentence, click.Choice[str]): ...
-
-
-class _Whole(_Sentence, click.IntRange): ...
-
-
-class _Number(_Sentence, click.FloatRange): ...
-
-
 def _make_type(option: Option) -> click.ParamType[Any]:
-    made: _Sentence
-    if option.type is str and not option.choices:
-        return click.STRING
+    """Return a type that refuses a value in the words that every other door has for it."""
+    made: click.ParamType[Any]
     if option.choices:
-        made = _OneOf(option.choices)
+        made = click.Choice(option.choices)
+    elif option.type is str:
+        return click.STRING
     else:
-        kind = _Whole if option.type is int else _Number
+        kind = click.IntRange if option.type is int else click.FloatRange
         most = None if option.most == math.inf else option.most
         made = kind(option.least, most, max_open=option.is_below)  # type: ignore[arg-type]  # whole ones
-    made.option = option
+    convert = made.convert
+
+    def convert_or_refuse(value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
+        try:
+            return convert(value, *given)
+        except click.BadParameter:
+            made.fail(option.refuse(value), *given)
+
+    made.convert = convert_or_refuse  # type: ignore[method-assign]
     return made
 
 
