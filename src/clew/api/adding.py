@@ -79,7 +79,6 @@ def _find_workers(spec: int | str) -> Any:  # noqa: ANN401 -- a module of a pack
 class Adding(OpenIndex):
     """An index to which documents are added."""
 
-    @checked
     @one_at_a_time
     @with_options(AddOptions)
     def add(self, source: Source, options: AddOptions) -> Added:
@@ -271,7 +270,6 @@ class Adding(OpenIndex):
             on_progress=tell,
         )
 
-    @checked
     @one_at_a_time
     def extract_triples(
         self, chunk_ids: Sequence[str], *, budget: Budget | None = None
@@ -291,7 +289,6 @@ class Adding(OpenIndex):
             self._finish_write(store, run)
         return done
 
-    @checked
     @one_at_a_time
     def import_triples(
         self, path: str | Path, *, on_chunks: OnChunks | None = None
@@ -310,7 +307,6 @@ class Adding(OpenIndex):
             self._finish_write(store, run)
         return done
 
-    @checked
     @one_at_a_time
     def import_graph(
         self,
@@ -448,7 +444,6 @@ class Adding(OpenIndex):
             ids.update(dict.fromkeys(matches))
         return list(ids)
 
-    @checked
     @one_at_a_time
     def remove(
         self,

@@ -57,8 +57,12 @@ MADE_FOR = "methods"  # what a store keeps the methods under that an index is ma
 def one_at_a_time(
     write: Callable[Concatenate[Opened, P], T],
 ) -> Callable[Concatenate[Opened, P], T]:
-    """Let a method of `Index` that writes wait until no other thread writes by the same one."""
+    """Let a method of `Index` that writes wait until no other thread writes by the same one.
 
+    What it is given is checked before.
+    """
+
+    @checked
     @wraps(write)
     def waiting(self: Opened, *given: P.args, **keywords: P.kwargs) -> T:
         with self._writing:

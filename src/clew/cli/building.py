@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     source, folder = dataset.choose(paths, folder)
     if watch and (as_json or vocabulary or not paths or not all(map(os.path.isdir, paths))):
         raise click.UsageError("--watch is for folders, and not with --json or --vocabulary")
-    _check_vocabulary(vocabulary)
+    _take_vocabulary(vocabulary, ())  # one that cannot be taken is refused before anything is read
     if shards is not None:
         _make_shards(folder, shards)
     with options.open_any(opener, folder, **build.choose_models(paid)) as opened:
@@ -141,7 +141,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             return
         with report_interruption(opened):
             added = add()
-        _take_vocabulary(opened, vocabulary)
+        _take_vocabulary(vocabulary, options.iterate_indexes(opened))
         line = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
         triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
@@ -160,17 +160,13 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     _end_run(added, paths if part is None else ())
 
 
-def _check_vocabulary(path: Path | None) -> None:
-    """Raise InputError for a list that cannot be taken, before anything is indexed."""
+def _take_vocabulary(path: Path | None, indexes: Iterable[Index]) -> None:
+    """Take a list into indexes. Raises InputError for one that cannot be taken."""
     from clew.index.vocabulary import read_vocabulary
 
     if path is not None:
         read_vocabulary(path)
-
-
-def _take_vocabulary(opened: options.Opened, path: Path | None) -> None:
-    if path is not None:
-        for each in options.iterate_indexes(opened):
+        for each in indexes:
             each.take_vocabulary(path)
 
 

@@ -525,7 +525,7 @@ def _make_type(option: Option) -> click.ParamType[Any]:
         except click.BadParameter:
             made.fail(option.refuse(value), *given)
 
-    made.convert = convert_or_refuse  # type: ignore[method-assign]
+    made.convert = convert_or_refuse  # type: ignore[method-assign,assignment]
     return made
 
 

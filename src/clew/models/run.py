@@ -114,14 +114,9 @@ class ModelRun:
     meter: Meter = field(default_factory=Meter)
     budget: Budget | None = None  # None: that of the LLM
     failed: dict[str, EndpointError] | None = None  # by address; None: nobody waits
-    exchanges: list[ModelExchange] | None = None  # of an evaluation; None: there is none
+    exchanges: list[ModelExchange] | None = None  # of an evaluation, in which failures are raised
     vectors: dict[tuple[str, ...], Any] | None = None  # of texts that came alone; None: not kept
     logged: set[str] = field(default_factory=set)  # messages, each logged once
-
-    @property
-    def is_evaluated(self) -> bool:
-        """Whether an evaluation measures the models, so that their failures are raised."""
-        return self.exchanges is not None
 
     def log_failure(self, error: ModelError) -> None:
         """Log what an LLM failed at, once in a run."""
