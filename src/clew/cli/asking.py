@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.answers.question import Question
 from clew.cli import options, render
 from clew.cli.plain import bold, dim, one_line, print_result, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
@@ -58,10 +59,12 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     for path in filter(None, (history, proof)):
         _check_writable(path)
     unrefused = {"min_support": 0.0} if anyway else {}
-    whole = flags.build_question(question, paid.budget, history=read_turns(history), **unrefused)
+    asked = {**flags.options, "history": read_turns(history), **unrefused}
+    whole = Question(text=question, budget=paid.budget, **asked)
     is_streamed = paid.llm and not (reader or as_json) and sys.stdout.isatty()
     writing = render.AnswerWriter() if is_streamed else None
-    with flags.open_index(opener, paid, reader) as index, writing or nullcontext():
+    how = paid.choose_models(flags.reranker, reader)
+    with options.open_any(opener, flags.folder, **how) as index, writing or nullcontext():
         answer = index.ask(whole, on_text=writing)
         proved = index.prove(answer) if proof else None
     is_written = writing is not None and writing.finish(answer)
@@ -129,8 +132,8 @@ def run_search(
     any. Scores rank the chunks of one search and cannot be compared between methods; relevance can:
     the probability that an answer needs the chunk.
     """
-    with flags.open_index(opener, paid) as index:
-        evidence = index.search(flags.build_question(text, paid.budget))
+    with options.open_any(opener, flags.folder, **paid.choose_models(flags.reranker)) as index:
+        evidence = index.search(Question(text=text, budget=paid.budget, **flags.options))
     print_result(evidence, map(render.render_evidence, [evidence]), as_json=as_json)
 
 

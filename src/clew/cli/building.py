@@ -83,7 +83,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     paths: tuple[str, ...],
     folder: Path,
     dataset: options.DatasetOptions,
-    build: options.BuildOptions,
+    build: options.HowToOpen,
     adding: Mapping[str, Any],
     paid: options.PaidModels,
     workers: str,
@@ -116,7 +116,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     _take_vocabulary(vocabulary, ())  # one that cannot be taken is refused before anything is read
     if shards is not None:
         _make_shards(folder, shards)
-    with options.open_any(opener, folder, **build.choose_models(paid)) as opened:
+    with options.open_any(opener, folder, **paid.join_build(build)) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
             with show_progress() as progress, handle_stop() as stop:
@@ -249,7 +249,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     paths: tuple[str, ...],
     folder: Path,
     dataset: options.DatasetOptions,
-    build: options.BuildOptions,
+    build: options.HowToOpen,
     planned: Mapping[str, Any],
     paid: options.PaidModels,
     ask: str | None,
@@ -261,12 +261,12 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
     what the LLM will answer is estimated, and the plan says from what.
     """
     if ask is not None:
-        with opener(folder, **build.choose_models(paid)) as opened:
+        with opener(folder, **paid.join_build(build)) as opened:
             costs = opened.plan_question(ask)
         print_result(costs, _describe_question_plan(costs), as_json=as_json)
         return
     source, folder = dataset.choose(paths, folder)
-    with opener(folder, **build.choose_models(paid)) as opened:
+    with opener(folder, **paid.join_build(build)) as opened:
         plan = opened.plan(source, **planned, budget=paid.budget)
     print_result(plan, _describe_plan(plan), as_json=as_json)
 
@@ -368,7 +368,7 @@ def import_graph(
     path: Path,
     folder: Path,
     limits: Sequence[str],
-    build: options.BuildOptions,
+    build: options.HowToOpen,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph, or what another system keeps, into an index.
@@ -387,10 +387,7 @@ def import_graph(
     """
     from clew.limits import parse_limits
 
-    with (
-        opener(folder, specs=build.specs, settings=build.settings) as opened,
-        show_count("indexing", "documents") as on_progress,
-    ):
+    with opener(folder, **build) as opened, show_count("indexing", "documents") as on_progress:
         done = opened.import_graph(path, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         suggestion = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)

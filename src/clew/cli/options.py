@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from clew.api import Index
     from clew.base.types import Document, Scalar
     from clew.filters import Filter
-    from clew.index.recipe import Settings
     from clew.models.budget import Budget
     from clew.models.loading import Specs
     from clew.models.prices import Price
@@ -248,6 +247,11 @@ class PaidModels:
         """Return what an index is opened with so that it asks this LLM."""
         return {"specs": self.name_models(reranker, reader), "prices": self.prices}
 
+    def join_build(self, build: HowToOpen) -> HowToOpen:
+        """Return what an index is opened with that may be made, with this LLM."""
+        specs = replace(build["specs"], llm=self.llm, **self.drawn)
+        return {**build, "specs": specs, "prices": self.prices}
+
     def name_models(self, reranker: str | None = None, reader: str | None = None) -> Specs:
         """Return the models of an index that asks this LLM."""
         from clew.models.loading import Specs
@@ -371,25 +375,12 @@ dataset_options = gather_options(
 # -- a new index ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildOptions:
-    """How an index is to be made."""
-
-    specs: Specs
-    settings: Settings | None
-
-    def choose_models(self, paid: PaidModels) -> HowToOpen:
-        """Return what an index is opened with, with the LLM that is paid."""
-        specs = replace(self.specs, llm=paid.llm, **paid.drawn)
-        return {"specs": specs, "settings": self.settings, "prices": paid.prices}
-
-
 def _read_build(
     embedder: str | None,
     tagger: str | None,
     papers: bool,  # noqa: FBT001 -- click's
     **others: int | str | None,
-) -> BuildOptions:
+) -> HowToOpen:
     from clew.index.recipe import PAPERS, Settings
     from clew.models.loading import Specs
     from clew.text.chunking import Chunking
@@ -400,7 +391,7 @@ def _read_build(
         cut: Any = {name.removeprefix("chunk_"): number for name, number in given.items()}
         usual = PAPERS if papers else Settings()
         settings = replace(usual, chunking=Chunking(**cut), **values)
-    return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
+    return {"specs": Specs(embedder=embedder, tagger=tagger), "settings": settings}
 
 
 _KEPT = ("vectors", "vector_bits", "unit_bits", "token_bits")
@@ -444,14 +435,6 @@ class QuestionOptions:
     folder: Path
     reranker: str | None
     options: Mapping[str, Any]  # of `Question`
-
-    def open_index(self, opener: Opener, paid: PaidModels, reader: str | None = None) -> Opened:
-        """Return the index, with the models that are asked."""
-        return open_any(opener, self.folder, **paid.choose_models(self.reranker, reader))
-
-    def build_question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
-        """Return the question of a text with these options, of which `others` come first."""
-        return Question(text=text, budget=budget, **{**self.options, **others})
 
 
 def _read_question_options(
