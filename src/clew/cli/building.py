@@ -17,7 +17,7 @@ from clew.base.display import columns
 from clew.base.options import plain_options
 from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, is_verbose, one_line, print_result, say, wrap_text
-from clew.cli.program import SKIPPED, GroupedCommand, UserInterrupt
+from clew.cli.program import INTERRUPTED, SKIPPED, Failure, GroupedCommand
 from clew.cli.progress import (
     describe_kept,
     handle_stop,
@@ -190,7 +190,7 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
 
     report = added.report
     if report.stopped:
-        raise UserInterrupt(describe_kept(added.n_documents))
+        raise Failure(describe_kept(added.n_documents), INTERRUPTED)
     if paths and report.is_empty:
         raise no_file(", ".join(map(repr, paths)), report.left_out)
     if paths and report.is_skipped:

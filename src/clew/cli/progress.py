@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clew.cli.plain import is_quiet, one_line, say
-from clew.cli.program import UserInterrupt
+from clew.cli.program import INTERRUPTED, Failure
 from clew.errors import NotAnIndex
 from clew.progress import Progress, TimeLeft
 from clew.stopping import Stop
@@ -212,7 +212,7 @@ def report_interruption(index: Opened) -> Iterator[None]:
             n_documents = len(index.documents())
         except NotAnIndex:
             n_documents = 0
-        raise UserInterrupt(describe_kept(n_documents)) from None
+        raise Failure(describe_kept(n_documents), INTERRUPTED) from None
 
 
 def describe_kept(n_documents: int) -> str:
