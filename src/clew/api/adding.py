@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import methods as retrieval
 from clew import plugins, readers
-from clew.api.checks import checked
-from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
+from clew.api.opened import MADE_FOR, OpenIndex, checked, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage

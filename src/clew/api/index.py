@@ -15,7 +15,7 @@ from clew.answers.askable import Askable
 from clew.answers.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
 from clew.answers.question import ExportOptions, Question, as_question
 from clew.api.adding import Adding
-from clew.api.checks import checked
+from clew.api.opened import checked
 from clew.api.upkeep import Upkeep
 from clew.base.runtime.threads import awaitable
 from clew.base.types import Answer, Evidence, Scalar

@@ -10,8 +10,7 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.api.checks import checked
-from clew.api.opened import OpenIndex, one_at_a_time
+from clew.api.opened import OpenIndex, checked, one_at_a_time
 from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
 from clew.index import adding

@@ -29,7 +29,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]  # the class's is click's default
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
