@@ -19,11 +19,15 @@ from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, is_verbose, one_line, print_result, say, wrap_text
 from clew.cli.program import INTERRUPTED, SKIPPED, Failure, GroupedCommand
 from clew.cli.progress import (
+    Watcher,
     describe_kept,
     handle_stop,
+    has_files,
+    print_update,
     report_interruption,
     show_count,
     show_progress,
+    write_when_free,
 )
 from clew.cli.render import render_usage
 from clew.errors import BudgetSpent, InputError, write_install
@@ -205,14 +209,11 @@ def _watch(
     opened: Index, add: Callable[..., Added], paths: Sequence[str], adding: Mapping[str, Any]
 ) -> None:
     """Index folders, then bring the index up to date with every change until Ctrl-C."""
-    from clew.cli import watching
     from clew.index.store import opening
 
     def update(changed: set[Path] | None) -> Added:
         try:
-            added = watching.write_when_free(
-                lambda: add(prune=True, changed=changed), opened.folder
-            )
+            added = write_when_free(lambda: add(prune=True, changed=changed), opened.folder)
         finally:
             opened.close()  # so that others may write while nothing changes
         warn_skipped([each for each in added.report.skipped if not each.unread])
@@ -224,12 +225,12 @@ def _watch(
         return added
 
     folders = [Path(path) for path in paths]
-    watcher = watching.Watcher(folders, opened.folder)
-    if opening.exists(opened.folder) or watching.has_files(folders, adding):
+    watcher = Watcher(folders, opened.folder)
+    if opening.exists(opened.folder) or has_files(folders, adding):
         say("\n".join(_summarize(update(None), opened.folder)))
     names = one_line(", ".join(paths))
     say(f"Watching {names}: Ctrl-C ends it.")
-    watcher.follow(lambda changed: watching.print_update(update(changed).report))
+    watcher.follow(lambda changed: print_update(update(changed).report))
     say(f"\nNo longer watching {names}; what is reported above is in the index.")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.models import Embedder, Extractor, Kind, TokenEmbedder, gives_tokens
+from clew.models.bound import WrappedEmbedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,17 +32,8 @@ def spread_embedder(inner: Embedder, workers: Workers) -> Embedder:
 
 
 @dataclass(frozen=True, slots=True)
-class _SpreadEmbedder:
-    inner: Embedder
+class _SpreadEmbedder(WrappedEmbedder):
     workers: Workers
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
         if kind != "document" or len(texts) < _MIN_TEXTS:

@@ -55,6 +55,21 @@ def _unbind(model: M) -> M:
 
 
 @dataclass(frozen=True, slots=True)
+class WrappedEmbedder:
+    """An embedder around another one, whose name and dimension it has."""
+
+    inner: Embedder
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+
+@dataclass(frozen=True, slots=True)
 class _Bound:
     inner: Any
     run: ModelRun
