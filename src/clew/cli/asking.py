@@ -266,14 +266,17 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
         raise click.UsageError("give TEXT or --file FILE")
     parameters, where = options.parse_parameters(method, given), options.join_filters(filters)
     with opener(folder, **paid.choose_models(reranker)) as index:
-        classify = partial(
-            index.classify,
-            method=method,
-            context_tokens=context_tokens,
-            where=where,
-            budget=paid.budget,
-            **{**classifying, **parameters},
-        )
+
+        def classify(each: str) -> Classified:
+            return index.classify(
+                each,
+                method=method,
+                context_tokens=context_tokens,
+                where=where,
+                budget=paid.budget,
+                **{**classifying, **parameters},
+            )
+
         if file is not None:
             _classify_file(file, classifying["label"], classify, as_json=as_json)
         else:
