@@ -314,6 +314,7 @@ def _date_sentences(
     passages: Sequence[Passage],
     metadata: Mapping[str, Mapping[str, Value]],
 ) -> list[_Dated]:
+    """Return the dates of statements."""
     # When a file was written says nothing of when its statements are of.
     metadata = {
         name: {field: value for field, value in fields.items() if field != "modified"}
