@@ -56,9 +56,9 @@ CODE = compile_re(
 _DEFINITION = compile_re(r"[ \t]*:[ \t]+\S")
 _ASKING = "q|question|frage|f|pregunta|domanda|pergunta|вопрос|問|问|質問|问题"
 _ANSWERING = "a|answer|antwort|réponse|r|respuesta|risposta|resposta|ответ|答|回答"
-_NAMED = r"[ \t]*[*_]{{0,2}}(?:{})[ \d]{{0,3}}[*_]{{0,2}}[:：.)]"
-_ASKED = compile_re(rf"{_NAMED.format(_ASKING)}[*_ ]", re.IGNORECASE)
-_ANSWERED = compile_re(_NAMED.format(_ANSWERING), re.IGNORECASE)
+_NAMED = r"[ \t]*[*_]{{0,2}}(?:{})[ \d]{{0,3}}[*_]{{0,2}}"
+_ASKED = compile_re(rf"{_NAMED.format(_ASKING)}(?:[:.)][*_ ]|：)", re.IGNORECASE)
+_ANSWERED = compile_re(rf"{_NAMED.format(_ANSWERING)}[:：.)]", re.IGNORECASE)
 _BOLD_QUESTION = compile_re(r"[ \t]*(\*\*|__)[^*_\n]+[?？]\1(?=\s*\S)")
 _BOLD_ITEM = compile_re(r"[^\w\n*]*[*+-]?[^\w\n*]*\*\*[^*\n]{1,80}\*\*\s*$")
 _FIELD = compile_re(r"(?:(?<![^\n])|; )([^\W\d][\w /().-]{0,40}): ")
