@@ -180,8 +180,11 @@ def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
         yield from _read_lines(text, lines[1:])
     else:
         firsts = [i for i, (a, _) in enumerate(lines) if _begins_block(text, a)]
+        quoted = [text[a] == ">" for a, _ in lines]  # lines of one mail go on
+        gaps = [end + 1 < start for (_, end), (start, _) in pairwise(lines)]  # a lone mark
+        firsts += [i for i, gap in enumerate(gaps, 1) if gap or quoted[i] != quoted[i - 1]]
         for i, j in pairwise([*sorted({0, *firsts}), len(lines)]):
-            yield from _read_group(text, lines[i:j], is_item=i in firsts)
+            yield from _read_group(text, lines[i:j], is_item=_begins_block(text, lines[i][0]))
 
 
 def _begins_event(text: str, start: int, end: int) -> bool:
@@ -189,8 +192,7 @@ def _begins_event(text: str, start: int, end: int) -> bool:
 
 
 def _begins_block(text: str, start: int) -> bool:
-    patterns = ITEM, _ASKED, _ANSWERED, _DEFINITION
-    return text[start : start + 1] == ">" or any(p.match(text, start) for p in patterns)
+    return any(p.match(text, start) for p in (ITEM, _ASKED, _ANSWERED, _DEFINITION))
 
 
 def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[Block]:
