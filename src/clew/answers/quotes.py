@@ -15,7 +15,7 @@ from clew.algo.topk import find_highest, top_k
 from clew.answers.comparisons import asks_of_another, compare_sides
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
-from clew.answers.sentence_weights import FITTED
+from clew.answers.sentence_weights import CHOOSING, FITTED
 from clew.answers.sentences import read_sentences
 from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
@@ -82,14 +82,17 @@ def choose_quotes(
     sentences = _leave_notices_out(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading)
-    likely = FITTED.estimate(signs)
+    likely, for_support = (model.estimate(signs) for model in (CHOOSING, FITTED))
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
-        likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
+        likely, for_support = (
+            np.where(named, _ITEM + (1 - _ITEM) * each, _ITEM * each)
+            for each in (likely, for_support)
+        )
     rows = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     few = rows[:_FEW]
-    features = signs.of_quotes(few, likely[few])
+    features = signs.of_quotes(few, for_support[few])
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
 
 

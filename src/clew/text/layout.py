@@ -105,9 +105,9 @@ def find_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> Ite
     yield from _find_paragraphs(text, start, len(text), places)
 
 
-def ends_as_question(text: str, start: int, end: int) -> bool:
-    """Say whether text[start:end] ends with the mark of a question."""
-    return text[start:end].rstrip(f"{MARKUP}#\n").endswith(_ASKS)
+def ends_as_question(text: str) -> bool:
+    """Say whether a text ends with the mark of a question."""
+    return text.rstrip(f"{MARKUP}#\n").endswith(_ASKS)
 
 
 def end_line(text: str, start: int, end: int) -> int:
@@ -204,7 +204,7 @@ def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[
     elif not is_item and len(lines) > 1 and _is_question(text, *lines[0]):
         yield _make(text, *lines[0], "question")
         yield from _read_lines(text, lines[1:])
-    elif is_item and _BOLD_ITEM.match(text, start, end) and not ends_as_question(text, start, end):
+    elif is_item and _BOLD_ITEM.match(text, start, end) and not ends_as_question(text[start:end]):
         yield _make(text, start, end, "term", _indent(text, start) - 1)
     elif not is_item and len(lines) > 1 and not _are_wrapped(text, lines):
         yield from _read_broken(text, lines)
@@ -347,7 +347,7 @@ def _read_record(text: str, line: Span, values: Sequence[int]) -> Iterator[Block
     asked = [
         i
         for i, place in enumerate(names[:-1])
-        if _ASKED.match(text, place) or ends_as_question(text, values[i], ends[i])
+        if _ASKED.match(text, place) or ends_as_question(text[values[i] : ends[i]])
     ]
     if asked:
         answer = values[asked[0] + 1]
