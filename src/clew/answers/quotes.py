@@ -92,7 +92,7 @@ def choose_quotes(
     rows = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     few = rows[:_FEW]
-    features = signs.of_quotes(few, for_support[few])
+    features = signs.of_quotes(few, for_support)
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
 
 

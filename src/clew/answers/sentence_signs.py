@@ -157,7 +157,7 @@ class SentenceSigns:
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
     def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteFeatures:
-        """Return what tells how well some sentences answer, each of which is so `likely`."""
+        """Return what tells how well some sentences answer; all of them are so `likely`."""
         names = [(m.start, m.end) for m in self._reading.in_question]
         words = list(term_spans(self.question))
         in_names = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
