@@ -36,7 +36,7 @@ import clew
 from clew.answers import quotes
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import SentenceSigns
-from clew.answers.sentence_weights import FITTED, SentenceModel
+from clew.answers.sentence_weights import CHOOSING, SentenceModel
 from clew.answers.sentences import find_sentences, read_sentences
 from clew.extras.evaluate.metrics import normalize_answer
 from clew.text.questions import is_yes_no
@@ -307,12 +307,12 @@ def main() -> None:
     sets["records.json"] = list(read_records())
     cases = [case for each in sets.values() for case in each]
     names = [name for name, each in sets.items() for _ in each]
-    chosen = measure_folds(cases) if options.fit else [case.choose(FITTED) for case in cases]
+    chosen = measure_folds(cases) if options.fit else [case.choose(CHOOSING) for case in cases]
     print("| questions | kind | n | first | any | quotes |\n|---|---|---:|---:|---:|---:|")
     for name in sets:
         mine = [i for i, each in enumerate(names) if each == name]
         print_shares(name, [cases[i] for i in mine], [chosen[i] for i in mine])
-    model = fit_model(cases) if options.fit else FITTED
+    model = fit_model(cases) if options.fit else CHOOSING
     for path in options.test:
         found = [case for case in read_dataset(path, options.indexes) if case.kind == "chain"]
         print_shares(path.name, found, [case.choose(model) for case in found])

@@ -223,6 +223,9 @@ def test_any_front_matter_is_read_or_left(matter, is_toml):
         ("Wed, 1 May 2024 12:00:00", "2024-05-01T12:00:00+00:00"),
         ("in May", "in May"),
         ("", ""),
+        ("5. März 2026", "2026-03-05"),
+        ("05.03.26", "2026-03-05"),
+        ("5/3/2026", "5/3/2026"),  # which of them is the day?
     ],
 )
 def test_moments(text, iso):

@@ -10,7 +10,7 @@ from clew.base.types import Heading
 from clew.errors import InputError
 from clew.text import tokens
 from clew.text.chunking import Chunking, cut_windows
-from clew.text.statements import statement_spans
+from clew.text.statements import find_statements, statement_spans
 
 WORDS = ["Fram", "ice", "Drygalski", "expedition", "1920", "xqzt", "supercalifragilistic", "a"]
 ENDS = ["", "", "", " ", ",", ".", ".", "?", "\n", "\n\n", "。"]
@@ -53,7 +53,7 @@ def test_windows_are_what_they_say(text, chunking):
         piece = text[window.start : window.end]
         assert window.n_tokens == tokens.count(piece)
         assert window.n_tokens <= chunking.size or len(piece) == 1
-    whole = statement_spans(text)
+    whole = [(each.start, each.end) for each in find_statements(text, headings=())]
     for window in cut_windows(text, 0, chunking):
         clipped = [(max(a, window.start), min(b, window.end)) for a, b in whole]
         assert list(window.sentences) == [(a, b) for a, b in clipped if a < b]

@@ -64,7 +64,7 @@ def test_every_sentence_has_a_word(text):
         ("Ships:\n- Fram\n- Gauss\n* Terra Nova", ["Ships:", "- Fram", "- Gauss", "* Terra Nova"]),
         ("1. Fram\n2) Gauss", ["1. Fram", "2) Gauss"]),
         ("| a | b |\n|---|---|\n| c | d |", ["| a | b |", "| c | d |"]),
-        ("> said he\n> and she", ["> said he", "> and she"]),
+        ("> said he\n> and she", ["> said he\n> and she"]),
         ("他来了。她走了！真的？", ["他来了。", "她走了！", "真的？"]),
         ("「来た。」と言った。行く。", ["「来た。」と言った。", "行く。"]),
         ("هل جاء؟ نعم جاء.", ["هل جاء؟", "نعم جاء."]),

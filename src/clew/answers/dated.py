@@ -121,7 +121,7 @@ class _Asked:
             is_apart = any(map(self.is_apart, dated.all)) and not self._still_holds(dated)
             is_sure = is_apart and not (is_prose and precision == "year")
             return _APART[precision] if is_sure else 1.0
-        if any(map(self.time.has, fitting)) or self.relation == "before":
+        if any(map(self.time.has, fitting)) or self.relation in {"before", "after"}:
             return (_IN_PROSE if is_prose else _FITTING)[precision]
         return float(_FITTING[precision] ** (1.0 if self.relation == "at" else _OUTSIDE))
 
@@ -314,6 +314,7 @@ def _date_sentences(
     passages: Sequence[Passage],
     metadata: Mapping[str, Mapping[str, Value]],
 ) -> list[_Dated]:
+    """Return the dates of statements."""
     # When a file was written says nothing of when its statements are of.
     metadata = {
         name: {field: value for field, value in fields.items() if field != "modified"}

@@ -16,7 +16,7 @@ from clew.answers.comparisons import asks_of_another, compare_sides
 from clew.answers.dated import begin_at_dates, mark_dated, weigh_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
-from clew.answers.sentence_weights import FITTED
+from clew.answers.sentence_weights import CHOOSING, FITTED
 from clew.answers.sentences import read_sentences
 from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
@@ -84,18 +84,25 @@ def choose_quotes(
     reading = read_sentences(question, sentences, passages, models, snapshot)
     is_dated = mark_dated(question, sentences, passages)
     signs = SentenceSigns(question, sentences, reading, is_dated)
-    metadata = _read_metadata(passages, snapshot)
-    likely, compares = FITTED.estimate(signs), bool(signs.sides)
-    dated = weigh_dates(question, sentences, passages, likely, metadata, compares=compares)
-    likely = dated.likely
+    metadata, compares = _read_metadata(passages, snapshot), bool(signs.sides)
+    dated, supporting = (
+        weigh_dates(
+            question, sentences, passages, model.estimate(signs), metadata, compares=compares
+        )
+        for model in (CHOOSING, FITTED)
+    )
+    likely, for_support = dated.likely, supporting.likely
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
-        likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
+        likely, for_support = (
+            np.where(named, _ITEM + (1 - _ITEM) * each, _ITEM * each)
+            for each in (likely, for_support)
+        )
     rows = choose_sentences(signs, likely, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     quotes = begin_at_dates(question, quotes)
     few = rows[:_FEW]
-    features = signs.of_quotes(few, likely[few])
+    features = signs.of_quotes(few, for_support)
     features = replace(features, is_of_another_time=bool(dated.is_apart[few].all()))
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
 

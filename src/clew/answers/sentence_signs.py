@@ -19,6 +19,7 @@ from clew.text.analyze import term_set, term_spans, terms
 from clew.text.dates import find_days
 from clew.text.forms import find_base
 from clew.text.keys import name_key
+from clew.text.layout import ends_as_question
 from clew.text.names import is_long_term, strip_title
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
@@ -111,7 +112,7 @@ class SentenceSigns:
         """What tells a question that one sentence answers from one of a chain.
 
         How much of its words, and of its tokens, the best sentence has; how much more the best two
-        of two passages have; its length and names.
+        of two passages have; its length and names; and whether that sentence answers a question.
         """
         best = np.argsort(-self._alone, kind="stable")[:_PARTNERS]
         apart = self.places[best] != self.places[best[0]]
@@ -124,6 +125,7 @@ class SentenceSigns:
             "two": max(0.0, float(pairs.max(initial=most)) - most),
             "length": max(len(self._reading.weights), len(self.question) / 6) / 20,
             "names": len(self.question_names) / 3,
+            "answers": float(ends_as_question(self.sentences[best[0]].above)),
         }
 
     @cached_property
@@ -162,7 +164,7 @@ class SentenceSigns:
         return signs | {f"{name} full": full * values for name, values in signs.items()}
 
     def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteFeatures:
-        """Return what tells how well some sentences answer, each of which is so `likely`."""
+        """Return what tells how well some sentences answer; all of them are so `likely`."""
         names = [(m.start, m.end) for m in self._reading.in_question]
         words = list(term_spans(self.question))
         in_names = [w for w in words if any(overlap(w[1:], name) for name in names)] or words

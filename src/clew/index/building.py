@@ -31,6 +31,7 @@ from clew.models.run import Meter
 from clew.stopping import Stop
 from clew.text.chunking import Chunking, Window
 from clew.text.sentences import NUPUNKT, Splitter
+from clew.text.statements import Statement
 
 Spans = Sequence[Sequence[tuple[int, int]]]
 
@@ -267,7 +268,8 @@ def _read_vectors(
     fields = (columns.take(f"chunk.{name}", rows).tolist() for name in ("start", "end", "n_tokens"))
     sentence_rows, bounds = _rows_of_chunks(columns, "sentence", rows)
     sentences = _split_spans(columns, "sentence", ("start", "end"), sentence_rows, bounds)
-    windows = [Window(*each) for each in zip(*fields, map(tuple, sentences), strict=True)]
+    statements = (tuple(Statement(*span) for span in part) for part in sentences)
+    windows = [Window(*each) for each in zip(*fields, statements, strict=True)]
     part_rows, part_bounds = _rows_of_chunks(columns, "subchunk", rows)
     parts = _split_spans(columns, "subchunk", ("start", "end"), part_rows, part_bounds)
     counts = columns.tail("chunk.n_stored", 0)

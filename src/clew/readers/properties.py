@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from clew.base.types import Scalar, Value
 from clew.readers import metadata
 from clew.readers.decode import replace_surrogates
-from clew.text.dates import parse_period
+from clew.text.dates import parse_period, read_date
 
 _MOST = 2_000  # characters of a text; what is longer is cut
 _LISTS = frozenset({"keywords", "tags"})  # their texts have commas or semicolons between items
@@ -74,6 +74,8 @@ def moment(text: str) -> str:
 
     >>> moment("Sat, 24 Jun 1893 12:00:00 +0200")
     '1893-06-24T10:00:00+00:00'
+    >>> moment("24. Juni 1893"), moment("24.06.1893")
+    ('1893-06-24', '1893-06-24')
     >>> moment("D:18930624120000+02'00'")
     '1893-06-24T12:00:00+02:00'
     """
@@ -87,6 +89,9 @@ def moment(text: str) -> str:
             zone = f"{east}:{more or '00'}" if east else "+00:00"
             iso += f"T{hour}:{minute}:{second or '00'}{zone}"
         return iso if parse_period(iso) is not None else text
+    written = read_date(text)
+    if written and written.first[0] and written.first == written.last and "/" not in text:
+        return str(written)
     try:
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC).isoformat()

@@ -167,6 +167,7 @@ class FoundDate(NamedTuple):
     words: tuple[Term, ...]
 
     def spelling(self, text: str) -> str:
+        """Return the date as the text writes it."""
         return text[self.start : self.end]
 
 
@@ -241,6 +242,7 @@ def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
 
 
 def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> list[FoundDate]:
+    """Return the dates that forms match, of two that overlap the one of the earlier form."""
     if not _DIGIT.search(text):
         forms = [_OF_DAYS[-1]]
     elif day_first is None:
@@ -320,6 +322,7 @@ def _read_month(text: str, *, alone: bool, dated: bool) -> int:
 
 
 def _read_year(text: str) -> int:
+    """Return a year of four digits, or of two in this century or the one before."""
     year = int(text)
     if len(text) >= _LONG or not year:
         return year
@@ -327,6 +330,7 @@ def _read_year(text: str) -> int:
 
 
 def _read_words(match: re.Match[str], groups: dict[str, Span]) -> Iterator[Term]:
+    """Yield the parts of a date as English writes them, with where each stands."""
     for name, (start, end) in groups.items():
         text = match.string[start:end]
         if name in {"d", "d0"}:

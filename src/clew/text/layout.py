@@ -56,9 +56,9 @@ CODE = compile_re(
 _DEFINITION = compile_re(r"[ \t]*:[ \t]+\S")
 _ASKING = "q|question|frage|f|pregunta|domanda|pergunta|вопрос|問|问|質問|问题"
 _ANSWERING = "a|answer|antwort|réponse|r|respuesta|risposta|resposta|ответ|答|回答"
-_NAMED = r"[ \t]*[*_]{{0,2}}(?:{})[ \d]{{0,3}}[*_]{{0,2}}[:：.)]"
-_ASKED = compile_re(rf"{_NAMED.format(_ASKING)}[*_ ]", re.IGNORECASE)
-_ANSWERED = compile_re(_NAMED.format(_ANSWERING), re.IGNORECASE)
+_NAMED = r"[ \t]*[*_]{{0,2}}(?:{})[ \d]{{0,3}}[*_]{{0,2}}"
+_ASKED = compile_re(rf"{_NAMED.format(_ASKING)}(?:[:.)][*_ ]|：)", re.IGNORECASE)
+_ANSWERED = compile_re(rf"{_NAMED.format(_ANSWERING)}[:：.)]", re.IGNORECASE)
 _BOLD_QUESTION = compile_re(r"[ \t]*(\*\*|__)[^*_\n]+[?？]\1(?=\s*\S)")
 _BOLD_ITEM = compile_re(r"[^\w\n*]*[*+-]?[^\w\n*]*\*\*[^*\n]{1,80}\*\*\s*$")
 _FIELD = compile_re(r"(?:(?<![^\n])|; )([^\W\d][\w /().-]{0,40}): ")
@@ -105,9 +105,9 @@ def find_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> Ite
     yield from _find_paragraphs(text, start, len(text), places)
 
 
-def ends_as_question(text: str, start: int, end: int) -> bool:
-    """Say whether text[start:end] ends with the mark of a question."""
-    return text[start:end].rstrip(f"{MARKUP}#\n").endswith(_ASKS)
+def ends_as_question(text: str) -> bool:
+    """Say whether a text ends with the mark of a question."""
+    return text.rstrip(f"{MARKUP}#\n").endswith(_ASKS)
 
 
 def end_line(text: str, start: int, end: int) -> int:
@@ -180,8 +180,11 @@ def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
         yield from _read_lines(text, lines[1:])
     else:
         firsts = [i for i, (a, _) in enumerate(lines) if _begins_block(text, a)]
+        quoted = [text[a] == ">" for a, _ in lines]  # lines of one mail go on
+        gaps = [end + 1 < start for (_, end), (start, _) in pairwise(lines)]  # a lone mark
+        firsts += [i for i, gap in enumerate(gaps, 1) if gap or quoted[i] != quoted[i - 1]]
         for i, j in pairwise([*sorted({0, *firsts}), len(lines)]):
-            yield from _read_group(text, lines[i:j], is_item=i in firsts)
+            yield from _read_group(text, lines[i:j], is_item=_begins_block(text, lines[i][0]))
 
 
 def _begins_event(text: str, start: int, end: int) -> bool:
@@ -189,8 +192,7 @@ def _begins_event(text: str, start: int, end: int) -> bool:
 
 
 def _begins_block(text: str, start: int) -> bool:
-    patterns = ITEM, _ASKED, _ANSWERED, _DEFINITION
-    return text[start : start + 1] == ">" or any(p.match(text, start) for p in patterns)
+    return any(p.match(text, start) for p in (ITEM, _ASKED, _ANSWERED, _DEFINITION))
 
 
 def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[Block]:
@@ -202,7 +204,7 @@ def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[
     elif not is_item and len(lines) > 1 and _is_question(text, *lines[0]):
         yield _make(text, *lines[0], "question")
         yield from _read_lines(text, lines[1:])
-    elif is_item and _BOLD_ITEM.match(text, start, end) and not ends_as_question(text, start, end):
+    elif is_item and _BOLD_ITEM.match(text, start, end) and not ends_as_question(text[start:end]):
         yield _make(text, start, end, "term", _indent(text, start) - 1)
     elif not is_item and len(lines) > 1 and not _are_wrapped(text, lines):
         yield from _read_broken(text, lines)
@@ -345,7 +347,7 @@ def _read_record(text: str, line: Span, values: Sequence[int]) -> Iterator[Block
     asked = [
         i
         for i, place in enumerate(names[:-1])
-        if _ASKED.match(text, place) or ends_as_question(text, values[i], ends[i])
+        if _ASKED.match(text, place) or ends_as_question(text[values[i] : ends[i]])
     ]
     if asked:
         answer = values[asked[0] + 1]

@@ -134,7 +134,7 @@ class _Levels:
         elif block.kind in {"item", "line"}:
             block.above = near or self.lead or wide
             if earlier is not None and earlier.kind == block.kind == "line":
-                is_asked = ends_as_question(text, *earlier.span)
+                is_asked = ends_as_question(text[slice(*earlier.span)])
                 if is_asked and "\n" not in text[slice(*earlier.span)]:  # else it is a stanza
                     block.above = earlier.span
         else:
@@ -158,7 +158,7 @@ class _Levels:
     def _open_heading(self, text: str, block: Block) -> None:
         block.is_context = not CODE.match(text, *block.span)
         self.heading, self.lead, self.parents = block.span, None, []
-        self.question = block.span if ends_as_question(text, *block.span) else None
+        self.question = block.span if ends_as_question(text[slice(*block.span)]) else None
         self.asked_at = -1
 
     def _open_question(

@@ -120,7 +120,9 @@ def test_another_format(folder, number):
     """An index of an older or a newer version says so."""
     with closing(sqlite.connect(folder / "index.sqlite", wait=1)) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(number),))
-    with pytest.raises(NotAnIndex, match=f"format {number}, this version reads 8") as e:
+    with pytest.raises(
+        NotAnIndex, match=f"format {number}, and this version of Clew reads 10"
+    ) as e:
         EmbeddedStore.open(folder)
     assert is_one_sentence(e.value)
 

@@ -1,0 +1,123 @@
+"""Statements: what is quoted by itself, and what stands above it."""
+
+import pytest
+from hypothesis import given
+
+from clew.text.statements import find_above, find_statements
+from tests.text.test_sentences import TEXT
+
+
+def pairs(text):
+    """Return each statement with what stands above it, and each context with None."""
+    return [
+        (
+            text[each.start : each.end],
+            None if each.is_context else text[slice(*(each.above or (0, 0)))],
+        )
+        for each in find_statements(text)
+    ]
+
+
+def said(text):
+    return [(own, above) for own, above in pairs(text) if above is not None]
+
+
+ASKED = "Is the sauna open?"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "answer"),
+    [
+        (f"{ASKED}\n\nNo. It is closed in May.", ASKED, "No. It is closed in May."),
+        (f"**{ASKED}**\nNo.", f"**{ASKED}**", "No."),
+        (f"**{ASKED}** No.", f"**{ASKED}**", "No."),
+        (f"## {ASKED}\n\nNo.", f"## {ASKED}", "No."),
+        (f"Q: {ASKED}\nA: No.", f"Q: {ASKED}", "A: No."),
+        (f"Frage: {ASKED}\nAntwort: Nein.", f"Frage: {ASKED}", "Antwort: Nein."),
+        ("問：開いていますか\n答：いいえ。", "問：開いていますか", "答：いいえ。"),
+        (f"no: 7; q: {ASKED}; a: No.", f"no: 7; q: {ASKED}; a:", "No."),
+        (f"* {ASKED}\n\n  No.", f"* {ASKED}", "No."),
+    ],
+)
+def test_an_answer_stands_below_its_question(text, question, answer):
+    """However they are set apart; the question is context, and a short answer one statement."""
+    assert pairs(text) == [(question, None), (answer, question)]
+
+
+def test_all_of_a_long_answer_stands_below_its_question():
+    text = f"{ASKED}\n\n" + "It is closed in May for repairs. " * 12 + "\n\nCall us before."
+    assert {above for _, above in said(text)} == {ASKED}
+    assert len(said(text)) == 13
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "The crew takes along:\n- rope\n- an axe\n  with a sheath",
+            [("- rope", "The crew takes along:"),
+             ("- an axe\n  with a sheath", "The crew takes along:")],
+        ),
+        (
+            "1. Cut the branch:\n   - bump it\n2. Install",
+            [("1. Cut the branch:", ""), ("- bump it", "1. Cut the branch:"), ("2. Install", "")],
+        ),
+        (
+            "[retry]\n; tries before it fails\nattempts = 4\npause = 45s",
+            [("; tries before it fails\nattempts = 4", "[retry]"), ("pause = 45s", "[retry]")],
+        ),
+        (
+            "keep:\n  daily: 14\n  weekly: 9",
+            [("daily: 14", "keep:"), ("weekly: 9", "keep:")],
+        ),
+        ("Droop\n:   The ratio.", [("Droop\n:   The ratio.", "")]),
+        (
+            "Port | Summer | Winter\n\nBergen | 12 | 3\n\nOslo | 8 | 2",
+            [("Bergen | 12 | 3", "Port | Summer | Winter"),
+             ("Oslo | 8 | 2", "Port | Summer | Winter")],
+        ),
+        (
+            "09:15 Ada: Who has the key?\n09:17 Bo: Tom",
+            [("09:15 Ada: Who has the key?", ""),
+             ("09:17 Bo: Tom", "09:15 Ada: Who has the key?")],
+        ),
+        (
+            "2026-01-01 10:00:00 ERROR broke\n  at line 7\n2026-01-01 10:00:01 INFO up",
+            [("2026-01-01 10:00:00 ERROR broke\n  at line 7", ""),
+             ("2026-01-01 10:00:01 INFO up", "")],
+        ),
+        (
+            "Ada Lund\n4 Quay Street\nMoss\n\nBo Tarn\n7 Hill Road\nOslo",
+            [("Ada Lund\n4 Quay Street\nMoss", ""), ("Bo Tarn\n7 Hill Road\nOslo", "")],
+        ),
+        ("# Ships\n\nShe sank. He swam.", [("She sank.", "# Ships"), ("He swam.", "# Ships")]),
+        ("7.2 Notice is given. It is due.", [("7.2 Notice is given. It is due.", "")]),
+        ("/** How long it is held. */\nconst HOLD = 420;", [
+            ("/** How long it is held. */\nconst HOLD = 420;", "")]),
+        ("A page\nthat wraps goes on.", [("A page\nthat wraps goes on.", "")]),
+    ],
+)  # fmt: skip
+def test_what_is_said_and_what_stands_above(text, expected):
+    assert said(text) == expected
+
+
+def test_terms_and_definitions_take_turns():
+    """Three or more of them are a glossary; one title above a paragraph is none."""
+    pages = {"Droop": "The ratio of two.", "Tie line": "It joins two.", "Gate": "It closes early."}
+    text = "\n\n".join(f"{term}\n\n{definition}" for term, definition in pages.items())
+    assert [own for own, _ in said(text)] == [f"{a}\n\n{b}" for a, b in pages.items()]
+    assert said("Droop\n\nThe ratio of two.") == [("Droop", ""), ("The ratio of two.", "")]
+
+
+@given(TEXT)
+def test_what_stands_above_is_a_range_before_it(text):
+    for each in find_statements(text):
+        if each.above is not None:
+            start, end = each.above
+            assert 0 <= start < end <= each.start
+
+
+def test_what_stands_above_a_place():
+    text = "Rules\n\nThe crew takes along:\n- rope\n- an axe"
+    assert text[slice(*find_above(text, text.index("an axe")))] == "The crew takes along:"
+    assert find_above("# Ships\n\nShe sank.", 10) is None
