@@ -13,7 +13,7 @@ from pathlib import Path
 
 import clew
 from benchmarks.marks import Table
-from clew.cli.progress import show_questions
+from clew.cli.progress import show_count
 from clew.evaluate import Dataset, Report, Scoring, Setting
 from clew.extras.evaluate.measure import Protocol
 from clew.extras.evaluate.measure import measure as run
@@ -68,7 +68,7 @@ def _settings(rows: list[PaperRow]) -> tuple[Setting, ...]:
 
 
 def _run(index: clew.Index, dataset: Dataset, protocol: Protocol, folder: Path) -> Report:
-    with show_questions() as progress:
+    with show_count("asking") as progress:
         return run(index, dataset, protocol, folder=folder, on_progress=progress)
 
 

@@ -29,7 +29,7 @@ from benchmarks import papers, tables
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.figures import draw_ablations, draw_ranking, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
-from clew.cli.progress import show_questions
+from clew.cli.progress import show_count
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
 from clew.extras.evaluate.measure import Protocol, measure
 from clew.extras.evaluate.peers import load_peers
@@ -133,7 +133,7 @@ def measured(folder: Path, options: Options) -> dict[str, Report]:
             for part, asked, protocol in asks(folder, dataset, triples, options):
                 name = f"{dataset.name}, {triples}, {part}"
                 click.echo(f"{name}: {len(asked.questions)} questions", err=True)
-                with show_questions() as progress:
+                with show_count("asking") as progress:
                     reports[name] = measure(
                         index,
                         asked,

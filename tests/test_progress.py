@@ -65,7 +65,7 @@ def test_an_index_writes_its_progress(tmp_path):
         3,
         total,
     )
-    assert progress.meter.llm_calls == 0
+    assert progress.meter.usage.llm_calls == 0
 
 
 def test_a_whole_file_counts_with_its_own_bytes(tmp_path):

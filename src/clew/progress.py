@@ -26,7 +26,7 @@ class Progress:
     source: str = ""  # of the file at hand
     documents: int = 0  # done with
     chunks: tuple[int, int] = (0, 0)  # extracted, and to be extracted
-    meter: Any = None  # what the run costs: a `clew.models.meter.Meter`
+    meter: Any = None  # what the run costs: a `clew.models.run.Meter`
     _before: int = 0  # bytes of files that are read
     _size: int = 0  # of the file at hand
     _characters: int = 0  # of the documents that came from it

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from clew.cli.classifying import compute_scores
+from clew.cli.asking import compute_scores
 from clew.testing import ScriptedLLM
 from tests.cli.conftest import with_llm
 
@@ -138,10 +138,10 @@ def test_a_long_file_says_how_far_it_is(clew, labelled, tmp_path, monkeypatch):
     told = []
 
     @contextmanager
-    def watched():
+    def watched(_stage):
         yield lambda *numbers: told.append(numbers)
 
-    monkeypatch.setattr("clew.cli.classifying.show_questions", watched)
+    monkeypatch.setattr("clew.cli.progress.show_count", watched)
     file = write(tmp_path / "texts.jsonl", LABELLED)
     assert clew("classify", "--file", file, "--index", labelled).exit_code == 0
     assert told == [(1, 3), (2, 3), (3, 3)]

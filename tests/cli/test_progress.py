@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from clew.base.types import Usage
 from clew.cli import progress as shown
 from clew.cli.progress import (
     describe_progress,
     estimate_time_left,
     format_clock,
     round_seconds,
-    show_documents,
+    show_count,
     show_progress,
-    show_questions,
 )
 from clew.progress import Progress
 
@@ -27,21 +27,20 @@ class Terminal(io.StringIO):
 
 def test_no_terminal_no_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with show_documents() as tell_documents, show_questions() as tell_questions:
-        assert tell_documents == (None, None)
-        assert tell_questions is None
+    with show_count("indexing", "documents") as tell_documents:
+        assert tell_documents is None
     assert not sys.stderr.getvalue()
 
 
 def test_progress_counts_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with show_documents() as (tell_documents, _):
+    with show_count("indexing", "documents") as tell_documents:
         tell_documents(1_000)
         tell_documents(234)
-    with show_documents() as (_, tell_chunks):
+    with show_count("extracting", "chunks") as tell_chunks:
         tell_chunks(7, 2_345)
-    with show_questions() as tell_questions:
+    with show_count("asking") as tell_questions:
         tell_questions(3, 40)
     printed = sys.stderr.getvalue()
     assert "1,234 documents" in printed
@@ -80,9 +79,8 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 def test_times_and_what_is_told():
     begin(progress := Progress())
     assert describe_progress(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
-    progress.meter = SimpleNamespace(
-        llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123
-    )
+    usage = Usage(llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123)
+    progress.meter = SimpleNamespace(usage=usage)
     progress.source = "a/very/long/way/to/some\nnote.md"
     *words, name = describe_progress(progress).split(", ")
     assert words == ["25%", "1.0 of 4.0 MB", "1,234 tokens", "$0.0123"]

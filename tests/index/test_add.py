@@ -13,7 +13,7 @@ from clew.index import adding, building, origins
 from clew.index import recipe as recipes
 from clew.index.generation import wasted_share
 from clew.index.store.embedded import EmbeddedStore
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
 from clew.text.chunking import Chunking
@@ -103,7 +103,7 @@ def test_restored_costs_no_model(folder):
         store.remove([DOCUMENTS[0].id])
         meter = Meter()
         adding.add_documents(store, DOCUMENTS, MODELS, meter=meter)
-        assert meter.seconds == {}
+        assert meter.usage.seconds == {}
         assert contents(store) == before
 
 

@@ -11,9 +11,8 @@ from clew.index.generation import open_snapshot
 from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
 from clew.models.local import LocalChat
-from clew.models.meter import Meter
 from clew.models.recorded_llm import recorded
-from clew.models.run import ModelRun
+from clew.models.run import Meter, ModelRun
 from clew.text.chunking import Chunking
 from tests import snapshots
 from tests.index.build import MODELS, add, create
@@ -61,7 +60,7 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
     sizes = [
         size for kind in (UNITS, GRAPH) for size in ledger.sizes(llm.name, get_prompt_version(kind))
     ]
-    assert meter.prompt_tokens == sum(size.prompt_tokens for size in sizes)
+    assert meter.usage.prompt_tokens == sum(size.prompt_tokens for size in sizes)
     first = [size.prompt_tokens for size in sizes if not size.repair]
     assert (planned.calls, planned.prompt_tokens) == (len(first), sum(first))
     assert done.n_chunks == 2 * len(documents)

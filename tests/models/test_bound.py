@@ -11,9 +11,8 @@ from clew.errors import EndpointError
 from clew.models import Models, Prompt, Reply, TokenVectors, gives_tokens, is_late
 from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
-from clew.models.meter import MODEL_STAGES, Meter
 from clew.models.recorded_llm import recorded
-from clew.models.run import ModelRun
+from clew.models.run import MODEL_STAGES, Meter, ModelRun
 from clew.testing import ScriptedChat
 
 NAP = 0.02  # seconds
@@ -100,7 +99,7 @@ def test_a_stage_inside_another_is_counted_once():
         with meter.stage("rerank"):
             time.sleep(NAP)
     passed = time.perf_counter() - started
-    seconds = meter.seconds
+    seconds = meter.usage.seconds
     assert sum(seconds.values()) <= passed
     assert seconds["embed"] >= 3 * NAP
     assert seconds["retrieve"] >= NAP
@@ -115,9 +114,9 @@ def test_a_stage_that_fails_is_counted():
         fail()
     with meter.stage("next"):
         time.sleep(NAP)
-    assert sum(meter.seconds.values()) <= time.perf_counter() - started
-    assert meter.seconds["inner"] >= NAP
-    assert meter.seconds["next"] >= NAP
+    assert sum(meter.usage.seconds.values()) <= time.perf_counter() - started
+    assert meter.usage.seconds["inner"] >= NAP
+    assert meter.usage.seconds["next"] >= NAP
 
 
 def test_models_do_what_they_did():
@@ -140,7 +139,7 @@ def test_models_do_what_they_did():
     assert models.reranker.score("q", ["a", "b"]).tolist() == [0, 1]
     assert models.reranker.matches(tokens, [np.zeros((1, 2), dtype=np.int8)]).tolist() == [[1]]
     assert models.llm.complete([Prompt(user="q")])[0].text == "x"
-    assert set(meter.seconds) == set(MODEL_STAGES)
+    assert set(meter.usage.seconds) == set(MODEL_STAGES)
 
 
 def test_what_a_model_can_do_survives():
@@ -163,7 +162,7 @@ def test_usage_of_an_llm_adds_up():
     two = Reply(text="two", prompt_tokens=5, completion_tokens=1, cost_usd=0.25, calls=2)
     llm = bind_models(bundle(llm=Scripted(one, two)), ModelRun(meter=meter)).llm
     llm.complete([Prompt(user="1"), Prompt(user="2")])
-    usage = meter.usage()
+    usage = meter.usage
     assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 15, 3)
     assert usage.total_tokens == 18
     assert usage.cost_usd == 0.75
@@ -179,7 +178,7 @@ def test_replies_before_an_error_are_counted_and_passed_on(tmp_path):
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="one"), Prompt(user="two")], on_reply=told.__setitem__)
     assert {i: reply.text for i, reply in told.items()} == {0: "ice"}
-    assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
+    assert (meter.usage.llm_calls, meter.usage.total_tokens) == (1, 2)
 
 
 def test_what_an_error_leaves_untold_is_counted():
@@ -189,7 +188,7 @@ def test_what_an_error_leaves_untold_is_counted():
     llm = bind_models(bundle(llm=recorded(chat)), ModelRun(meter=meter)).llm
     with pytest.raises(EndpointError):
         llm.complete([Prompt(user="Who?", schema={"type": "object"})])
-    assert (meter.usage().llm_calls, meter.usage().total_tokens) == (1, 2)
+    assert (meter.usage.llm_calls, meter.usage.total_tokens) == (1, 2)
 
 
 def test_threads_share_a_meter():
@@ -206,9 +205,9 @@ def test_threads_share_a_meter():
         thread.start()
     for thread in threads:
         thread.join()
-    usage = meter.usage()
+    usage = meter.usage
     assert (usage.llm_calls, usage.prompt_tokens, usage.cost_usd) == (4_000, 4_000, 4_000.0)
-    assert min(meter.seconds.values()) >= 0
+    assert min(meter.usage.seconds.values()) >= 0
 
 
 @pytest.mark.parametrize("prices", [(0.5, None), (None, 0.5), (None, None)])
@@ -217,5 +216,5 @@ def test_one_unknown_price_makes_the_cost_unknown(prices):
     meter = Meter()
     for price in prices:
         meter.add(Reply(text="", cost_usd=price))
-    assert meter.usage().cost_usd is None
-    assert Meter().usage() == Usage()
+    assert meter.usage.cost_usd is None
+    assert Meter().usage == Usage()

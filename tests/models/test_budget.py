@@ -15,9 +15,8 @@ from clew.models import Prompt, PromptRefused, Stopped, Turn
 from clew.models.bound import bind_models
 from clew.models.budget import Bill, Budget, Purchase, bill
 from clew.models.ledger import Ledger
-from clew.models.meter import Meter
 from clew.models.recorded_llm import RecordedLLM
-from clew.models.run import ModelRun
+from clew.models.run import Meter, ModelRun
 from clew.testing import ScriptedChat, models
 from tests.models.faulty import SCHEMA, Billing
 from tests.models.server import serving
@@ -203,7 +202,7 @@ def test_usage_is_what_was_billed(tmp_path_factory, seed, bounds, concurrency, k
         ).llm
         with suppress(BudgetSpent, ModelError):
             llm.complete(asked)
-        usage = meter.usage()
+        usage = meter.usage
         assert usage.total_tokens == budget.spent_tokens - budget.lost_tokens
         assert budget.spent_tokens <= bound
         if usage.cost_usd is not None:
@@ -263,7 +262,7 @@ def keep_within(server, folder, run):
             replies = bind_models(models(llm=llm), ModelRun(meter=meter)).llm.complete(asked)
         except BudgetSpent:
             replies = None
-        usage, spent = meter.usage(), billing.billed - before
+        usage, spent = meter.usage, billing.billed - before
         assert usage.total_tokens == budget.spent_tokens - budget.lost_tokens
         assert spent <= budget.spent_tokens <= budget.tokens
         assert budget.spent_tokens - budget.lost_tokens <= spent

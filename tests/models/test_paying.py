@@ -23,9 +23,8 @@ from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
 from clew.models.loading import Specs
 from clew.models.maxsim import Cosine
-from clew.models.meter import Meter
 from clew.models.rules import RuleTagger
-from clew.models.run import ModelRun
+from clew.models.run import Meter, ModelRun
 from clew.text import tokens
 from tests.models.server import Answer
 
@@ -111,7 +110,7 @@ def test_what_is_not_stated_is_counted(server, tmp_path):
     meter = Meter()
     embedder = bind_models(models_at(server, tmp_path / "i"), ModelRun(meter=meter)).embedder
     embedder.embed(["Colin Archer built the Fram."], kind="document")
-    assert meter.embedding_tokens == 7
+    assert meter.usage.embedding_tokens == 7
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_the_larger_of_the_stated_numbers_is_billed(server, usage):
         reranker=None,
     )
     bind_models(models, ModelRun(meter=meter)).embedder.embed(["Who?"], kind="query")
-    assert meter.embedding_tokens == 5000
+    assert meter.usage.embedding_tokens == 5000
 
 
 def test_the_first_request_stands_under_the_budget(server, tmp_path):

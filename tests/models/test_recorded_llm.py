@@ -205,12 +205,12 @@ def test_half_a_conversation_is_counted_once(ledger, kept):
     llm = RecordedLLM(chat, ledger=ledger if kept else None, run=run)
     with pytest.raises(EndpointError):
         llm.complete([ASKED], on_reply=lambda *_: pytest.fail("there is no reply"))
-    usage = run.meter.usage()
+    usage = run.meter.usage
     assert (usage.llm_calls, usage.recorded_calls) == (1, 0)
     assert (usage.prompt_tokens, usage.completion_tokens, usage.cost_usd) == (2, 3, 2.0)
     with pytest.raises(EndpointError):
         llm.complete([ASKED])
-    assert run.meter.llm_calls == (1 if kept else 2)
+    assert run.meter.usage.llm_calls == (1 if kept else 2)
 
 
 def test_what_cannot_be_written_down_is_counted(ledger, monkeypatch):
@@ -223,7 +223,7 @@ def test_what_cannot_be_written_down_is_counted(ledger, monkeypatch):
     monkeypatch.setattr(Ledger, "record", full)
     with pytest.raises(StoreError):
         llm.complete(prompts(1))
-    assert llm.run.meter.llm_calls == 1
+    assert llm.run.meter.usage.llm_calls == 1
 
 
 def test_how_long_a_call_took_is_recorded(ledger):

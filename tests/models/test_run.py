@@ -53,7 +53,7 @@ def test_a_run_passes_through_a_cache_and_a_reranker(tmp_path):
     bound.embedder.embed(["a"], kind="document")
     bound.reranker.score("q", ["a", "b"])
     assert [each is run for each in paid.runs] == [True] * 3
-    assert run.meter.embedding_tokens == run.budget.spent_tokens == 30
+    assert run.meter.usage.embedding_tokens == run.budget.spent_tokens == 30
     with pytest.raises(BudgetSpent):
         bound.reranker.score("q", ["c"])
 
@@ -72,7 +72,7 @@ def test_concurrent_runs_pay_apart():
         thread.start()
     for thread in threads:
         thread.join()
-    assert [run.meter.embedding_tokens for run in runs] == [30, 70]
+    assert [run.meter.usage.embedding_tokens for run in runs] == [30, 70]
     assert [run.budget.spent_tokens for run in runs] == [30, 70]
 
 

@@ -372,7 +372,7 @@ def test_whoever_listens_may_fail_and_nothing_is_lost(server, tmp_path, budget):
         talk.complete(asked(), on_text=fail)
     assert len(calls) == 1
     assert ledger.recall(Request(talk.name, *asked())).text == WORDS
-    assert run.meter.completion_tokens == 30
+    assert run.meter.usage.completion_tokens == 30
     assert bound is None or (bound.spent_tokens, bound.lost_tokens) == (39, 0)
     [again] = talk.complete(asked())
     assert (again.text, again.calls) == (WORDS, 0)

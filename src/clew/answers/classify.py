@@ -105,7 +105,7 @@ def classify_question(
             name_weight=name_weight,
             budget_tokens=retrieved.context_tokens,
         )
-    usage, evidence = retrieved.evidence.usage + run.meter.usage(), classified.evidence
+    usage, evidence = retrieved.evidence.usage + run.meter.usage, classified.evidence
     if (read := len(question.text)) < whole:
         note = f"the first {read:,} of the {whole:,} characters of the text were read"
         evidence = replace(evidence, notes=(*evidence.notes, note))

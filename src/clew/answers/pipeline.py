@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from clew.index.snapshot import Snapshot
     from clew.methods import Method
     from clew.models import Models
-    from clew.models.meter import Meter
+    from clew.models.run import Meter
     from clew.text.pieces import OnPiece
 
 _log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ def retrieve_evidence(
         evidence,
         where="" if where is None else str(where),
         notes=(*notes, *evidence.notes),
-        usage=meter.usage(),
+        usage=meter.usage,
     )
     _log.info(
         "%s found %d chunks in %.3f s",
@@ -219,4 +219,4 @@ def answer_from(
         )
         if snapshot is not None:
             answer = locate_citations(answer, snapshot)
-    return replace(answer, usage=meter.usage())
+    return replace(answer, usage=meter.usage)

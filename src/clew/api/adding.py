@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import methods as retrieval
 from clew import plugins, readers
-from clew.api.checks import checked
-from clew.api.opened import MADE_FOR, OpenIndex, one_at_a_time
+from clew.api.opened import MADE_FOR, OpenIndex, checked, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage
@@ -28,8 +27,7 @@ from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.meter import Meter
-from clew.models.run import ModelRun
+from clew.models.run import Meter, ModelRun
 from clew.progress import Progress
 from clew.readers.inputs import StandardInput
 from clew.readers.part import ShardPart
@@ -80,7 +78,6 @@ def _find_workers(spec: int | str) -> Any:  # noqa: ANN401 -- a module of a pack
 class Adding(OpenIndex):
     """An index to which documents are added."""
 
-    @checked
     @one_at_a_time
     @with_options(AddOptions)
     def add(self, source: Source, options: AddOptions) -> Added:
@@ -185,7 +182,7 @@ class Adding(OpenIndex):
         return Added(
             report=report,
             extracted=extracted,
-            usage=meter.usage(),
+            usage=meter.usage,
             n_documents=len(snapshot.layer("document")),
             n_chunks=len(snapshot.layer("chunk")),
         )
@@ -272,7 +269,6 @@ class Adding(OpenIndex):
             on_progress=tell,
         )
 
-    @checked
     @one_at_a_time
     def extract_triples(
         self, chunk_ids: Sequence[str], *, budget: Budget | None = None
@@ -292,7 +288,6 @@ class Adding(OpenIndex):
             self._finish_write(store, run)
         return done
 
-    @checked
     @one_at_a_time
     def import_triples(
         self, path: str | Path, *, on_chunks: OnChunks | None = None
@@ -311,7 +306,6 @@ class Adding(OpenIndex):
             self._finish_write(store, run)
         return done
 
-    @checked
     @one_at_a_time
     def import_graph(
         self,
@@ -371,7 +365,7 @@ class Adding(OpenIndex):
             imported = replace(
                 imported, system=system.name, texts=texts, left=system.left, skipped=skipped
             )
-        return replace(imported, usage=meter.usage())
+        return replace(imported, usage=meter.usage)
 
     @checked
     @with_options(PlanOptions)
@@ -449,7 +443,6 @@ class Adding(OpenIndex):
             ids.update(dict.fromkeys(matches))
         return list(ids)
 
-    @checked
     @one_at_a_time
     def remove(
         self,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from clew import methods as retrieval
 from clew.answers.askable import Askable
 from clew.answers.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
 from clew.answers.question import ExportOptions, Question, as_question
 from clew.api.adding import Adding
-from clew.api.checks import checked
+from clew.api.opened import checked
 from clew.api.upkeep import Upkeep
 from clew.base.runtime.threads import awaitable
 from clew.base.types import Answer, Evidence, Scalar
@@ -40,15 +40,6 @@ if TYPE_CHECKING:
 
 _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
 _OF_WHOLE = "themes"  # and for a question about all documents
-
-
-class HowToOpen(TypedDict, total=False):
-    """The keyword arguments of `open_index`."""
-
-    models: Models | None
-    specs: loading.Specs | None
-    settings: Settings | None
-    prices: Mapping[str, Price] | None
 
 
 @checked

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from clew import methods as retrieval
-from clew.api.checks import checked
+from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.shown import paragraph, table
+from clew.base.options import options_of
+from clew.base.runtime import arguments
+from clew.base.runtime.arguments import Kind
 from clew.base.runtime.cached_values import Once
 from clew.base.runtime.closing import Closing
 from clew.base.runtime.private import make_folder
 from clew.base.runtime.threads import follow
+from clew.base.types import Document, Evidence
 from clew.errors import InputError, StoreError
 from clew.filters import Filter, match, to_filter
 from clew.index import adding
@@ -27,7 +31,8 @@ from clew.index.generation import GENERATION_ARRAYS, open_snapshot
 from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import opening, paid
-from clew.models import is_checked, loading
+from clew.limits import ReadingLimits
+from clew.models import Models, is_checked, loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
 from clew.models.ledger import Cost, Ledger, drop_place
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from clew.index.store import Store
-    from clew.models import LLM, Embedder, Models
+    from clew.models import LLM, Embedder
     from clew.models.prices import Price
 
 
@@ -53,12 +58,66 @@ _MOST_FILTERED = 8  # filters whose documents stay in memory
 _FOLLOW_S = 0.25
 MADE_FOR = "methods"  # what a store keeps the methods under that an index is made for
 
+# What callers may give to the functions of an index, by the names of arguments.
+_OF_KINDS: Mapping[Kind, str] = {
+    arguments.PATH: "folder home path",
+    arguments.TEXT: "name into spec query patterns start rename type",
+    arguments.TEXTS: "chunk_ids",
+    arguments.TEXT_OR_TEXTS: "ids",
+    arguments.TRUTH: "processes dry_run dated apart",
+    arguments.whole_numbers(0): "generation level",
+    arguments.whole_numbers(1): "n_shards answer_tokens chunks most",
+    arguments.number(0): "every_s",
+    arguments.MAPPING: "prices",
+    arguments.FUNCTION: "on_progress on_chunks on_text on_citation",
+}
+# What `where` may be is said where it is read.
+checked = arguments.check_values(
+    {
+        **{
+            name: each.kind
+            for value in (Question, ClassifyOptions, ExportOptions)
+            for name, each in options_of(value).items()
+        },
+        **{name: kind for kind, names in _OF_KINDS.items() for name in names.split()},
+        "source": Kind(
+            lambda value: (
+                isinstance(value, Document)
+                or arguments.is_path(value)
+                or arguments.are_several(value)
+            ),
+            "a path, a document, or a list of either",
+        ),
+        **dict.fromkeys(
+            ("since", "until"),
+            Kind(
+                lambda value: arguments.is_path(value) or type(value) is int,
+                "a generation, a date or a folder",
+            ),
+        ),
+        "text": arguments.instance("a text", str, Question),
+        "limits": arguments.instance("a ReadingLimits", ReadingLimits),
+        "evidence": arguments.instance("the Evidence that a search gave", Evidence),
+        "models": arguments.instance("a clew.Models", Models),
+        "specs": arguments.instance("a clew.Specs", loading.Specs),
+        "settings": arguments.instance("a clew.Settings", Settings),
+        "llm": Kind(
+            lambda value: hasattr(value, "complete") or hasattr(value, "ask"),
+            "an LLM, such as load_llm gives",
+        ),
+    }
+)
+
 
 def one_at_a_time(
     write: Callable[Concatenate[Opened, P], T],
 ) -> Callable[Concatenate[Opened, P], T]:
-    """Let a method of `Index` that writes wait until no other thread writes by the same one."""
+    """Let a method of `Index` that writes wait until no other thread writes by the same one.
 
+    What it is given is checked before.
+    """
+
+    @checked
     @wraps(write)
     def waiting(self: Opened, *given: P.args, **keywords: P.kwargs) -> T:
         with self._writing:
@@ -347,7 +406,7 @@ class OpenIndex(Closing):
         try:
             yield
         finally:
-            now, usage = store.generation, run.meter.usage()
+            now, usage = store.generation, run.meter.usage
             if now != before or usage.llm_calls or usage.embedding_tokens:
                 cost = Cost(kind=kind, before=before, generation=now, usage=usage)
                 _log.info(

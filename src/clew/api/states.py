@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,13 +54,13 @@ def find_changes(
         if last < first <= newest:
             raise InputError(f"{since} is later than {until}: swap them")
         sides = [
-            _State(opened.shown, number, open_former(store, number), view.list_times())
+            (_describe_state(opened, number, view), open_former(store, number))
             for number in (first, last)
         ]
         ids = [view.documents_at(number) for number in (first, last)]
     names = {row: name for name, row in ids[0]}
     both = {row for _, row in ids[1]} & names.keys()
-    kept = set(_select_known(sides[1].snapshot, where))
+    kept = set(_select_known(sides[1][1], where))
     renamed = {
         name: names[row]
         for place, (name, row) in enumerate(ids[1])
@@ -72,16 +72,19 @@ def find_changes(
 
 _MOST_EDITS = 20  # generations that are looked at for the last write
 _LONGEST = 100  # digits
+_Side = tuple[IndexState, "Snapshot"]  # of a comparison
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A generation of an index, and when each one was written."""
+def _describe_state(opened: Index, generation: int, view: View) -> IndexState:
+    written = view.list_times().get(generation, "")
+    return IndexState(index=opened.shown, generation=generation, written=written)
 
-    index: str
-    generation: int
-    snapshot: Snapshot
-    times: Mapping[int, str]
+
+def _read_newest(opened: Index) -> _Side:
+    """Return the newest generation of an index."""
+    snapshot = opened.snapshot()
+    with closing(opened._open_store().view()) as view:  # noqa: SLF001 -- the index's own
+        return _describe_state(opened, snapshot.generation, view), snapshot
 
 
 def _is_place(since: Path | str) -> bool:
@@ -139,20 +142,15 @@ def _compare_dates(
         raise InputError("compare dates of documents since a date such as 2024-05-01 or 2024")
     if until is not None and parse_period(str(until)) is None:
         raise InputError(f"{until!r:.200} is not a date such as 2024-05-01 or 2024")
-    store = opened._open_store()  # noqa: SLF001 -- the index's own
-    snapshot = opened.snapshot()
-    with closing(store.view()) as view:
-        times = view.list_times()
+    side = _read_newest(opened)
     conditions = [
         to_filter(f"valid on {date}") if date is not None else None for date in (since, until)
     ]
-    rows = [_select_rows(snapshot, each) for each in conditions]
-    looked = [set(rows[0]) - set(rows[1]), set(rows[1]) - set(rows[0])]
-    side = _State(opened.shown, snapshot.generation, snapshot, times)
+    former, present = (set(_select_rows(side[1], each)) for each in conditions)
     filters = [
         where if each is None else each if where is None else each & where for each in conditions
     ]
-    return _compare([side, side], looked, filters, {}, most)
+    return _compare([side, side], [former - present, present - former], filters, {}, most)
 
 
 def _compare_with(opened: Index, place: Path, where: Filter | None, most: int | None) -> Changes:
@@ -160,13 +158,10 @@ def _compare_with(opened: Index, place: Path, where: Filter | None, most: int | 
     from clew.api.index import open_index
 
     with open_index(place) as other:
-        sides, hashes = [], []
-        for each in (other, opened):
-            snapshot = each.snapshot()
-            with closing(each._open_store().view()) as view:  # noqa: SLF001 -- the index's own
-                times = view.list_times()
-            sides.append(_State(each.shown, snapshot.generation, snapshot, times))
-            hashes.append({i: get_rows_hash(h) for i, h in each.hashes().items()})
+        sides = [_read_newest(each) for each in (other, opened)]
+        hashes = [
+            {i: get_rows_hash(h) for i, h in each.hashes().items()} for each in (other, opened)
+        ]
         looked = [
             {row for row, i in enumerate(sorted(own)) if others.get(i) != own[i]}
             for own, others in (hashes, hashes[::-1])
@@ -175,7 +170,7 @@ def _compare_with(opened: Index, place: Path, where: Filter | None, most: int | 
 
 
 def _compare(
-    sides: Sequence[_State],
+    sides: Sequence[_Side],
     looked: Sequence[set[int]],
     filters: Sequence[Filter | None],
     renamed: Mapping[str, str],
@@ -186,28 +181,23 @@ def _compare(
         for side, rows, where in zip(sides, looked, filters, strict=True)
     )
     if before.snapshot is None and after.snapshot is None and filters[1] is not None:
-        _select_rows(sides[1].snapshot, filters[1])  # says what is wrong with the filter
+        _select_rows(sides[1][1], filters[1])  # says what is wrong with the filter
         raise InputError(f"no document matches the filter {str(filters[1])!r:.200}")
     return compare_states(before, after, renamed, most)
 
 
-def _restrict(side: _State, looked: set[int], where: Filter | None) -> ComparedState:
+def _restrict(side: _Side, looked: set[int], where: Filter | None) -> ComparedState:
     """Return one side of a comparison: of `looked` those documents that fulfil a filter."""
-    snapshot: Snapshot | None = side.snapshot
-    rows = _select_known(side.snapshot, where)
+    state, whole = side
+    snapshot: Snapshot | None = whole
+    rows = _select_known(whole, where)
     if not rows:
         snapshot = None
-    elif len(rows) < len(side.snapshot.document_layer) and side.snapshot.among is not None:
+    elif len(rows) < len(whole.document_layer) and whole.among is not None:
         import numpy as np
 
-        snapshot = side.snapshot.among(np.array(rows))
-    state = IndexState(
-        index=side.index,
-        generation=side.generation,
-        written=side.times.get(side.generation, ""),
-        where="" if where is None else str(where),
-        n_documents=len(rows),
-    )
+        snapshot = whole.among(np.array(rows))
+    state = replace(state, where="" if where is None else str(where), n_documents=len(rows))
     places = [place for place, row in enumerate(rows) if row in looked]
     return ComparedState(state, snapshot, places)
 

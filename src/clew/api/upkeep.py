@@ -10,13 +10,12 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.api.checks import checked
-from clew.api.opened import OpenIndex, one_at_a_time
+from clew.api.opened import OpenIndex, checked, one_at_a_time
 from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
 from clew.index import adding
 from clew.index.store import opening, paid
-from clew.models import is_checked, loading
+from clew.models import loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
 from clew.models.ledger import Cost
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 class Upkeep(OpenIndex):
     """An index that is looked after."""
 
-    @checked
     @one_at_a_time
     def merge(self, name: str, into: str) -> None:
         """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
@@ -56,7 +54,6 @@ class Upkeep(OpenIndex):
             raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
         return self._set_alias(name_key(name), name_key(into))
 
-    @checked
     @one_at_a_time
     def edit(
         self,
@@ -110,7 +107,6 @@ class Upkeep(OpenIndex):
         self._renew(store)
         return entry
 
-    @checked
     @one_at_a_time
     def take_vocabulary(self, path: str | Path) -> Mapping[str, VocabularyEntry]:
         """Take names, aliases and types from a CSV file, in place of those of an earlier one.
@@ -156,7 +152,6 @@ class Upkeep(OpenIndex):
             self._renew(store)
         return targets
 
-    @checked
     @one_at_a_time
     def unmerge(self, name: str) -> None:
         """Let an entity that stood for another stand for itself again."""
@@ -195,7 +190,6 @@ class Upkeep(OpenIndex):
         """
         return opening.damages(self.folder, adding.hash_content)
 
-    @checked
     @one_at_a_time
     def repair(self, *, budget: Budget | None = None) -> Repaired:
         """Make anew what `check` finds damaged, from the texts that the index holds.
@@ -225,8 +219,8 @@ class Upkeep(OpenIndex):
                 raise InputError(place.explain_repair())
             return done
         mended = paid.mend(self.folder, {each.file for each in damages if each.is_paid})
-        if files and is_checked(self.models.embedder):
-            self.models.embedder.check()
+        if files:
+            self._check_embedder()
         if FILE in files:
             models = bind_models(self.models, run)
             done = repair.rebuild_index(self.folder, store, models, run.meter)

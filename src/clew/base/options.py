@@ -176,12 +176,11 @@ def with_options(
 
         @wraps(method)
         def take_keywords(*given: Any, **keywords: Any) -> T:  # noqa: ANN401 -- as `signature`
-            values = {name: value for name, value in keywords.items() if name not in taken}
-            if unknown := [name for name in values if name not in known]:
+            others = {name: keywords.pop(name) for name in taken & keywords.keys()}
+            if unknown := [name for name in keywords if name not in known]:
                 why = f"there is no argument {unknown[0]!r}{suggest(unknown[0], known)}"
                 raise InputError(f"{why}: take one of {', '.join(known)}")
-            others = {name: value for name, value in keywords.items() if name in taken}
-            return method(*given, **others, **{whole.name: options(**values)})  # type: ignore[call-arg]
+            return method(*given, **others, **{whole.name: options(**keywords)})  # type: ignore[call-arg]
 
         parameters = [*head, *own.parameters.values()]
         take_keywords.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

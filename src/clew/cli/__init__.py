@@ -11,7 +11,7 @@ import click
 
 from clew import __version__
 from clew.base.runtime.process import bound_threads, cores
-from clew.cli import talk
+from clew.cli import plain
 from clew.cli.options import open_index
 from clew.cli.program import Commands, Program
 
@@ -26,8 +26,8 @@ _COMMANDS = {
     "search": "asking:run_search",
     "hop": "asking:run_hop",
     "verify": "asking:run_verify",
-    "classify": "classifying:run_classify",
-    "plan": "planning:run_plan",
+    "classify": "asking:run_classify",
+    "plan": "building:run_plan",
     "themes": "looking:show_themes",
     "changes": "looking:show_changes",
     "show": "looking:show_index",
@@ -77,5 +77,5 @@ def main(context: click.Context) -> None:
         context.color = False
 
 
-main.params += talk.build_options()
+main.params += plain.build_options()
 main.commands = Commands(_COMMANDS)  # type: ignore[assignment]  # nothing is added to them

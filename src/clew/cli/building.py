@@ -1,11 +1,11 @@
-"""`clew index`, `clew import`, `clew backup`, ...: what writes an index."""
+"""`clew index`, `clew import`, `clew backup`, ...: what writes an index, and `clew plan` before."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,27 +13,39 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clew import plugins
+from clew.base.display import columns
 from clew.base.options import plain_options
 from clew.cli import options
-from clew.cli.plain import bold, dim, echo_json, one_line
-from clew.cli.program import SKIPPED, GroupedCommand, UserInterrupt
+from clew.cli.plain import bold, dim, echo_json, is_verbose, one_line, print_result, say, wrap_text
+from clew.cli.program import INTERRUPTED, SKIPPED, Failure, GroupedCommand
 from clew.cli.progress import (
+    Watcher,
     describe_kept,
     handle_stop,
+    has_files,
+    print_update,
     report_interruption,
-    show_documents,
+    show_count,
     show_progress,
+    write_when_free,
 )
 from clew.cli.render import render_usage
-from clew.cli.talk import is_verbose, print_result, say
 from clew.errors import BudgetSpent, InputError, write_install
-from clew.index.options import AddOptions
+from clew.index.options import AddOptions, PlanOptions
 from clew.text.languages import find_language
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.base.types import Skipped, Usage, VocabularyEntry
+    from clew.base.types import (
+        CostEstimate,
+        EmbeddingEstimate,
+        Plan,
+        QuestionPlan,
+        Skipped,
+        Usage,
+        VocabularyEntry,
+    )
     from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
@@ -45,6 +57,8 @@ _MOST_READ = 100  # chunks looked at for their language
 _MOST_PARTLY = 10  # documents that are named one by one
 _MOST_SUMMED = 3  # skipped documents that a summary names
 _MOST_SKIPPED = 20  # lines of a graph that are named one by one
+_HOUR, _MINUTE = 3600, 60  # in seconds
+_PLAN_HEAD = "setting for chunks calls prompt completion repairs dollars time".split()
 _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doubtful
 
 
@@ -73,7 +87,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     paths: tuple[str, ...],
     folder: Path,
     dataset: options.DatasetOptions,
-    build: options.BuildOptions,
+    build: options.HowToOpen,
     adding: Mapping[str, Any],
     paid: options.PaidModels,
     workers: str,
@@ -103,10 +117,10 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     source, folder = dataset.choose(paths, folder)
     if watch and (as_json or vocabulary or not paths or not all(map(os.path.isdir, paths))):
         raise click.UsageError("--watch is for folders, and not with --json or --vocabulary")
-    _check_vocabulary(vocabulary)
+    _take_vocabulary(vocabulary, ())  # one that cannot be taken is refused before anything is read
     if shards is not None:
         _make_shards(folder, shards)
-    with options.open_any(opener, folder, **build.choose_models(paid)) as opened:
+    with options.open_any(opener, folder, **paid.join_build(build)) as opened:
 
         def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
             with show_progress() as progress, handle_stop() as stop:
@@ -131,7 +145,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
             return
         with report_interruption(opened):
             added = add()
-        _take_vocabulary(opened, vocabulary)
+        _take_vocabulary(vocabulary, options.iterate_indexes(opened))
         line = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
         triples = (i.snapshot().layer("triple") for i in options.iterate_indexes(opened))
@@ -150,17 +164,13 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     _end_run(added, paths if part is None else ())
 
 
-def _check_vocabulary(path: Path | None) -> None:
-    """Raise InputError for a list that cannot be taken, before anything is indexed."""
+def _take_vocabulary(path: Path | None, indexes: Iterable[Index]) -> None:
+    """Take a list into indexes. Raises InputError for one that cannot be taken."""
     from clew.index.vocabulary import read_vocabulary
 
     if path is not None:
         read_vocabulary(path)
-
-
-def _take_vocabulary(opened: options.Opened, path: Path | None) -> None:
-    if path is not None:
-        for each in options.iterate_indexes(opened):
+        for each in indexes:
             each.take_vocabulary(path)
 
 
@@ -184,7 +194,7 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
 
     report = added.report
     if report.stopped:
-        raise UserInterrupt(describe_kept(added.n_documents))
+        raise Failure(describe_kept(added.n_documents), INTERRUPTED)
     if paths and report.is_empty:
         raise no_file(", ".join(map(repr, paths)), report.left_out)
     if paths and report.is_skipped:
@@ -199,14 +209,11 @@ def _watch(
     opened: Index, add: Callable[..., Added], paths: Sequence[str], adding: Mapping[str, Any]
 ) -> None:
     """Index folders, then bring the index up to date with every change until Ctrl-C."""
-    from clew.cli import watching
     from clew.index.store import opening
 
     def update(changed: set[Path] | None) -> Added:
         try:
-            added = watching.write_when_free(
-                lambda: add(prune=True, changed=changed), opened.folder
-            )
+            added = write_when_free(lambda: add(prune=True, changed=changed), opened.folder)
         finally:
             opened.close()  # so that others may write while nothing changes
         warn_skipped([each for each in added.report.skipped if not each.unread])
@@ -218,13 +225,135 @@ def _watch(
         return added
 
     folders = [Path(path) for path in paths]
-    watcher = watching.Watcher(folders, opened.folder)
-    if opening.exists(opened.folder) or watching.has_files(folders, adding):
+    watcher = Watcher(folders, opened.folder)
+    if opening.exists(opened.folder) or has_files(folders, adding):
         say("\n".join(_summarize(update(None), opened.folder)))
     names = one_line(", ".join(paths))
     say(f"Watching {names}: Ctrl-C ends it.")
-    watcher.follow(lambda changed: watching.print_update(update(changed).report))
+    watcher.follow(lambda changed: print_update(update(changed).report))
     say(f"\nNo longer watching {names}; what is reported above is in the index.")
+
+
+@click.command("plan", cls=GroupedCommand)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@options.index("Folder of the index: what its ledger has costs nothing.", into=True)
+@options.dataset_options
+@options.build_options
+@options.gather_derived(PlanOptions, "plan", "planned")
+@options.paid_options
+@options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
+@options.json
+@click.pass_obj
+def run_plan(  # noqa: PLR0913 -- one argument for each group of options
+    opener: options.Opener,
+    *,
+    paths: tuple[str, ...],
+    folder: Path,
+    dataset: options.DatasetOptions,
+    build: options.HowToOpen,
+    planned: Mapping[str, Any],
+    paid: options.PaidModels,
+    ask: str | None,
+    as_json: bool,
+) -> None:
+    """Estimate what indexing PATH... with an LLM would cost, for each setting, or asking QUESTION.
+
+    Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
+    what the LLM will answer is estimated, and the plan says from what.
+    """
+    if ask is not None:
+        with opener(folder, **paid.join_build(build)) as opened:
+            costs = opened.plan_question(ask)
+        print_result(costs, _describe_question_plan(costs), as_json=as_json)
+        return
+    source, folder = dataset.choose(paths, folder)
+    with opener(folder, **paid.join_build(build)) as opened:
+        plan = opened.plan(source, **planned, budget=paid.budget)
+    print_result(plan, _describe_plan(plan), as_json=as_json)
+
+
+def _describe_plan(plan: Plan) -> Iterator[str]:
+    counts = {"document": plan.n_documents, "chunk": plan.n_chunks, "token": plan.n_tokens}
+    about = ", ".join(format_count(n, what) for what, n in counts.items())
+    yield f"{bold(one_line(plan.model) or 'no LLM named')}: {about}"
+    yield ""
+    rows = columns.align([_PLAN_HEAD, *map(_estimate_cells, plan.estimates)], left=2)
+    yield from (f"  {row}".rstrip() for row in rows)
+    yield ""
+    yield from (dim(wrap_text(note)) for note in _list_notes(plan))
+
+
+def _describe_question_plan(plan: QuestionPlan) -> Iterator[str]:
+    price = "" if plan.cost_usd is None else f", ~{plan.cost_usd:,.4f} dollars"
+    tokens = f"{plan.prompt_tokens:,} tokens of prompts, {plan.completion_tokens:,} of replies"
+    calls = format_count(plan.calls, "call")
+    yield f"{bold(one_line(plan.model))} by {plan.method}: {calls}, at most {tokens}{price}"
+    replies = "1 reply" if plan.n_known == 1 else f"{plan.n_known:,} replies"
+    yield dim(f"The ledger has {replies}, which cost nothing.")
+
+
+def _list_notes(plan: Plan) -> Iterator[str]:
+    """Yield what is to be known of the numbers."""
+    whole = plan.estimates[-1]
+    saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
+    counter = "the model itself" if plan.exact else "cl100k_base"
+    yield f"Prompt tokens are counted by {counter}, on the prompts that would be sent."
+    yield f"Completion tokens are estimated from {plan.basis}."
+    if not plan.core_is_known:
+        yield (
+            "Which chunks are core is not known before they are indexed: a random sample of as many"
+            " stands for them. A core may cost more: its chunks tend to be longer."
+        )
+    if saved > 0:
+        yield f"Short chunks share a prompt: {saved:.0%} fewer prompt tokens for everything."
+    if any(plan.n_known.values()):
+        units, graph = plan.n_known["units"], plan.n_known["graph"]
+        held = f"the units of {units:,} chunks and the triples of {graph:,}"
+        yield f"The ledger has {held}, which cost nothing."
+    if not whole.repair_tokens:
+        yield "Repairs of replies that cannot be used come on top: none are known of."
+    if plan.n_useless:
+        useless = f"{plan.n_useless:,} of {plan.n_probed:,} probes gave no usable reply"
+        yield f"{useless}: this model may not be up to it."
+    if plan.embedding is not None:
+        yield _describe_vectors(plan.embedding)
+    if whole.cost_usd is None:
+        yield "The price is not known: give it with --price MODEL=IN,OUT."
+    if whole.seconds is None:
+        yield "The time is not known before some calls were made: try --probe 5."
+
+
+def _describe_vectors(estimate: EmbeddingEstimate) -> str:
+    price = "at a price that is not known: give it with --price MODEL=IN,0"
+    if estimate.cost_usd is not None:
+        price = f"for ~{estimate.cost_usd:,.4f} dollars"
+    texts = format_count(estimate.n_texts - estimate.n_known, "text")
+    others = f"; {estimate.n_known:,} others cost nothing" if estimate.n_known else ""
+    return (
+        f"Vectors by {one_line(estimate.model)} of chunks, sentences and names come on top:"
+        f" ~{estimate.tokens:,} tokens of {texts} {price}{others}. Vectors of what an LLM will find"
+        f" are not in this."
+    )
+
+
+def _estimate_cells(estimate: CostEstimate) -> tuple[str, ...]:
+    return (
+        estimate.setting,
+        ", ".join(estimate.methods),
+        f"{estimate.n_chunks:,}",
+        f"{estimate.calls:,}",
+        f"{estimate.prompt_tokens:,}",
+        f"~{estimate.completion_tokens:,}",
+        f"~{estimate.repair_tokens:,}" if estimate.repair_tokens else "0",
+        "unknown" if estimate.cost_usd is None else f"~{estimate.cost_usd:,.4f}",
+        "unknown" if estimate.seconds is None else f"~{_format_time(estimate.seconds)}",
+    )
+
+
+def _format_time(seconds: float) -> str:
+    if seconds >= _HOUR:
+        return f"{seconds / _HOUR:.1f} h"
+    return f"{seconds / _MINUTE:.1f} min" if seconds >= _MINUTE else f"{seconds:.0f} s"
 
 
 @click.command("import", cls=GroupedCommand)
@@ -240,7 +369,7 @@ def import_graph(
     path: Path,
     folder: Path,
     limits: Sequence[str],
-    build: options.BuildOptions,
+    build: options.HowToOpen,
     as_json: bool,
 ) -> None:
     """Take a knowledge graph, or what another system keeps, into an index.
@@ -259,10 +388,7 @@ def import_graph(
     """
     from clew.limits import parse_limits
 
-    with (
-        opener(folder, specs=build.specs, settings=build.settings) as opened,
-        show_documents() as (on_progress, _),
-    ):
+    with opener(folder, **build) as opened, show_count("indexing", "documents") as on_progress:
         done = opened.import_graph(path, limits=parse_limits(limits), on_progress=on_progress)
         layers = {name: len(layer) for name, layer in opened.snapshot().layers.items()}
         suggestion = suggest_question("ask", "--method", "paths", opened=opened, folder=folder)
@@ -286,7 +412,7 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
     A line is {"id": DOCUMENT, "triples": [[SUBJECT, RELATION, OBJECT], ...]}. They replace what was
     extracted from these documents before. What cannot be read is named, and the rest is taken.
     """
-    with opener(folder) as opened, show_documents() as (_, on_chunks):
+    with opener(folder) as opened, show_count("extracting", "chunks") as on_chunks:
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
     _tell_problems(done.skipped)

@@ -8,7 +8,7 @@ default. docs/guides/config.md describes the file.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from clew.cli.plain import align, bold, dim, echo_json, one_line
+from clew.cli.plain import align, bold, dim, one_line, print_result
 from clew.errors import InputError, suggest
 
 FILE, VARIABLE = "clew.toml", "CLEW_CONFIG"
@@ -236,20 +236,19 @@ def run_config(
     program = context.find_root().command
     assert isinstance(program, click.Group)  # noqa: S101 -- this command is in one
     rows = [row for row in _list_values(context, program) if everything or row["from"] != "default"]
-    if as_json:
-        echo_json({"files": [str(path) for path in find_files()], "values": rows})
-        return
-    for path in find_files():
-        click.echo(f"{bold('File')}  {one_line(str(path))}")
-    if rows:
-        shown = ("none" if r["value"] is None else str(r["value"]) for r in rows)
-        cells = (
-            (f"{r['command']} --{r['option']}", value, str(r["from"]))
-            for r, value in zip(rows, shown, strict=True)
+    value = {"files": [str(path) for path in find_files()], "values": rows}
+    print_result(value, _describe_settings(rows), as_json=as_json)
+
+
+def _describe_settings(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from (f"{bold('File')}  {one_line(str(path))}" for path in find_files())
+    cells = []
+    for row in rows:
+        value = "none" if row["value"] is None else str(row["value"])
+        cells.append(
+            (f"{row['command']} --{row['option']}", one_line(value), one_line(row["from"]))
         )
-        click.echo(align([tuple(map(one_line, words)) for words in cells]))
-    else:
-        click.echo(dim("Every option has its default; --all shows them."))
+    yield align(cells) if rows else dim("Every option has its default; --all shows them.")
 
 
 def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:

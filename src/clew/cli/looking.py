@@ -14,9 +14,8 @@ import click
 
 from clew.answers.question import ExportOptions
 from clew.cli import options
-from clew.cli.plain import align, bold, count_more, dim, one_line, wrap_text
+from clew.cli.plain import align, bold, count_more, dim, one_line, print_result, wrap_text
 from clew.cli.program import GroupedCommand
-from clew.cli.talk import print_result
 from clew.errors import InputError
 from clew.text.lines import file_place
 from clew.text.quantities import format_count

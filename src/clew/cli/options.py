@@ -10,7 +10,7 @@ from functools import reduce, wraps
 from itertools import starmap
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -19,24 +19,24 @@ from clew import plugins
 from clew.answers.question import Question
 from clew.base.options import Option, join_parts, plain_options
 from clew.cli.config import INDEX
-from clew.cli.plain import one_line
-from clew.cli.talk import say
+from clew.cli.plain import one_line, say
 from clew.errors import InputError
 from clew.methods import DEFAULT
 
 if TYPE_CHECKING:
     from clew.api import Index
-    from clew.api.index import HowToOpen
     from clew.base.types import Document, Scalar
     from clew.filters import Filter
-    from clew.index.recipe import Settings
     from clew.models.budget import Budget
     from clew.models.loading import Specs
     from clew.models.prices import Price
 
 Command = Callable[..., None]
+HowToOpen = dict[str, Any]  # keyword arguments of `clew.open`
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+# Opens indexes; the context object of every command, so that a test can put its own.
+Opener = Callable[..., "Index"]
 # `Index`, or what a package opens of several as one (`clew.openers`), which has the same methods.
 Opened = Any
 
@@ -57,20 +57,14 @@ TEXT = _Text()
 INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
 
 
-class Opener(Protocol):
-    """Opens indexes; the context object of every command, so that a test can put its own."""
-
-    def __call__(self, folder: Path, **how: Unpack[HowToOpen]) -> Index: ...
-
-
-def open_index(folder: Path, **how: Unpack[HowToOpen]) -> Index:
+def open_index(folder: Path, **how: Any) -> Index:  # noqa: ANN401 -- of `clew.open`
     """Return the index in `folder` with the models that `specs` name."""
     from clew import api
 
     return api.open_index(folder, **how)
 
 
-def open_any(opener: Opener, folder: Path, **how: Unpack[HowToOpen]) -> Opened:
+def open_any(opener: Opener, folder: Path, **how: Any) -> Opened:  # noqa: ANN401
     """Return the index in `folder`, or all the shards that it names."""
     from clew.index.store import sharded
 
@@ -253,6 +247,11 @@ class PaidModels:
         """Return what an index is opened with so that it asks this LLM."""
         return {"specs": self.name_models(reranker, reader), "prices": self.prices}
 
+    def join_build(self, build: HowToOpen) -> HowToOpen:
+        """Return what an index is opened with that may be made, with this LLM."""
+        specs = replace(build["specs"], llm=self.llm, **self.drawn)
+        return {**build, "specs": specs, "prices": self.prices}
+
     def name_models(self, reranker: str | None = None, reader: str | None = None) -> Specs:
         """Return the models of an index that asks this LLM."""
         from clew.models.loading import Specs
@@ -376,25 +375,12 @@ dataset_options = gather_options(
 # -- a new index ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildOptions:
-    """How an index is to be made."""
-
-    specs: Specs
-    settings: Settings | None
-
-    def choose_models(self, paid: PaidModels) -> HowToOpen:
-        """Return what an index is opened with, with the LLM that is paid."""
-        specs = replace(self.specs, llm=paid.llm, **paid.drawn)
-        return {"specs": specs, "settings": self.settings, "prices": paid.prices}
-
-
 def _read_build(
     embedder: str | None,
     tagger: str | None,
     papers: bool,  # noqa: FBT001 -- click's
     **others: int | str | None,
-) -> BuildOptions:
+) -> HowToOpen:
     from clew.index.recipe import PAPERS, Settings
     from clew.models.loading import Specs
     from clew.text.chunking import Chunking
@@ -405,7 +391,7 @@ def _read_build(
         cut: Any = {name.removeprefix("chunk_"): number for name, number in given.items()}
         usual = PAPERS if papers else Settings()
         settings = replace(usual, chunking=Chunking(**cut), **values)
-    return BuildOptions(specs=Specs(embedder=embedder, tagger=tagger), settings=settings)
+    return {"specs": Specs(embedder=embedder, tagger=tagger), "settings": settings}
 
 
 _KEPT = ("vectors", "vector_bits", "unit_bits", "token_bits")
@@ -449,14 +435,6 @@ class QuestionOptions:
     folder: Path
     reranker: str | None
     options: Mapping[str, Any]  # of `Question`
-
-    def open_index(self, opener: Opener, paid: PaidModels, reader: str | None = None) -> Opened:
-        """Return the index, with the models that are asked."""
-        return open_any(opener, self.folder, **paid.choose_models(self.reranker, reader))
-
-    def build_question(self, text: str, budget: Budget | None, **others: Any) -> Question:  # noqa: ANN401 -- its fields
-        """Return the question of a text with these options, of which `others` come first."""
-        return Question(text=text, budget=budget, **{**self.options, **others})
 
 
 def _read_question_options(
@@ -511,38 +489,26 @@ def derive_option(name: str, option: Option) -> Decorator:
     return text(words, doc, name, type=_make_type(option), default=option.default)
 
 
-class _Sentence(click.ParamType[Any]):
-    """A type that refuses a value in the words that every other door has for it."""
-
-    option: Option
-
-    def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
-        try:
-            return super().convert(value, *given)
-        except click.BadParameter:
-            self.fail(self.option.refuse(value), *given)
-
-
-class _OneOf(_Sentence, click.Choice[str]): ...
-
-
-class _Whole(_Sentence, click.IntRange): ...
-
-
-class _Number(_Sentence, click.FloatRange): ...
-
-
 def _make_type(option: Option) -> click.ParamType[Any]:
-    made: _Sentence
-    if option.type is str and not option.choices:
-        return click.STRING
+    """Return a type that refuses a value in the words that every other door has for it."""
+    made: click.ParamType[Any]
     if option.choices:
-        made = _OneOf(option.choices)
+        made = click.Choice(option.choices)
+    elif option.type is str:
+        return click.STRING
     else:
-        kind = _Whole if option.type is int else _Number
+        kind = click.IntRange if option.type is int else click.FloatRange
         most = None if option.most == math.inf else option.most
         made = kind(option.least, most, max_open=option.is_below)  # type: ignore[arg-type]  # whole ones
-    made.option = option
+    convert = made.convert
+
+    def convert_or_refuse(value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
+        try:
+            return convert(value, *given)
+        except click.BadParameter:
+            made.fail(option.refuse(value), *given)
+
+    made.convert = convert_or_refuse  # type: ignore[method-assign,assignment]
     return made
 
 

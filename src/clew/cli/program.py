@@ -13,32 +13,26 @@ from clew import plugins
 from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.visible import has_hidden
 from clew.base.options import plain_options
-from clew.cli import config, talk
+from clew.cli import config, plain
 from clew.cli.plain import let_print, one_line
 from clew.errors import BudgetSpent, ClewError, InputError
 from clew.index.options import AddOptions, PlanOptions
 
 SKIPPED = 3  # the exit status where some input gave no document
+BUDGET_ENDED = 4  # before the work did
 REFUSED = 5  # where nothing that was found answers the question
+INTERRUPTED = 130  # by Ctrl-C: 128 + SIGINT, as shells have it
 
 
 class Failure(click.ClickException):
     """An error that is printed in one line: `clew: <message>`."""
 
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # the class's is click's default
+
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
-
-
-class BudgetEnded(Failure):
-    """The budget ended before the work did."""
-
-    exit_code = 4
-
-
-class UserInterrupt(Failure):
-    """The user pressed Ctrl-C."""
-
-    exit_code = 130  # 128 + SIGINT, as shells have it
 
 
 def _raise_visibly(error: click.UsageError) -> Never:
@@ -62,7 +56,7 @@ class Commands(Mapping[str, click.Command]):
         if name not in self._loaded:
             command = self._load(name)
             config.give_variables(command, name)
-            command.params += talk.build_options()
+            command.params += plain.build_options()
             self._loaded[name] = command
         return self._loaded[name]
 
@@ -96,7 +90,6 @@ class Program(click.Group):
     """The group of all commands."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        talk.shorten_warnings()
         let_print()
         try:
             values = {} if args[:1] == ["config"] else dict(config.read_settings(self)[0])
@@ -115,12 +108,12 @@ class Program(click.Group):
         except click.UsageError as error:
             _raise_visibly(error)
         except BudgetSpent as error:
-            raise BudgetEnded(str(error)) from error
+            raise Failure(str(error), BUDGET_ENDED) from error
         except ClewError as error:
             raise Failure(str(error)) from error
         except KeyboardInterrupt as error:
             note = "what was committed is kept; run the same command again to continue"
-            raise UserInterrupt(f"stopped; {note}") from error
+            raise Failure(f"stopped; {note}", INTERRUPTED) from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # `clew search ... | head`; click ends silently
                 raise

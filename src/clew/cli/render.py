@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from clew.base.display.columns import fit, width_of, wrap
-from clew.cli.plain import bold, count_more, dim, one_line, terminal_width, wrap_text
-from clew.cli.talk import is_quiet
+from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range

@@ -28,7 +28,7 @@ from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.snapshot.batch import Batch
 from clew.index.store import Store
 from clew.models import Embedder, Models
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.progress import Progress
 from clew.readers.metadata import values
 from clew.stopping import Stop

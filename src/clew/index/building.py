@@ -27,7 +27,7 @@ from clew.index.snapshot.batch import Batch
 from clew.index.store import Store, schema
 from clew.index.store.columns import StoredColumns
 from clew.models import Models, gives_tokens
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.stopping import Stop
 from clew.text.chunking import Chunking, Window
 from clew.text.sentences import NUPUNKT, Splitter

@@ -29,7 +29,7 @@ from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.store import Store
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.readers.graph_files import graph_file, read_graph
 from clew.readers.triples import Stated
 from clew.readers.walk import File

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CORE_SHARE = 0.8  # β in KET-RAG's paper
 # Doors: the commands `index` and `plan`, the jobs `upload` and `extract`, a client that will `send`
 _COMMANDS = "index plan"
+BUDGET = arguments.instance_of("clew.models.budget:Budget", "a clew.Budget")
 _ANYTHING = Kind(lambda _: True, "anything")  # what is checked where it is parsed
 _read = partial(option, heading="What is read")
 _extracted = partial(option, heading="What is extracted")
@@ -37,25 +38,10 @@ _job = partial(_extracted, doors="index upload extract")
 _column = partial(make_option, "", heading="Which rows and columns")
 
 
-def _is_budget(value: object) -> bool:
-    from clew.models.budget import Budget
-
-    return isinstance(value, Budget)
-
-
-def _are_columns(value: object) -> bool:
-    from clew.readers.walk import Columns
-
-    return isinstance(value, Columns)
-
-
 def _join_columns(**names: str) -> Columns:
     from clew.readers.walk import Columns
 
     return Columns(**{part.removesuffix("_column"): name for part, name in names.items()})
-
-
-BUDGET = Kind(_is_budget, "a clew.Budget")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +79,7 @@ class ReadOptions:
         "Which fields of tables and records have text, title and id.",
         "",
         "index plan upload",
-        Kind(_are_columns, "a clew.readers.Columns"),
+        arguments.instance_of("clew.readers.walk:Columns", "a clew.readers.Columns"),
         join=_join_columns,
         parts={
             "text_column": _column(

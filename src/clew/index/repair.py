@@ -47,7 +47,7 @@ from clew.index.store.repair import StandIns
 from clew.index.store.schema import Segment
 from clew.models import Extractor, Models
 from clew.models.ledger import Ledger
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.readers.roots import Roots
 from clew.text.chunking import Chunking
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import repeat
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from clew.errors import InputError
 from clew.models import (
@@ -385,18 +385,12 @@ class _Whole:
     """Adapts an LLM that answers whole prompts to a chat of one exchange."""
 
     llm: LLM
+    concurrency: ClassVar[int] = 1
+    price: ClassVar[Price | None] = None
 
     @property
     def name(self) -> str:
         return self.llm.name
-
-    @property
-    def concurrency(self) -> int:
-        return 1
-
-    @property
-    def price(self) -> Price | None:
-        return None
 
     def ask(
         self,

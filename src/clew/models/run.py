@@ -13,7 +13,9 @@ back. So does an evaluation, in which a failing LLM is an error: there is nothin
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -21,15 +23,74 @@ from functools import lru_cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clew.models.meter import Meter
+from clew.base.types import Usage
 
 if TYPE_CHECKING:
     from clew.errors import EndpointError, ModelError
     from clew.models import Prompt, Reply
-    from clew.models.budget import Budget
+    from clew.models.budget import Bill, Budget
+    from clew.progress import Progress
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
+MODEL_STAGES = ("embed", "rerank", "tag", "llm")
+
+
+class _OpenStages(threading.local):
+    """For each stage that a thread is in, the seconds that stages inside it took."""
+
+    def __init__(self) -> None:
+        self.inner: list[float] = []
+
+
+class Meter:
+    """Adds up one run. A stage inside another of its thread is counted in its own name only."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.usage = Usage()  # so far
+        self._progress = progress  # is told what was embedded
+        self._open = _OpenStages()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the block to `name`."""
+        started = time.perf_counter()
+        inner = self._open.inner
+        inner.append(0.0)
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - started
+            self._add_usage(Usage(seconds={name: passed - inner.pop()}))
+            if inner:
+                inner[-1] += passed
+
+    def add_embedded(self, texts: Sequence[str]) -> None:
+        """Report texts that were embedded to the progress."""
+        if self._progress is not None:
+            self._progress.add_embedded(sum(map(len, texts)))
+
+    def add_bill(self, billed: Bill) -> None:
+        """Count what an embedding endpoint billed."""
+        usd = billed.usd if billed.priced else None
+        self._add_usage(Usage(embedding_tokens=billed.tokens, cost_usd=usd))
+
+    def add(self, reply: Reply) -> None:
+        """Count an LLM's reply."""
+        self._add_usage(
+            Usage(
+                llm_calls=reply.calls,
+                recorded_calls=reply.recorded,
+                prompt_tokens=reply.prompt_tokens,
+                completion_tokens=reply.completion_tokens,
+                cost_usd=reply.cost_usd,
+            )
+        )
+
+    def _add_usage(self, usage: Usage) -> None:
+        with self._lock:
+            self.usage += usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +114,9 @@ class ModelRun:
     meter: Meter = field(default_factory=Meter)
     budget: Budget | None = None  # None: that of the LLM
     failed: dict[str, EndpointError] | None = None  # by address; None: nobody waits
-    exchanges: list[ModelExchange] | None = None  # of an evaluation; None: there is none
+    exchanges: list[ModelExchange] | None = None  # of an evaluation, in which failures are raised
     vectors: dict[tuple[str, ...], Any] | None = None  # of texts that came alone; None: not kept
     logged: set[str] = field(default_factory=set)  # messages, each logged once
-
-    @property
-    def is_evaluated(self) -> bool:
-        """Whether an evaluation measures the models, so that their failures are raised."""
-        return self.exchanges is not None
 
     def log_failure(self, error: ModelError) -> None:
         """Log what an LLM failed at, once in a run."""

@@ -71,12 +71,11 @@ class FetchedPlaces:
         self._noted = noted or {}
         self._has = has
         self._now: dict[str, dict[str, tuple[str, list[str]]]] = {}  # by place and entry
-        self._failed: dict[str, set[str]] = {}
         self.kept: list[str] = []  # ids of documents that were not fetched, as they are as before
 
     def open_place(self, place_id: str) -> None:
         """Begin with a place."""
-        self._now[place_id], self._failed[place_id] = {}, set()
+        self._now[place_id] = {}
 
     def knows(self, place_id: str, entry_id: str, fingerprint: str) -> bool:
         """Say whether an entry is as it was; its documents are kept then."""
@@ -99,8 +98,13 @@ class FetchedPlaces:
         return True
 
     def fail(self, place_id: str, entry_id: str) -> None:
-        """Note that an entry could not be read, so that what the index has of it stays."""
-        self._failed[place_id].add(entry_id)
+        """Note that an entry, or for "" the place, could not be read: what the index has stays."""
+        stays = {
+            entry: (mark, own)
+            for entry, (mark, own) in self._noted.get(place_id, {}).items()
+            if entry_id in {"", entry}
+        }
+        self._now[place_id] = {**stays, **self._now[place_id]}
         self._now[place_id].pop("", None)  # it is looked at again
 
     def note(self, file: File, ids: list[str]) -> None:
@@ -110,25 +114,17 @@ class FetchedPlaces:
     def find_gone(self) -> list[str]:
         """Return the ids of documents whose entries the places of this run have no more."""
         seen = {own for entries in self._now.values() for _, ids in entries.values() for own in ids}
-        gone = []
-        for place_id, failed in self._failed.items():
-            for entry_id, (_, ids) in self._noted.get(place_id, {}).items():
-                if not failed & {"", entry_id}:
-                    gone += [own for own in ids if own not in seen and self._has(own)]
-        return list(dict.fromkeys(gone))
+        former = (self._noted.get(place_id, {}) for place_id in self._now)
+        ids = (own for entries in former for _, documents in entries.values() for own in documents)
+        return list(dict.fromkeys(own for own in ids if own not in seen and self._has(own)))
 
     def to_note(self) -> Mapping[str, Any]:
-        """Return what is noted for the next run: entries that failed stay as they were."""
-        noted = dict(self._noted)
-        for place_id, entries in self._now.items():
-            former = self._noted.get(place_id, {})
-            stays = (
-                former
-                if "" in self._failed[place_id]
-                else {each: former[each] for each in self._failed[place_id] if each in former}
-            )
-            noted[place_id] = {**stays, **{own: list(values) for own, values in entries.items()}}
-        return noted
+        """Return what is noted for the next run."""
+        now = {
+            place_id: {own: list(values) for own, values in entries.items()}
+            for place_id, entries in self._now.items()
+        }
+        return {**self._noted, **now}
 
 
 def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:

@@ -77,7 +77,7 @@ def reply_to(
         return Reply(text="", calls=0, error=str(spent))
     except ModelError as error:
         run = asked.run or unbound_run()
-        if run.is_evaluated:
+        if run.exchanges is not None:  # an evaluation
             raise
         run.log_failure(error)
         return Reply(text="", calls=0, error=error.brief or "it failed")

@@ -90,5 +90,5 @@ def test_the_guide_names_every_option_of_an_upload():
 
 
 def test_an_option_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="perhaps 'gitignore' is meant"):
+    with pytest.raises(InputError, match="did you mean 'gitignore'"):
         Index(tmp_path).add("docs", gitignor=False)

@@ -18,7 +18,7 @@ from clew.index.generation import compact, open_former, open_snapshot, wasted_sh
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.index.layers.imported import Statements, build_imported_batch
 from clew.index.snapshot.batch import Batch
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.testing import models, small_documents
 from tests import snapshots
 from tests.index.build import contents

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from numbers import Integral, Real
 from os import PathLike
 from typing import ParamSpec, TypeVar
@@ -78,6 +79,12 @@ def number(least: float, most: float = math.inf, *, is_below: bool = False) -> K
 def instance(words: str, *kinds: type) -> Kind:
     """Return the kind of what is of one of these classes."""
     return Kind(lambda value: isinstance(value, kinds), words)
+
+
+def instance_of(place: str, words: str) -> Kind:
+    """Return the kind of what is of the class at MODULE:NAME, which only a value of it loads."""
+    module, _, name = place.partition(":")
+    return Kind(lambda value: isinstance(value, getattr(import_module(module), name)), words)
 
 
 WHOLE = Kind(_is_whole, "a whole number")

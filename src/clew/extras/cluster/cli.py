@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 
 from clew.cli import building, options
-from clew.cli.plain import echo_json, one_line
+from clew.cli.plain import echo_json, one_line, say
 from clew.cli.program import GroupedCommand
-from clew.cli.talk import say
 from clew.text.quantities import format_count
 
 

@@ -96,7 +96,7 @@ class LLMJudge:
         return Verdict(
             scores={m: mark.score for m, mark in marks.items() if mark.score is not None},
             unparsable=tuple(m for m, mark in marks.items() if mark.is_unparsable),
-            usage=run.meter.usage(),
+            usage=run.meter.usage,
         )
 
     def _ask(self, requests: Mapping[str, Prompt], run: ModelRun) -> dict[str, Reply]:

@@ -14,8 +14,7 @@ from typing import TypeVar
 from clew.base.types import Answer, Context, Evidence, Scalar, Usage
 from clew.extras.evaluate.datasets import DatasetQuestion
 from clew.extras.evaluate.stats import PairedTest, bootstrap_interval, paired_test, quantiles
-from clew.models.meter import MODEL_STAGES
-from clew.models.run import ModelExchange
+from clew.models.run import MODEL_STAGES, ModelExchange
 
 K = TypeVar("K", str, int)
 

@@ -14,9 +14,8 @@ import click
 
 from clew.base.runtime.process import bound_threads, cores
 from clew.cli import options
-from clew.cli.plain import align, dim, echo_json, one_line
+from clew.cli.plain import align, dim, echo_json, one_line, print_result, say
 from clew.cli.program import GroupedCommand
-from clew.cli.talk import print_result, say
 from clew.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:

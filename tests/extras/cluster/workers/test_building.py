@@ -12,7 +12,7 @@ from clew import errors, testing
 from clew.index import adding
 from clew.index.building import build_rows
 from clew.index.layers.vectors import embed_names
-from clew.models.meter import Meter
+from clew.models.run import Meter
 from clew.stopping import Stop
 from clew.testing import HashTokenEmbedder
 from tests.index.build import MODELS, create, document, files, scratch

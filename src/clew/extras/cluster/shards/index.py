@@ -8,14 +8,14 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from clew import Added, Index, Settings, Snapshot
 from clew import methods as retrieval
 from clew import open as open_index
 from clew.answers.askable import Askable
 from clew.answers.question import Question
-from clew.api import HowToOpen, checked
+from clew.api import checked
 from clew.base.options import with_options
 from clew.base.runtime.cached_values import Once
 from clew.base.runtime.closing import Closing
@@ -69,7 +69,7 @@ class Shards(Askable, Closing):
         *,
         places: Sequence[Place] = (),
         size: Neighbourhood | None = None,
-        **how: Unpack[HowToOpen],
+        **how: Any,  # noqa: ANN401 -- of `clew.open`
     ) -> None:
         self.size = size or Neighbourhood()
         self.folder = home
@@ -339,7 +339,7 @@ def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shar
                 )
 
 
-def open_any(folder: str | Path, **how: Unpack[HowToOpen]) -> Index | Shards:
+def open_any(folder: str | Path, **how: Any) -> Index | Shards:  # noqa: ANN401 -- of `clew.open`
     """Open the index in a folder, or all shards of a shard folder. Raises InputError."""
     return (open_shards if sharded.is_home(Path(folder)) else open_index)(folder, **how)
 

@@ -14,7 +14,7 @@ from clew.index.layers.vectors import ChunkKey, ChunkVectors, embed_names
 from clew.index.recipe import build_model_recipe, check_recipe
 from clew.models import Models
 from clew.models.loading import Specs, load_extractor, load_models
-from clew.models.meter import Meter
+from clew.models.run import Meter
 
 
 def run(specs: Specs, task: str, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 -- as the task returns

@@ -4,34 +4,120 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.answers.question import Question
+from clew.answers.question import OPTIONS, Question
+from clew.base.display.columns import align as align_columns
 from clew.cli import options
 from clew.cli.building import describe_added, warn_skipped
-from clew.cli.plain import align, echo_json, one_line
+from clew.cli.plain import align, echo_json, one_line, print_result, say
 from clew.cli.program import SKIPPED, GroupedCommand
-from clew.cli.progress import show_progress, show_questions
-from clew.cli.talk import print_result, say
+from clew.cli.progress import show_count, show_progress
 from clew.errors import BudgetSpent, InputError, NotAnIndex
-from clew.extras.evaluate.cli import settings
+from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
-    from clew.base.types import Evidence, Scalar
+    from clew.base.types import CostEstimate, Evidence, Scalar
     from clew.extras.evaluate.datasets import Dataset
     from clew.extras.evaluate.graph_questions import GraphRow
     from clew.extras.evaluate.measure import Protocol
+    from clew.extras.evaluate.papers import (
+        IndexRecipe,
+        MeasuredTable,
+        OpenIndex,
+        PaperColumn,
+        PaperRow,
+        PaperTable,
+    )
     from clew.extras.evaluate.report import Report
     from clew.extras.evaluate.summary import Row
     from clew.models.budget import Budget
+
+
+_REPORTED = ("dense", "bm25")  # what a written report always compares with
+
+
+class EvaluationOptions(SimpleNamespace):
+    """The options of `clew eval` as they were given, by the names of their values."""
+
+
+report_option = options.several(
+    "--report FILE", "Also write a .md or .html report", "reports", type=click.Path(path_type=Path)
+)
+given_option = options.several(
+    "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
+)
+context_option = options.number(
+    "--context-tokens N", "Tokens of context for coverage and answers.", default=4_000
+)
+evaluation_options = options.gather_options(
+    [
+        options.text(
+            "--methods A,B,...",
+            "The others are compared with the first.",
+            "names",
+            default="dense,bm25,hybrid,pagerank,clue,walk",
+        ),
+        given_option,
+        options.several(
+            "--grid METHOD.NAME=V1,V2,...",
+            "Also measure these values, in all combinations",
+            "grids",
+        ),
+        options.path("--index FOLDER", "Index of the corpus. [default: <data set>.clew]", "into"),
+        options.text("--split S", "Only the questions of this split."),
+        options.where,
+        options.derive_option("exact", OPTIONS["exact"]),
+        options.text("--limit N", "Only the first N questions.", type=int),
+        options.text("--sample N", "Only N questions, drawn at random by --seed.", type=int),
+        options.path("--corpus PATH", "File or folder of the documents, if not in the data set."),
+        options.text("--ks K,...", "Cut-offs.", default="2,5,10"),
+        context_option,
+        options.flag("--answers", "Also answer, and measure EM, F1 and accuracy."),
+        options.text("--answer-llm SPEC", "LLM that only writes the answers; implies --answers."),
+        options.number("--answer-tokens N", "Tokens of an LLM's answer, at most. [default: 512]"),
+        options.text("--judge SPEC", "LLM that judges the answers."),
+        options.text(
+            "--judge-metrics A,B,...",
+            "Of judge, graded, correctness, answer coverage and faithfulness. [default: judge]",
+            "judged",
+        ),
+        options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
+        options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
+        options.several(
+            "--peers FILE", "Another system's ranking", "peers", type=click.Path(path_type=Path)
+        ),
+        report_option,
+        options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
+        options.text("--metrics A,B,...", "Metrics of the plot. [default: recall, coverage]"),
+        options.flag("--rows", "Put each question's scores in the JSON too."),
+        options.number("--concurrency N", "Questions asked at once.", default=1),
+        options.reranker,
+    ],
+    "flags",
+    EvaluationOptions,
+)
+evaluation_paid_options = options.gather_options(
+    [
+        options.number(
+            "--seed N", "Seed of resampling, --sample and, if given, LLMs. [default: 0]", least=0
+        ),
+        *options.PAID_OPTIONS,
+        *options.DRAWN_OPTIONS,
+    ],
+    "paid",
+    dict,
+)
 
 
 @click.command("compare")
@@ -39,7 +125,7 @@ if TYPE_CHECKING:
 @options.text(
     "--baseline LABEL", "Baseline. [default: the first, of a folder the first by name]", default=""
 )
-@settings.report_option
+@report_option
 @options.json
 def compare_runs(
     paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
@@ -51,7 +137,7 @@ def compare_runs(
     """
     from clew.extras.evaluate.run_files import read_runs, report_of
 
-    settings.check_reports(reports)
+    check_reports(reports)
     report = report_of(read_runs(paths), baseline)
     print_report(report, reports, as_json=as_json)
 
@@ -59,11 +145,11 @@ def compare_runs(
 @click.command("graph")
 @click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
 @options.text("--methods NAMES", "Methods to measure.", "names", default="paths,paths_plain,bubble")
-@settings.given_option
+@given_option
 @options.choice("--places all|even|odd", "Questions at these places, from 0.", default="all")
 @options.number("--limit N", "Only the first N of them.")
 @options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
-@settings.context_option
+@context_option
 @options.index()
 @options.paid_options
 @options.json
@@ -120,15 +206,103 @@ def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
     print_result(rows, words, as_json=as_json)
 
 
+@click.command("papers")
+@click.argument("name", metavar="[TABLE]", required=False)
+@click.argument("path", metavar="[DATASET]", required=False, type=click.Path(path_type=Path))
+@options.several("--column NAME", "Only this column of the table, such as 'MuSiQue, low'", "chosen")
+@options.several("--row NAME", "Only this row of the table, such as 'Clue-RAG, α = 1'", "systems")
+@options.path("--corpus PATH", "File or folder of the documents, if not in the data set.")
+@options.path("--triples FILE", "An LLM's triples for rows that need them: 'clew help triples'.")
+@options.number("--limit N", "Only the first N questions.")
+@options.number("--sample N", "Only N questions, drawn at random.")
+@options.path("--into FOLDER", "Folder of indexes and runs. [default: papers.clew]", "into")
+@options.text("--judge SPEC", "LLM that judges answers. [default: that of --llm]")
+@options.flag("--plan", "Say what it would cost, and stop.", "only_plan")
+@options.paid_options
+@options.json
+@click.pass_obj
+def measure_paper(  # noqa: PLR0913 -- one argument for each option
+    opener: options.Opener,
+    *,
+    name: str | None,
+    path: Path | None,
+    chosen: tuple[str, ...],
+    systems: tuple[str, ...],
+    corpus: Path | None,
+    triples: Path | None,
+    limit: int | None,
+    sample: int | None,
+    into: Path | None,
+    judge: str | None,
+    only_plan: bool,
+    paid: options.PaidModels,
+    as_json: bool,
+) -> None:
+    """Measure the rows of a paper's TABLE on DATASET, and print them beside the paper's numbers.
+
+    Without arguments the tables are listed, without DATASET the rows of one. Rows that need an LLM
+    are measured with --llm; rows that cannot be measured say why. The cost is printed first. A
+    second run continues the first, and pays for nothing twice.
+    """
+    from clew.extras.evaluate.datasets import load
+    from clew.extras.evaluate.papers import find_columns, group_by_index, load_tables, measure_table
+
+    tables = load_tables()
+    if name is None:
+        _print_tables(tables, as_json=as_json)
+        return
+    if name not in tables:
+        raise InputError(f"there is no table {name!r}, only {', '.join(tables)}")
+    table = tables[name].choose_rows(systems)
+    if path is None:
+        _print_rows(table, as_json=as_json)
+        return
+    dataset = load(path, limit=limit, sample=sample, corpus=corpus)
+    columns = find_columns(table, dataset, chosen)
+    folder = (into or Path("papers.clew")) / dataset.name  # of indexes that tables share
+
+    def open_index(place: Path, chunking: Mapping[str, Any]) -> Index:
+        from clew.index.recipe import PAPERS
+        from clew.text.chunking import Chunking
+
+        how = paid.choose_models()
+        how["settings"] = replace(PAPERS, chunking=Chunking(**chunking))
+        return opener(place, **how)
+
+    groups = group_by_index(table, columns, paid.llm, triples)
+    for line in _plan(table, groups, dataset, open_index, folder, paid):
+        say(line, err=True)
+    if only_plan:
+        return
+    with show_count("asking") as on_progress:
+        measured = measure_table(
+            table,
+            columns,
+            dataset,
+            open_index,
+            folder,
+            folder / "runs" / name,
+            llm=paid.llm,
+            judge=judge,
+            triples=triples,
+            budget=paid.budget,
+            on_progress=on_progress,
+        )
+    rows = list(_list_rows(table, columns, measured, paid.llm, triples))
+    models = ", ".join(map(one_line, dict.fromkeys(measured.models.values())))
+    here = f"Here: {format_count(len(dataset.questions), 'question')} of {dataset.name}, {models}."
+    words = chain(_describe_cells(table, columns, rows), [here] if models else [])
+    result = {"table": name, "models": measured.models, "rows": rows}
+    print_result(result, words, as_json=as_json)
+
+
 class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        commands = {"compare": compare_runs, "graph": measure_graph_questions}
-        if args[:1] == ["papers"]:
-            from clew.extras.evaluate.cli.papers import measure_paper
-
-            commands["papers"] = measure_paper
+        commands = {
+            each.name: each for each in (compare_runs, measure_graph_questions, measure_paper)
+        }
         command = commands.get(args[0]) if args else None
         if command is not None:
             name = f"{info_name} {command.name}"
@@ -138,15 +312,15 @@ class EvaluationGroup(GroupedCommand):
 
 @click.command("eval", cls=EvaluationGroup)
 @click.argument("path", metavar="DATASET", type=click.Path(path_type=Path))
-@settings.evaluation_options
-@settings.paid_options
+@evaluation_options
+@evaluation_paid_options
 @options.json
 @click.pass_obj
 def run_evaluation(
     opener: options.Opener,
     *,
     path: Path,
-    flags: settings.EvaluationOptions,
+    flags: EvaluationOptions,
     paid: Mapping[str, Any],
     as_json: bool,
 ) -> None:
@@ -169,10 +343,10 @@ def run_evaluation(
     from clew.extras.evaluate.files import make_folder
     from clew.extras.evaluate.measure import check_before, measure
 
-    settings.check_combination(flags, paid, as_json=as_json)
-    settings.check_reports(flags.reports)
+    check_combination(flags, paid, as_json=as_json)
+    check_reports(flags.reports)
     bought, seed = options.read_paid(**paid, others=(flags.answer_llm, flags.judge)), paid["seed"]
-    protocol = settings.build_protocol(flags, seed or 0)
+    protocol = build_protocol(flags, seed or 0)
     dataset = load(
         path,
         split=flags.split,
@@ -191,7 +365,7 @@ def run_evaluation(
     with opener(place, **bought.choose_models(flags.reranker)) as index:
         check_before(index, dataset, protocol, folder=flags.runs, budget=bought.budget)
         added = _update_index(index, dataset, bought.budget)
-        with show_questions() as tell:
+        with show_count("asking") as tell:
             report = measure(
                 index,
                 dataset,
@@ -286,8 +460,8 @@ def _parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Sc
     listed = options.split_list(names)
     for name in listed:
         methods.load(name)
-    settings.check_given(given, listed, {})
-    return {name: settings.method_settings(name, given) for name in listed}
+    check_given(given, listed, {})
+    return {name: method_settings(name, given) for name in listed}
 
 
 def _build_graph_table(rows: list[GraphRow]) -> str:
@@ -315,3 +489,275 @@ def _describe_graph_rows(rows: list[GraphRow]) -> Iterator[str]:
         if "hits@1" not in row.means:
             yield f"{row.method} gives no graph: recall is of the names in its tables and chunks"
         yield from (f"{row.method}: {n} of {row.n}: {note}" for note, n in row.notes.items())
+
+
+def check_combination(
+    flags: EvaluationOptions, paid: Mapping[str, object], *, as_json: bool
+) -> None:
+    """Raise UsageError for an option that needs another one."""
+    answers = flags.answers or flags.answer_llm is not None
+    capped = flags.answer_tokens is not None
+    bounded = paid["budget_tokens"] is not None or paid["budget_usd"] is not None
+    llms = any((paid["llm"], flags.answer_llm, flags.judge))
+    for given, needed, sentence in (
+        (flags.contexts, flags.runs is not None, "--contexts goes with --runs."),
+        (flags.rows, as_json, "--rows goes with --json."),
+        (flags.metrics is not None, flags.plot is not None, "--metrics goes with --plot."),
+        (flags.judge is not None, answers, "--judge needs --answers or --answer-llm."),
+        (flags.judged is not None, flags.judge is not None, "--judge-metrics goes with --judge."),
+        (capped, answers, "--answer-tokens needs --answers or --answer-llm."),
+        (bounded, llms, "A budget needs an LLM: --llm, --answer-llm or --judge."),
+    ):
+        if given and not needed:
+            raise click.UsageError(sentence)
+    if flags.runs is not None and flags.runs.exists() and not flags.runs.is_dir():
+        raise InputError(f"--runs takes a folder, and {flags.runs} is a file: name another one")
+
+
+def check_reports(files: Sequence[Path]) -> None:
+    """Raise InputError for a report that could not be written, before anything is measured."""
+    if files:
+        from clew.extras.evaluate.pages.page import check_page
+
+        for file in files:
+            check_page(file)
+
+
+def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
+    """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
+    from clew.extras.evaluate.measure import Protocol, check_protocol
+    from clew.extras.evaluate.settings import Scoring, Setting, grid
+
+    names = options.split_list(flags.names)
+    if not names:
+        raise InputError("--methods names no method: see 'clew methods'")
+    if len(names) < sum(bool(part.strip()) for part in flags.names.split(",")):
+        raise InputError(f"--methods takes different methods, not {flags.names!r}")
+    names += [name for name in _REPORTED if flags.reports and name not in names]
+    varied = _parse_grids(flags.grids)
+    methods = list(dict.fromkeys((*names, *varied)))
+    check_given(flags.given, methods, varied)
+    settings = [Setting(name) for name in names]
+    settings += [each for method, values in varied.items() for each in grid(method, values)]
+    capped = {} if flags.answer_tokens is None else {"answer_tokens": flags.answer_tokens}
+    protocol = Protocol(
+        settings=tuple(settings),
+        scoring=Scoring(
+            ks=_parse_cuts(flags.ks), context_tokens=flags.context_tokens, seed=seed, **capped
+        ),
+        common={name: method_settings(name, flags.given) for name in methods},
+        answers=flags.answers or flags.answer_llm is not None,
+        answer_llm=flags.answer_llm,
+        judge=flags.judge,
+        judged=("judge",) if flags.judged is None else tuple(options.split_list(flags.judged)),
+        where=options.join_filters(flags.filters),
+        exact=flags.exact,
+    )
+    check_protocol(protocol)
+    return protocol
+
+
+def check_given(
+    given: Sequence[str], methods: Sequence[str], varied: Mapping[str, Mapping[str, object]]
+) -> None:
+    """Raise InputError for a --param of no method that is measured, or one that a grid varies."""
+    for text in given:
+        name, _, _ = text.partition("=")
+        method, dot, parameter = name.partition(".")
+        if not dot or method not in methods:
+            known = ", ".join(methods)
+            raise InputError(f"--param takes METHOD.NAME=VALUE, METHOD of {known}, not {text!r}")
+        if parameter in varied.get(method, ()):
+            raise InputError(f"--param and --grid both set {name}: choose one of them")
+
+
+def method_settings(method: str, given: Sequence[str]) -> dict[str, Scalar]:
+    """Return the parameters that --param sets in all rows of a method."""
+    prefix = f"{method}."
+    mine = [text.removeprefix(prefix) for text in given if text.startswith(prefix)]
+    return options.parse_parameters(method, mine)
+
+
+def _parse_grids(grids: Sequence[str]) -> dict[str, dict[str, list[Scalar]]]:
+    """Return the values that --grid names, by method and parameter."""
+    varied: dict[str, dict[str, list[Scalar]]] = {}
+    for text in grids:
+        name, _, values = text.partition("=")
+        method, _, parameter = name.partition(".")
+        texts = [value.strip() for value in values.split(",")]
+        if not (method and parameter and all(texts)):
+            raise InputError(f"--grid takes METHOD.NAME=V1,V2,..., not {text!r}")
+        parsed = (options.parse_parameters(method, [f"{parameter}={each}"]) for each in texts)
+        typed = [values[parameter] for values in parsed]
+        if len(set(typed)) < len(typed):
+            raise InputError(f"--grid takes different values, not {text!r}")
+        if parameter in varied.setdefault(method, {}):
+            raise InputError(f"--grid names {name} twice: give all its values together")
+        varied[method][parameter] = typed
+    return varied
+
+
+def _parse_cuts(ks: str) -> tuple[int, ...]:
+    try:
+        cuts = tuple(int(k) for k in ks.split(","))
+    except ValueError:
+        cuts = ()
+    if not cuts or min(cuts) < 1 or len(set(cuts)) < len(cuts):
+        raise InputError(f"--ks takes different whole numbers from 1, such as 2,5,10, not {ks!r}")
+    return cuts
+
+
+# -- tables of papers ----------------------------------------------------------------------------
+
+
+def _print_tables(tables: Mapping[str, PaperTable], *, as_json: bool) -> None:
+    """Print a line for each table, and how many of the paper's rows it has."""
+    about, lines = [], []
+    for name, table in tables.items():
+        n_rows = sum(not row.added for row in table.rows)
+        head = {"name": name, "title": table.title, "address": table.address}
+        about.append({**head, "rows": n_rows, "of": table.size})
+        lines.append([*head.values(), f"{n_rows} of {table.size} rows"])
+    print_result(about, align_columns(lines, len(lines[0])), as_json=as_json)
+
+
+def _print_rows(table: PaperTable, *, as_json: bool) -> None:
+    """Print a line for each row of a table."""
+    from clew.extras.evaluate.papers import describe_rows
+
+    about = list(describe_rows(table))
+    heads = ["row", "measured by", "paper's numbers", "an LLM extracts"]
+    lines = align_columns([heads, *([*each.values()] for each in about)], len(heads))
+    print_result(about, chain(lines, ["", f"{table.setup}."]), as_json=as_json)
+
+
+def _plan(
+    table: PaperTable,
+    groups: Mapping[IndexRecipe, Sequence[PaperRow]],
+    dataset: Dataset,
+    open_index: OpenIndex,
+    folder: Path,
+    paid: options.PaidModels,
+) -> Iterator[str]:
+    """Yield what will be measured, by which indexes, and what an LLM will be asked for."""
+    n_rows = len({row.name for rows in groups.values() for row in rows})
+    yield (
+        f"{table.title}: {n_rows} of {format_count(len(table.rows), 'row')} on {dataset.name}, "
+        f"{format_count(len(dataset.questions), 'question')}, "
+        f"{len(groups)} {'index' if len(groups) == 1 else 'indexes'}"
+    )
+    costs: dict[object, list[CostEstimate]] = {}
+    for recipe, rows in groups.items():
+        names = ", ".join(row.name for row in rows)
+        yield f"  {one_line(recipe.folder)}: {one_line(names)}"
+        if recipe.paid is not None:
+            cost = _estimate(recipe, dataset, open_index, folder, paid)
+            yield f"    {_describe_cost([cost])}"
+            costs.setdefault(recipe.paid, []).append(cost)
+    if costs:
+        whole = [max(each, key=lambda cost: cost.prompt_tokens) for each in costs.values()]
+        yield (
+            f"  all indexes: {_describe_cost(whole)}, as each uses what was paid for another,"
+            " and a prompt that is not full for each"
+        )
+    if paid.llm is not None and groups:
+        n_answers = len(dataset.questions) * sum(map(len, groups.values()))
+        yield (
+            f"  {format_count(n_answers, 'answer')} of at most {table.context_tokens:,} tokens of "
+            "context each, and what methods ask the LLM while they search"
+        )
+
+
+def _estimate(
+    recipe: IndexRecipe,
+    dataset: Dataset,
+    open_index: OpenIndex,
+    folder: Path,
+    paid: options.PaidModels,
+) -> CostEstimate:
+    """Return what the extraction of an index would cost by itself."""
+    wanted = dict(recipe.extraction)
+    planned: dict[str, Any] = {name: wanted[name] for name in ("entities",) if name in wanted}
+    if wanted.get("core", 1) != 1:
+        planned["core"] = wanted["core"]
+    with open_index(folder / recipe.folder, dict(recipe.chunking)) as index:
+        plan = index.plan(dataset.corpus, budget=paid.budget, **planned)
+    return next(each for each in plan.estimates if wanted.items() <= each.options.items())
+
+
+def _describe_cost(costs: Sequence[CostEstimate]) -> str:
+    usd = [cost.cost_usd for cost in costs]
+    prices = [each for each in usd if each is not None]
+    price = f"~${sum(prices):,.2f}" if len(prices) == len(usd) else "at a price that is not known"
+    return (
+        f"{format_count(sum(cost.calls for cost in costs), 'call')}, "
+        f"{sum(cost.prompt_tokens for cost in costs):,} + "
+        f"~{sum(cost.completion_tokens for cost in costs):,} tokens, {price}"
+    )
+
+
+def _list_rows(
+    table: PaperTable,
+    columns: Sequence[PaperColumn],
+    measured: MeasuredTable,
+    llm: str | None,
+    triples: Path | None,
+) -> Iterator[dict[str, object]]:
+    """Yield each row as plain data: printed and measured by column and metric, or why not."""
+    from clew.extras.evaluate.papers import OWN, explain_missing
+
+    for row in table.rows:
+        numbers = {}
+        for place, column in enumerate(table.columns):
+            if column in columns:
+                metrics = (*table.metrics_of(column), OWN)
+                here = measured.cells.get((row.name, column.name), (None,) * len(metrics))
+                there = (*row.printed[place], None) if row.printed else (None,) * len(metrics)
+                numbers[column.name] = {
+                    metric: {"printed": printed, "measured": value}
+                    for metric, printed, value in zip(metrics, there, here, strict=True)
+                }
+        missing = explain_missing(row, llm, triples)
+        yield {
+            "row": row.name,
+            "method": row.method,
+            "known": bool(row.printed),
+            "added": row.added,
+            "missing": missing,
+            "columns": numbers,
+        }
+
+
+def _describe_cells(
+    table: PaperTable, columns: Sequence[PaperColumn], rows: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield a block for each column: what is printed, and what is measured here."""
+    from clew.extras.evaluate.papers import OWN
+
+    for column in columns:
+        metrics = table.metrics_of(column)
+        head = [column.name, *(word for metric in metrics for word in (metric, "here"))]
+        lines = [[*head, f"{OWN} here"]]
+        for row in rows:
+            numbers = row["columns"][column.name]
+            line = [f"{row['row']} *" if row["added"] else row["row"]]
+            for metric in metrics:
+                line += [_format(table, numbers[metric][key]) for key in ("printed", "measured")]
+            value = numbers[OWN]["measured"]
+            lines.append([*line, "-" if value is None else f"{value:.3f}"])
+        yield from align_columns(lines)
+        yield ""
+    for reason in dict.fromkeys(row["missing"] for row in rows if row["missing"]):
+        names = ", ".join(row["row"] for row in rows if row["missing"] == reason)
+        yield f"{names}: {reason}."
+    unknown = [row["row"] for row in rows if not row["known"] and not row["added"]]
+    if unknown:
+        yield f"{', '.join(unknown)}: the paper's numbers are not known to us."
+    if any(row["added"] for row in rows):
+        yield "*: such tables have it; not known to be a row of this one."
+    yield f"Printed: {table.setup} ({table.address})."
+    yield "Other questions, passages and models than the paper's: only the order of rows compares."
+
+
+def _format(table: PaperTable, value: float | None) -> str:
+    return "-" if value is None else f"{value:.{2 if table.scale > 1 else 3}f}"

@@ -18,6 +18,7 @@ from typing import Any
 
 from clew import Specs
 from clew import open as open_index
+from clew.base.types import Usage
 from clew.base.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
 from clew.base.wire.refusals import describe_briefly, make_refusal
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError
@@ -227,7 +228,7 @@ def _report_progress(progress: Progress, queue: JobQueue, job: Job, home: Path) 
 
 
 def _describe_progress(progress: Progress) -> dict[str, Any]:
-    meter = progress.meter
+    usage = Usage(cost_usd=None) if progress.meter is None else progress.meter.usage
     done, total = progress.chunks
     return {
         "stage": progress.stage,
@@ -237,11 +238,9 @@ def _describe_progress(progress: Progress) -> dict[str, Any]:
         "documents": progress.documents,
         "steps": done,
         "steps_total": total,
-        "llm_calls": 0 if meter is None else meter.llm_calls,
-        "tokens": 0
-        if meter is None
-        else meter.prompt_tokens + meter.completion_tokens + meter.embedding_tokens,
-        "usd": None if meter is None else meter.cost_usd,
+        "llm_calls": usage.llm_calls,
+        "tokens": usage.total_tokens + usage.embedding_tokens,
+        "usd": usage.cost_usd,
     }
 
 
