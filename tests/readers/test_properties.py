@@ -116,10 +116,10 @@ BOOKLET = {
             word(a_word_file),
             {
                 "author": "Ada Lund",
-                "created": "2024-05-01T12:00:00+00:00",
+                "created": "2024-05-01T12:00:00Z",
                 "keywords": ("rope", "yarn"),
                 "language": "en",
-                "modified": "2024-05-01T12:00:00+00:00",
+                "modified": "2024-05-01T12:00:00Z",
                 "description": "Of it.",
             },
         ),
