@@ -119,7 +119,7 @@ def _read(
         raise UnreadableSource(file.source, "is empty: it holds no triples")
 
 
-def _state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
+def state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
     """Yield what a line is found to say, after its problems."""
     problems: list[str] = []
     document, extracted = "", Extraction()
@@ -142,7 +142,7 @@ def _read_json_lines(file: File) -> Iterator[Stated | Skipped]:
     with open_text(file, guess=False) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                yield from _state_line(file, number, partial(_of_json, line))
+                yield from state_line(file, number, partial(_of_json, line))
 
 
 def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
@@ -196,7 +196,7 @@ def _read_parquet(file: File) -> Iterator[Stated | Skipped]:
         record["strength"] = to_strength(_first(record, _COLUMNS["strength"]))
         documents: list[object] = [*dict.fromkeys(name_documents(record))]
         for document in documents or [_first(record, _COLUMNS["document"])]:
-            yield from _state_line(
+            yield from state_line(
                 file, line, partial(_of_record, {**record, "document": document})
             )
 
@@ -224,7 +224,7 @@ def _read_table(file: File) -> Iterator[Stated | Skipped]:
                 if columns:
                     continue
                 columns = _NEEDED
-            yield from _state_line(file, number, partial(_of_row, line, delimiter, columns))
+            yield from state_line(file, number, partial(_of_row, line, delimiter, columns))
 
 
 def _header(line: str, delimiter: str) -> tuple[Sequence[str], list[str]]:

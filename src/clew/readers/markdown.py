@@ -52,7 +52,7 @@ def read(file: File) -> Iterator[Document]:
     start = _skip_blank(text, matter.end() if matter else 0)
     if start == len(text):
         raise UnreadableSource(file.source, "is empty after its front matter")
-    title, metadata = ("", {})
+    title, metadata = "", dict[str, Value]()
     if matter:
         title, metadata = read_front_matter(matter[1], is_toml=text.startswith("+"))
     pairs = list(_headings(text, start))
