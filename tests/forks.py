@@ -14,7 +14,7 @@ IMPORTED = (
     "clew.extras.server.jobs.process", "clew.extras.evaluate.measure", "clew.methods.bm25",
     "clew.methods.dense",
     "clew.readers.office", "clew.readers.pdf", "clew.readers.sheets",
-    "clew.readers.word", "docx", "pypdf", "pypdfium2", "python_calamine",
+    "clew.readers.word", "pypdf", "pypdfium2", "python_calamine",
     "tests.extras.cluster.postgres.writers",
 )  # fmt: skip
 _FORKS = multiprocessing.get_context("forkserver")

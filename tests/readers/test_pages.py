@@ -202,19 +202,28 @@ def test_what_cannot_be_read_is_skipped(skipped, name, content, reason):
 @pytest.mark.parametrize(
     ("part", "old", "new"),
     [
-        ("word/styles.xml", b'w:val="Title"', b'w:other="Title"'),  # InvalidXmlError
-        ("[Content_Types].xml", b"document.main", b"document.other"),  # ValueError
-        ("[Content_Types].xml", b"Types", b"Kinds"),  # AttributeError
-        ("_rels/.rels", b"Target=", b"Other="),  # TypeError
-        ("word/_rels/document.xml.rels", b'Target="styles.xml"', b'Target="none.xml"'),  # KeyError
+        ("word/styles.xml", b'w:val="Title"', b'w:other="Title"'),
+        ("[Content_Types].xml", b"Types", b"Kinds"),
+        ("word/_rels/document.xml.rels", b'Target="styles.xml"', b'Target="none.xml"'),
     ],
 )
-def test_word_files_with_a_damaged_part_are_skipped(skipped, part, old, new):
-    """Whatever python-docx makes of a part that is not what it should be, one sentence says so."""
+def test_word_files_with_a_damaged_part_are_read(document, part, old, new):
+    """What is whole of a file is its text; only what the part would say of it is lost."""
     parts = unpacked(word(a_report))
     assert old in parts[part]
     parts[part] = parts[part].replace(old, new)
-    assert skipped("a.docx", packed(parts)) == ["a.docx: is not a complete Word file"]
+    assert document("a.docx", packed(parts)).text.startswith("Threads\n\nOne.")
+
+
+def test_word_files_without_their_text_are_skipped(skipped):
+    """One sentence says so where nothing leads to the text, or to that of another program."""
+    reason = "a.docx: is a broken or encrypted Word file, or not one"
+    parts = unpacked(word(a_report))
+    parts["_rels/.rels"] = parts["_rels/.rels"].replace(b"Target=", b"Other=")
+    assert skipped("a.docx", packed(parts)) == [reason]
+    parts = unpacked(word(a_report))
+    parts["word/document.xml"] = b"<workbook/>"
+    assert skipped("a.docx", packed(parts)) == [reason]
 
 
 def test_a_word_file_gives_its_paragraphs_and_tables(document, skipped):
@@ -230,7 +239,7 @@ def test_a_word_file_gives_its_paragraphs_and_tables(document, skipped):
     assert document("a.docx", word(titled)).title == "Clews"
     assert document("my-b.docx", word(lambda file: file.add_paragraph("x"))).title == "my b"
     said = skipped("a.docx", packed({"a.xml": "<a/>"}))
-    assert said == ["a.docx: is not a complete Word file"]
+    assert said == ["a.docx: is a broken or encrypted Word file, or not one"]
 
 
 ARTICLE = """<html><head><title>The Fram is found | Harbour Times</title></head><body>

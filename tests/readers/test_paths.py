@@ -235,7 +235,6 @@ def test_names_that_are_no_text_are_made_text(tmp_path):
     ("name", "package", "hint"),
     [
         ("a.pdf", "pypdfium2", "reading a PDF file needs the package 'pypdfium2'"),
-        ("a.docx", "docx", "reading a Word file needs the package 'python-docx'"),
         ("a.xlsx", "python_calamine", "reading a spreadsheet needs the package 'python-calamine'"),
         ("a.rtf", "striprtf.striprtf", "reading an RTF file needs the package 'striprtf'"),
         ("a.parquet", "pyarrow", "reading a Parquet file needs the package 'pyarrow'"),

@@ -104,9 +104,9 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     like, sitemap+https://SITE, or imaps://USER@HOST/FOLDER: 'clew help documents' has them all.
 
     What is there already and did not change costs nothing; a document that changed is replaced.
-    Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF, Word and
-    Parquet need an extra package, and the message names it. Of a folder all files are read but
-    hidden ones, what programs leave there such as node_modules, and what .gitignore files name.
+    Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF and Parquet
+    need an extra package, and the message names it. Of a folder all files are read but hidden
+    ones, what programs leave there such as node_modules, and what .gitignore files name.
 
     With --units or --triples llm an LLM reads chunks, which costs tokens: 'clew plan' says how
     many. A budget is never exceeded. Where it ends, and after any crash, the same command goes on,

@@ -8,10 +8,10 @@ What a document is, and what its text is:
 
 - Plain text, markup and source code: the file; the whole decoded file.
 - `.md .markdown`: the file; the whole decoded file.
-- `.html .htm .xhtml .xml`, `.pptx .odt .odp .epub`: the file; its paragraphs.
+- `.html .htm .xhtml .xml`, `.docx .pptx .odt .odp .epub`: the file; its paragraphs.
 - `.srt .vtt`, `.ipynb`: the file; what is said, and its cells.
 - `.eml`, `.mbox`, `.ics`: the file, each message, each event; its words and its headers.
-- `.pdf` (extra `pdf`), `.docx .xlsx .xls .ods .rtf` (extra `files`): the file; what was extracted.
+- `.pdf` (extra `pdf`), `.xlsx .xls .ods .rtf` (extra `files`): the file; what was extracted.
   `.docm .dotx .dotm .pptm .ppsx .ppsm .potx .xlsm .xltx .xlsb .ott .otp .ots` as their kin.
 - `.png .jpg .jpeg .tif .tiff .webp .bmp` (extra `ocr`, where OCR is asked for): what it reads.
 - `.jsonl .ndjson .json .csv .tsv`, `.parquet` (extra `parquet`): a record; its text column.

@@ -12,7 +12,6 @@ import os
 import pickle
 import queue
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from clew.base.types import Document, Skipped
     from clew.readers.walk import File
 
-_SIZE = struct.Struct("<q")
 _AHEAD = 4  # documents that are read before they are asked for
 _PROGRAM = "from clew.readers.apart import serve; serve()"
 _START_S = 60.0  # for the process to start and import the parser
@@ -137,7 +135,7 @@ def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
     try:
         while (reply := _read(pipe)) is not None:
             received.put(reply)
-    except (OSError, ValueError, EOFError, pickle.UnpicklingError):
+    except (OSError, ValueError, pickle.UnpicklingError):
         pass
     with suppress(queue.Full):
         received.put(None, timeout=1)
@@ -194,13 +192,11 @@ def _bound_time() -> None:
 
 
 def _write(pipe: IO[bytes], value: object) -> None:
-    data = pickle.dumps(value)
-    pipe.write(_SIZE.pack(len(data)) + data)
+    pickle.dump(value, pipe)
     pipe.flush()
 
 
 def _read(pipe: IO[bytes]) -> Any:  # noqa: ANN401 -- what the other one wrote
-    head = pipe.read(_SIZE.size)
-    if len(head) < _SIZE.size:
-        return None
-    return pickle.loads(pipe.read(_SIZE.unpack(head)[0]))  # noqa: S301 -- our own process wrote it
+    with suppress(EOFError):
+        return pickle.load(pipe)  # noqa: S301 -- our own process wrote it
+    return None

@@ -33,15 +33,22 @@ class ArchiveParts:
 
     def read_relations(self, name: str) -> dict[str, str]:
         """Return the names of the parts that a part of an Office file refers to, by their ids."""
+        return {own: part for own, _, part in self._relations(name)}
+
+    def find_related(self, name: str, *kinds: str) -> list[str]:
+        """Return the parts of some kinds that a part, or the file where it is "", refers to."""
+        return [
+            part for _, kind, part in self._relations(name) if kind in kinds and part in self.names
+        ]
+
+    def _relations(self, name: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the id, the kind and the part of what a part refers to."""
         folder, own = posixpath.split(name)
         relations = posixpath.join(folder, "_rels", f"{own}.rels")
-        if relations not in self.names:
-            return {}
-        return {
-            each.get("Id", ""): posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-            for each in self.xml(relations).iter("Relationship")
-            if (target := each.get("Target")) and each.get("TargetMode") != "External"
-        }
+        for each in self.xml(relations).iter("Relationship") if relations in self.names else ():
+            if (target := each.get("Target")) and each.get("TargetMode") != "External":
+                part = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+                yield each.get("Id", ""), each.get("Type", "").rpartition("/")[2], part
 
 
 @contextmanager

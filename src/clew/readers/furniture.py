@@ -221,13 +221,10 @@ def _is_named(node: LexborNode, page: _Page) -> bool:
 
 
 def _is_above_title(node: LexborNode, page: _Page) -> bool:
-    """Say whether an element without prose stands before the heading of the page, with links."""
-    mass, is_loose = (
-        page.masses[node.mem_id],
-        not page.is_manual and node.tag in _CONTAINERS | _LISTS,
-    )
-    is_above = mass.place < page.title and not mass.prose and (mass.linked > 0 or is_loose)
-    return is_above and node.parent is not None and node.parent.mem_id in page.text
+    """Say whether an element is of links, without prose, and stands before the page's heading."""
+    mass, around = page.masses[node.mem_id], node.parent
+    is_above = mass.place < page.title and mass.linked > 0 and not mass.prose
+    return is_above and around is not None and around.mem_id in page.text
 
 
 def _is_switch(node: LexborNode, mass: _Mass) -> bool:

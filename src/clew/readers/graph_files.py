@@ -25,11 +25,11 @@ from typing import TypeVar
 from clew.base.display.visible import restore_unseen
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import Extraction, Skipped
-from clew.errors import InputError, UnreadableSource
+from clew.errors import InputError
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers import rdf
 from clew.readers.decode import open_text
-from clew.readers.packed import plain_name, unpack
+from clew.readers.packed import plain_name
 from clew.readers.table import read_rows
 from clew.readers.triples import (
     IDS,
@@ -41,10 +41,11 @@ from clew.readers.triples import (
     fields,
     json_value,
     name_documents,
+    read_items,
     to_strength,
     triple,
 )
-from clew.readers.walk import File, files, os_reason
+from clew.readers.walk import File, files
 from clew.text.cells import unguard
 from clew.text.normalize import collapse
 
@@ -92,7 +93,7 @@ def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Sta
             f"Hint: its name should end with {', '.join(_READERS)}, or one of these and .gz, or "
             "with .graphml or .zip"
         )
-    return _read(file, _READERS[suffix])
+    return read_items(file, _READERS[suffix], "triples")
 
 
 def graph_file(path: str | Path) -> File:
@@ -104,22 +105,7 @@ def graph_file(path: str | Path) -> File:
     return file
 
 
-def _read(
-    file: File, reader: Callable[[File], Iterator[Stated | Skipped]]
-) -> Iterator[Stated | Skipped]:
-    is_empty = True
-    try:
-        with unpack(file) as plain:
-            for item in reader(plain):
-                is_empty = False
-                yield item
-    except OSError as error:
-        raise UnreadableSource(file.source, os_reason(error)) from None
-    if is_empty:
-        raise UnreadableSource(file.source, "is empty: it holds no triples")
-
-
-def _state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
+def state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
     """Yield what a line is found to say, after its problems."""
     problems: list[str] = []
     document, extracted = "", Extraction()
@@ -142,7 +128,7 @@ def _read_json_lines(file: File) -> Iterator[Stated | Skipped]:
     with open_text(file, guess=False) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                yield from _state_line(file, number, partial(_of_json, line))
+                yield from state_line(file, number, partial(_of_json, line))
 
 
 def _of_json(line: str, problems: list[str]) -> tuple[str, Extraction]:
@@ -196,9 +182,7 @@ def _read_parquet(file: File) -> Iterator[Stated | Skipped]:
         record["strength"] = to_strength(_first(record, _COLUMNS["strength"]))
         documents: list[object] = [*dict.fromkeys(name_documents(record))]
         for document in documents or [_first(record, _COLUMNS["document"])]:
-            yield from _state_line(
-                file, line, partial(_of_record, {**record, "document": document})
-            )
+            yield from state_line(file, line, partial(_of_record, {**record, "document": document}))
 
 
 def _refuse_columns(columns: Sequence[str]) -> str:
@@ -224,7 +208,7 @@ def _read_table(file: File) -> Iterator[Stated | Skipped]:
                 if columns:
                     continue
                 columns = _NEEDED
-            yield from _state_line(file, number, partial(_of_row, line, delimiter, columns))
+            yield from state_line(file, number, partial(_of_row, line, delimiter, columns))
 
 
 def _header(line: str, delimiter: str) -> tuple[Sequence[str], list[str]]:

@@ -40,22 +40,15 @@ _STRUCK = "s, del, strike, [style*=line-through]"
 _LEAST_HIDDEN = 100  # characters of which a note is made
 _MAX_STEPS = 300  # characters of a line of steps to other pages
 _STEP_LINE = re.compile(r"(?:Next|Prev(?:ious)?|Up): .*\b(?:Next|Prev(?:ious)?|Up): ", re.DOTALL)
-_ABOUT = {  # by the name of a <meta>
-    **{name: name for name in ("author", "date", "description", "keywords", "subject")},
-    "article:author": "author",
-    "article:modified_time": "modified",
-    "article:published_time": "date",
-    "article:tag": "keywords",
-    "dc.creator": "author",
-    "dc.date": "date",
-    "dc.subject": "keywords",
-    "dcterms.created": "created",
-    "dcterms.creator": "author",
-    "dcterms.date": "date",
-    "dcterms.modified": "modified",
+_ABOUT = {  # by the name of a <meta>, without what says whose name it is
+    **{name: name for name in "author created date description keywords modified subject".split()},
+    "creator": "author",
     "last-modified": "modified",
-    "og:description": "description",
+    "modified_time": "modified",
+    "published_time": "date",
+    "tag": "keywords",
 }
+_VOCABULARIES = re.compile(r"(?:article|og):|dc(?:terms)?\.")
 _APPARATUS = {
     **dict.fromkeys("toc doc-toc table-of-contents tableofcontents".split(), "contents"),
     **dict.fromkeys("index doc-index indextable genindextable printindex".split(), "index"),
@@ -136,7 +129,8 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
     pairs = []
     for element in tree.css("meta[content]"):
         attributes = element.attributes
-        name = (attributes.get("name") or attributes.get("property") or "").casefold()
+        given = (attributes.get("name") or attributes.get("property") or "").casefold()
+        name = given[prefix.end() :] if (prefix := _VOCABULARIES.match(given)) else given
         if name in _ABOUT:
             pairs.append((_ABOUT[name], attributes["content"]))
     if tree.root is not None:

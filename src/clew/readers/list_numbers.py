@@ -39,12 +39,12 @@ class _Level(NamedTuple):
 class ListNumbers:
     """Counts the paragraphs of each list, in the order of the document."""
 
-    def __init__(self, numbering: Element | None, styles: Element) -> None:
+    def __init__(self, numbering: Element, styles: Element) -> None:
         """Take the parts of a Word file that have its lists and its styles."""
         self._styles = {each.get("styleId", ""): each for each in styles.iter("style")}
-        root = numbering if numbering is not None else Element("numbering")
-        self._lists = {each.get("abstractNumId", ""): each for each in root.iter("abstractNum")}
-        self._instances = {each.get("numId", ""): each for each in root.iter("num")}
+        lists = numbering.iter("abstractNum")
+        self._lists = {each.get("abstractNumId", ""): each for each in lists}
+        self._instances = {each.get("numId", ""): each for each in numbering.iter("num")}
         self._levels: dict[str, dict[int, _Level]] = {}  # of an instance
         self._counts: dict[str, dict[int, int]] = {}  # of a list, how far its levels are
         self._begun: set[str] = set()  # instances

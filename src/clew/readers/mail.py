@@ -8,17 +8,17 @@ encrypted are named in a note on the file. The id of a message in a mailbox is i
 """
 
 import re
-from base64 import b64decode, b64encode
-from binascii import a2b_qp
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from email import message_from_bytes
-from email.message import EmailMessage
-from email.policy import EmailPolicy
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.policy import Compat32
+from itertools import starmap
 from mailbox import mbox
 from pathlib import Path
-from typing import Any
 
 from clew.base.types import Document, Skipped, Value
 from clew.errors import UnreadableSource
@@ -42,8 +42,6 @@ _SIGNATURES = frozenset(
 _LONGEST_STUB, _TIMES_STUB = 500, 3  # characters of a plain text that is none beside the HTML
 _MOST_NAMED = 10  # attachments
 _ENRICHED = re.compile(r"<<|</?[a-zA-Z][\w-]{0,60}>")
-_ENCODED = re.compile(r"=\?([^?\s]{1,60})\?([bBqQ])\?([^?]*)\?=")
-_ENCODED_RUN = re.compile(rf"{_ENCODED.pattern}(?:\s+{_ENCODED.pattern})*")
 _HISTORY = re.compile(  # of earlier messages, to the end: who wrote, and what
     r"^(?P<by>(?:[^>\n].*\n)?[^>\n].*(?::|-{3})[ \t]*\n)\n?"
     r"(?P<quoted>(?>(?:>.*(?:\n|\Z)|[ \t]*\n)+))\Z"
@@ -53,72 +51,40 @@ _HISTORY = re.compile(  # of earlier messages, to the end: who wrote, and what
 _DEEPEST = 6  # messages that quote each other
 _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 _ENCRYPTED = ("multipart/encrypted", "application/pkcs7-mime")
-_LONGEST = 16_000  # characters of a header that is read by its grammar
+_LONGEST_LINE = 16_000  # characters of a line of a header whose encoded words are read
 _OF_MIME = ("content-", "mime-")
 _LONGEST_OF_MIME = 2_000  # they are read several times
 # What the standard library lets through where a header or a part is not as it should be.
 _DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
 
 
-class _Policy(EmailPolicy):
-    """How headers are read: by their grammar, where that does not take the square of their length.
+class _Policy(Compat32):
+    """Cut long headers of MIME: the time to read them grows with the square of their length."""
 
-    Of a longer one of MIME the beginning counts, and any other is read as words. Before that
-    encoded words and bytes become words in UTF-8, whatever their encoding is called.
-    """
-
-    def header_fetch_parse(self, name: str, value: str) -> Any:  # noqa: ANN401 -- as it says there
-        read = super().header_fetch_parse
-        value = _recode_words(value)
-        if name.lower().startswith(_OF_MIME):
-            is_long = len(value) > _LONGEST_OF_MIME
-            return read(name, value[:_LONGEST_OF_MIME].rpartition(";")[0] if is_long else value)
-        if len(value) <= _LONGEST:
-            return read(name, value)
-        return " ".join(str(read("Subject", part)) for part in _parts_of_header(value))
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        is_long = name.lower().startswith(_OF_MIME) and len(value) > _LONGEST_OF_MIME
+        return value[:_LONGEST_OF_MIME].rpartition(";")[0] if is_long else value
 
 
 _POLICY = _Policy()
 
 
-def _recode_words(value: str) -> str:
-    """Return a header with its encoded words, and bytes above ASCII, in UTF-8."""
+def _decode_words(value: str) -> str:
+    """Return a header on one line, with its encoded words and bytes above ASCII as text."""
     if not value.isascii():
-        value = _decode_words(value.encode("utf-8", "surrogateescape"))
-    if "=?" not in value:
-        return value
-    return _ENCODED_RUN.sub(_recode_run, value)
+        value = _decode(value.encode("utf-8", "surrogateescape"), "")
+    if "=?" in value and max(map(len, value.splitlines())) <= _LONGEST_LINE:
+        with suppress(HeaderParseError):
+            value = "".join(starmap(_decode, decode_header(value)))
+    return replace_surrogates(" ".join(value.split()))
 
 
-def _recode_run(run: re.Match[str]) -> str:
-    """Return encoded words as one; a character may be divided between two of one encoding."""
-    words: list[tuple[str, bytes]] = []
-    for charset, how, text in _ENCODED.findall(run[0]):
-        try:
-            data = b64decode(text) if how in "bB" else a2b_qp(text.encode(), header=True)
-        except (ValueError, UnicodeError):
-            return run[0]
-        if words and words[-1][0] == charset.casefold():
-            words[-1] = words[-1][0], words[-1][1] + data
-        else:
-            words.append((charset.casefold(), data))
-    text = "".join(_decode_words(data, charset) for charset, data in words)
-    return f"=?utf-8?b?{b64encode(text.encode()).decode()}?="
-
-
-def _decode_words(data: bytes, charset: str = "") -> str:
-    return decode_part(data, File(path=Path(), id="", source=""), charset)
-
-
-def _parts_of_header(value: str) -> Iterator[str]:
-    """Yield a header in parts that are not too long, divided at white space where there is some."""
-    start = 0
-    while start < len(value):
-        end = start + _LONGEST
-        if end < len(value):
-            end = max(value.rfind(" ", start + 1, end), value.rfind("\n", start + 1, end), 0) or end
-        yield value[start:end]
-        start = end
+def _decode(words: bytes | str, charset: str | None) -> str:
+    if isinstance(words, str):
+        return words
+    if charset is None:  # what stands between encoded words
+        return words.decode("raw-unicode-escape", "replace")
+    return decode_part(words, File(path=Path(), id="", source=""), charset)
 
 
 def read(file: File) -> Iterator[Document]:
@@ -142,8 +108,8 @@ def read_mailbox(file: File) -> Iterator[Document | Skipped]:
             yield _in_mailbox(file, messages.get_bytes(key), number)
 
 
-def _message(data: bytes) -> EmailMessage:
-    return message_from_bytes(data, policy=_POLICY)  # type: ignore[arg-type]  # of its messages
+def _message(data: bytes) -> Message:
+    return message_from_bytes(data, policy=_POLICY)
 
 
 def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
@@ -162,9 +128,7 @@ def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
     return replace(document, id=id_, title=title, source=source, body_start=0)
 
 
-def _parts(
-    message: EmailMessage, file: File
-) -> tuple[str, list[MarkedParagraph], dict[str, Value]]:
+def _parts(message: Message, file: File) -> tuple[str, list[MarkedParagraph], dict[str, Value]]:
     """Return the title, the paragraphs and the headers of a message; no text has no paragraphs."""
     unread: list[str] = []  # names of attachments
     body = _read_part(message, file, unread)
@@ -190,22 +154,22 @@ def _divide(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
         yield from _divide(quoted, level + 1)
 
 
-def _head(message: EmailMessage, names: Sequence[str]) -> str:
+def _head(message: Message, names: Sequence[str]) -> str:
     shown = ((name, _header(message, name)) for name in dict.fromkeys(names))
     return "\n".join(f"{name}: {value}" for name, value in shown if value)
 
 
-def _header(message: EmailMessage, name: str) -> str:
-    return replace_surrogates(" ".join(str(message.get(name, "")).split()))
+def _header(message: Message, name: str) -> str:
+    return _decode_words(str(message.get(name, "")))
 
 
-def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:
+def _read_part(part: Message, file: File, unread: list[str]) -> str:
     """Return the text of a part of a message, and of what it holds, in order.
 
     Names of what is not read are added to `unread`.
     """
     kind, below = part.get_content_type(), part.get_payload() if part.is_multipart() else ()
-    inside = [each for each in below if isinstance(each, EmailMessage)]
+    inside = [each for each in below if isinstance(each, Message)]
     if kind == "message/rfc822" and inside:
         text = _read_part(inside[0], file, unread)
         return f"{_head(inside[0], ('Subject', *_SHOWN))}\n\n{text}".strip()
@@ -234,7 +198,7 @@ def _read_part(part: EmailMessage, file: File, unread: list[str]) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _read_alternatives(parts: Sequence[EmailMessage], file: File, unread: list[str]) -> str:
+def _read_alternatives(parts: Sequence[Message], file: File, unread: list[str]) -> str:
     """Return the plain text of alternatives, unless it is a stub beside another one."""
     plain = other = ""
     for each in parts:
@@ -247,6 +211,5 @@ def _read_alternatives(parts: Sequence[EmailMessage], file: File, unread: list[s
     return other if is_stub else plain
 
 
-def _name_part(part: EmailMessage) -> str:
-    name = " ".join(str(part.get_filename() or "").split())
-    return replace_surrogates(name) or part.get_content_type()
+def _name_part(part: Message) -> str:
+    return _decode_words(part.get_filename() or "") or part.get_content_type()

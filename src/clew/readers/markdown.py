@@ -9,7 +9,9 @@ addresses are no part of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,10 @@ from clew.base.types import Document, Heading, Value
 from clew.errors import UnreadableSource
 from clew.readers.decode import text_of
 from clew.readers.degenerate import without_data
+from clew.readers.properties import properties
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
+from clew.text.normalize import collapse
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -31,9 +35,8 @@ _TOML_MATTER = re.compile(
     r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
 _KEY = re.compile(r"^[\w-]+[ \t]*[:=]", re.MULTILINE)
-_TITLE_KEY = re.compile(
-    r"^title(?::|[ \t]*=)[ \t]*(.*)((?:\n[ \t]+.*)*)", re.IGNORECASE | re.MULTILINE
-)
+_TITLE_KEY = re.compile(r"^title(?::|[ \t]*=)(.*)", re.IGNORECASE | re.MULTILINE)
+_MOST_MATTER = 1 << 16  # characters of front matter that are read
 _NEWLINE = re.compile(r"\r\n?|\n")
 _BLANK = re.compile(r"\s*")
 _READ = 1_000  # characters of a heading that are looked at
@@ -49,13 +52,10 @@ def read(file: File) -> Iterator[Document]:
     start = _skip_blank(text, matter.end() if matter else 0)
     if start == len(text):
         raise UnreadableSource(file.source, "is empty after its front matter")
-    title = _key_title(matter[1]) if matter else ""
-    pairs = list(_headings(text, start))
-    metadata: Mapping[str, Value] = {}
+    title, metadata = "", dict[str, Value]()
     if matter:
-        from clew.readers import front_matter  # with the parsers of YAML and TOML
-
-        metadata = front_matter.values(matter[1], is_toml=text.startswith("+"))
+        title, metadata = read_front_matter(matter[1], is_toml=text.startswith("+"))
+    pairs = list(_headings(text, start))
     first, first_end = pairs[0] if pairs else (Heading(len(text), 1, ""), start)
     body = _skip_blank(text, first_end)
     is_above = not text[start : first.start].strip()
@@ -89,20 +89,25 @@ def _skip_blank(text: str, start: int) -> int:
     return end if end == len(text) else max(start, line)
 
 
-def _key_title(matter: str) -> str:
-    match = _TITLE_KEY.search(matter)
-    if not match:
-        return ""
-    value, more = match[1].strip(), match[2].strip()
-    if value in ("", ">", "|", ">-", "|-"):
-        value = more
-    elif len(value) > 1 and value[0] == value[-1] == '"':
-        value = re.sub(r"\\(.)", r"\1", value[1:-1])
-    elif len(value) > 1 and value[0] == value[-1] == "'":
-        value = value[1:-1].replace("''", "'")
-    else:
-        value = f"{value.partition(' #')[0]} {more}"
-    return " ".join(value.split())
+def read_front_matter(matter: str, *, is_toml: bool = False) -> tuple[str, dict[str, Value]]:
+    """Return the title and the metadata of front matter, empty where they cannot be read.
+
+    In YAML an alias, whose value could be repeated without end, makes it one that cannot be.
+    """
+    import yaml
+
+    line = _TITLE_KEY.search(matter)
+    title, read = line[1].strip(" \t\r\"'") if line else "", None
+    matter = matter[:_MOST_MATTER]
+    with suppress(yaml.YAMLError, ValueError, RecursionError):
+        if is_toml:
+            read = tomllib.loads(matter)
+        elif not any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(matter)):
+            read = yaml.safe_load(matter)
+    values = {str(name): value for name, value in read.items()} if isinstance(read, dict) else {}
+    titles = [values.pop(name) for name in list(values) if name.casefold() == "title"]
+    title = next((str(each) for each in titles if isinstance(each, str | int)), title)
+    return collapse(title), properties(values.items())
 
 
 def _headings(text: str, start: int) -> Iterator[tuple[Heading, int]]:

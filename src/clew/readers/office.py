@@ -56,7 +56,7 @@ def read_slides(file: File) -> Iterator[Document]:
         if n := sum(root.get("show") in ("0", "false") for root in roots):
             file.partly.append(f"{format_count(n, 'hidden slide')} read with the others")
         paragraphs = [paragraph for slide in slides for paragraph in slide]
-        title, about = _about(parts, "docProps/core.xml")
+        title, about = read_about(parts, "docProps/core.xml")
     title = title or (paragraphs or [MarkedParagraph("")])[0].text
     yield make_document(file, paragraphs, title, about, pages=_page_starts(slides))
 
@@ -118,7 +118,7 @@ def read_open_document(file: File) -> Iterator[Document]:
         styles = parts.xml("styles.xml") if "styles.xml" in parts.names else Element("none")
         n_struck = _mark_positions(content)
         heading = next((_words(element) for element in content.iter("h")), "")
-        title, about = _about(parts, "meta.xml")
+        title, about = read_about(parts, "meta.xml")
         held = [{part.tag for part in frame} for frame in content.iter("frame")]
         counts = {
             "picture": sum("image" in tags and "object" not in tags for tags in held),
@@ -127,7 +127,7 @@ def read_open_document(file: File) -> Iterator[Document]:
         }
         file.partly.extend(describe_unread(counts))
         number_open_document(content, styles)
-        slides = [list(_texts(page)) for page in _outermost(content, ("page",))]
+        slides = [list(_texts(page)) for page in find_outermost(content, ("page",))]
         paragraphs = [each for slide in slides for each in slide] or list(_texts(content))
         paragraphs += read_edges(_edges(styles))
     first = paragraphs[0].text if slides and paragraphs else ""
@@ -146,7 +146,7 @@ def _edges(styles: Element) -> Iterator[PageEdge]:
                     yield PageEdge(kind.title(), each.text, is_numbered)
 
 
-def _about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
+def read_about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
     """Return the title and the other properties that a part has."""
     if name not in parts.names:
         return "", {}
@@ -176,7 +176,7 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
             text = f"Comment: {' '.join(_texts_below(element))}"
         elif element.tag in ("p", "h", *_ALTERNATIVES):
             text = _words(element)
-            apart = [each for each in _outermost(element, _APART) if each.tag not in _NOT_TEXT]
+            apart = [each for each in find_outermost(element, _APART) if each.tag not in _NOT_TEXT]
         else:
             stack += [child for child in reversed(element) if _is_text(child)]
             continue
@@ -188,7 +188,7 @@ def _texts(root: Element) -> Iterator[MarkedParagraph]:
 
 def read_rows(table: Element) -> Iterator[list[Cell]]:
     """Yield the cells of each row of a table, without those that another one covers."""
-    for row in _outermost(table, ("table-row", "tr")):
+    for row in find_outermost(table, ("table-row", "tr")):
         cells = []
         for cell in row:
             if cell.tag not in ("table-cell", "tc") or "1" in (
@@ -218,7 +218,7 @@ def _number(element: Element, name: str) -> int:
     return max(int(value), 1) if value.isdecimal() else 1
 
 
-def _outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:
+def find_outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:
     """Yield the elements below one that have one of the tags, but for those inside of them."""
     stack = list(reversed(root))
     while stack:
@@ -252,7 +252,7 @@ def _texts_below(cell: Element) -> Iterator[str]:
         else:
             if text := _words(element):
                 yield text
-            stack += reversed(list(_outermost(element, _APART)))
+            stack += reversed(list(find_outermost(element, _APART)))
     yield from comments
 
 

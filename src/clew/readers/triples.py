@@ -20,17 +20,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, takewhile, zip_longest
 from pathlib import Path
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import ENTITY_TYPES, Described, Extraction, Skipped, Triple
 from clew.errors import InputError, UnreadableSource
 from clew.readers import record
 from clew.readers.decode import open_text, replace_surrogates
+from clew.readers.packed import unpack
 from clew.readers.walk import File, os_reason
 from clew.text.keys import MAX_KEY, name_key
 from clew.text.normalize import collapse, entity_key
 
+T = TypeVar("T")
 _MOST_STRENGTH = 10
 _RANGE = re.compile(r":\d+-\d+$")  # of a chunk, behind the id of its document
 IDS = ("document_id", "passage_id", "id", "_id")
@@ -121,7 +123,8 @@ def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r} of recorded triples")
-    return _read(File(path=path, id=path.name, source=path.as_posix(), named=True))
+    file = File(path=path, id=path.name, source=path.as_posix(), named=True)
+    return read_items(file, _read_lines, "records")
 
 
 def entity_type(name: object) -> str:
@@ -135,18 +138,25 @@ def entity_type(name: object) -> str:
     return _TYPES.get("_".join(entity_key(name).split()), "other")
 
 
-def _read(file: File) -> Iterator[Recorded | Skipped]:
-    n_lines = 0
+def read_items(file: File, read: Callable[[File], Iterator[T]], what: str) -> Iterator[T]:
+    """Yield what a file, packed or not, gives. Raises UnreadableSource where that is nothing."""
+    is_empty = True
     try:
-        with open_text(file, guess=False) as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    n_lines += 1
-                    yield from _read_line(file, line, number)
+        with unpack(file) as plain:
+            for item in read(plain):
+                is_empty = False
+                yield item
     except OSError as error:
         raise UnreadableSource(file.source, os_reason(error)) from None
-    if not n_lines:
-        raise UnreadableSource(file.source, "is empty: it holds no records")
+    if is_empty:
+        raise UnreadableSource(file.source, f"is empty: it holds no {what}")
+
+
+def _read_lines(file: File) -> Iterator[Recorded | Skipped]:
+    with open_text(file, guess=False) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield from _read_line(file, line, number)
 
 
 def _read_line(file: File, line: str, number: int) -> Iterator[Recorded | Skipped]:

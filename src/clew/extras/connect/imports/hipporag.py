@@ -5,12 +5,14 @@ Its own files have no names of documents: a passage is a document, called by its
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from clew.base.types import Skipped
+from clew.base.types import Extraction, Skipped
 from clew.errors import InputError, UnreadableSource
 from clew.extras.connect.imports.saying import make_documents
 from clew.readers import record
+from clew.readers.graph_files import state_line
 from clew.readers.systems import System, only_folder
 from clew.readers.triples import Stated, explain_refusal, extraction
 from clew.readers.walk import File
@@ -72,17 +74,11 @@ def _state(
             "triples": passage.get("extracted_triples") or [],
             "entities": passage.get("extracted_entities") or [],
         }
-        if not any(values.values()):
-            continue
-        problems: list[str] = []
-        try:
-            extracted = extraction(values, explain_refusal, problems)
-        except InputError as error:
-            yield Skipped(source=place.source, reason=str(error), line=line)
-            continue
-        for reason in problems:
-            yield Skipped(source=place.source, reason=reason, line=line)
-        for described in extracted.entities:
-            yield Stated(described=described, document_id=ids[own], line=line)
-        for triple in extracted.triples:
-            yield Stated(triple=triple, document_id=ids[own], line=line)
+        if any(values.values()):
+            yield from state_line(place, line, partial(_extract, ids[own], values))
+
+
+def _extract(
+    document: str, values: Mapping[str, object], problems: list[str]
+) -> tuple[str, Extraction]:
+    return document, extraction(values, explain_refusal, problems)

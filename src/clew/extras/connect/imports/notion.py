@@ -18,9 +18,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser
 
 from clew.base.types import Document, Skipped, Triple
-from clew.extras.connect.imports.obsidian import PLAIN_LINK, rename_source
-from clew.readers.formats import read as read_files
-from clew.readers.roots import Roots
+from clew.extras.connect.imports.obsidian import PLAIN_LINK, read_below
 from clew.readers.systems import System
 from clew.readers.triples import Stated, explain_refusal
 from clew.readers.walk import File
@@ -56,12 +54,7 @@ def _find_space(path: Path) -> Path | None:
 def read(place: File) -> System:
     """Return the pages of an export, and how they hang together."""
     space = _find_space(place.path)
-    found = [
-        rename_source(each, place)
-        for each in read_files(
-            [place.path], roots=Roots({place.id: place.path.resolve()}), limits=place.limits
-        )
-    ]
+    found = read_below(place)
     tables = {each.id.rpartition(":")[0] for each in found if isinstance(each, Document)}
     whole = {f"{each.removesuffix('_all.csv')}.csv" for each in tables if each.endswith("_all.csv")}
     items = [

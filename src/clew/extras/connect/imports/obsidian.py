@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from clew.base.types import Document, Skipped, Triple
 from clew.extras.connect.imports.property_graph import words_of
 from clew.readers.formats import read as read_files
-from clew.readers.roots import Roots
+from clew.readers.roots import Roots, show_name
 from clew.readers.systems import System
 from clew.readers.triples import Stated, explain_refusal, name_apart
 from clew.readers.walk import File
@@ -49,12 +49,7 @@ def locate(path: Path) -> Path | None:
 
 def read(place: File) -> System:
     """Return the files of a vault, and what its notes say of each other."""
-    items = [
-        rename_source(each, place)
-        for each in read_files(
-            [place.path], roots=Roots({place.id: place.path.resolve()}), limits=place.limits
-        )
-    ]
+    items = read_below(place)
     documents = [each for each in items if isinstance(each, Document)]
     return System(
         name=SYSTEM,
@@ -64,10 +59,11 @@ def read(place: File) -> System:
     )
 
 
-def rename_source(item: Document | Skipped, place: File) -> Document | Skipped:
-    """Return what was read with the place as its caller calls it, not where it was unpacked."""
-    below = item.source.removeprefix(place.path.as_posix())
-    return item if below == item.source else replace(item, source=f"{place.source}{below}")
+def read_below(place: File) -> list[Document | Skipped]:
+    """Return what files give, their sources as the caller calls the place, packed or not."""
+    roots, folder = Roots({place.id: place.path.resolve()}), show_name(place.path.as_posix())
+    items = read_files([place.path], roots=roots, limits=place.limits)
+    return [replace(each, source=place.source + each.source.removeprefix(folder)) for each in items]
 
 
 def _state(place: File, documents: Sequence[Document]) -> Iterator[Stated | Skipped]:

@@ -9,11 +9,12 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -42,28 +43,13 @@ _BREAK, _PART = "\x01", "\x02"
 _COMMIT = re.compile(f"{_BREAK}(?=[0-9a-f]{{40,64}}{_PART})")
 
 
-@dataclass(slots=True)
-class _History:
-    """What the commits of a file say, the newest first."""
+class _Commit(NamedTuple):
+    """What a commit says of itself."""
 
-    commit: str
+    name: str
+    date: str
     author: str
-    modified: str
     message: str
-    created: str
-    commits: int = 1
-
-    def tell(self) -> dict[str, Value]:
-        """Return it as metadata."""
-        told: dict[str, str | int] = {
-            "author": self.author,
-            "created": self.created,
-            "modified": self.modified,
-            "commit": self.commit,
-            "message": self.message,
-            "commits": self.commits,
-        }
-        return {name: value for name, value in told.items() if value != ""}
 
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
@@ -119,16 +105,17 @@ def _list_files(
     root = place.id.partition("#")[0]
     for mode, blob, size, path in sorted(files, key=lambda file: file[3]):
         if mode.startswith("100"):  # a file: no link, and no other repository
-            own = history.get(path)
+            commits = history.get(path, [])
+            newest = commits[0] if commits else _Commit("", "", "", "")
             yield Entry(
                 id=f"{root}/{path}",
                 below=path,
                 suffix=PurePosixPath(path).suffix,
                 fetch=partial(_fetch, place, folder, blob),
-                fingerprint=f"{blob} {own.commit if own else ''}",
+                fingerprint=f"{blob} {newest.name}",
                 size=size,
-                modified=to_seconds(own.modified) if own else 0.0,
-                metadata=own.tell() if own else {},
+                modified=to_seconds(newest.date),
+                metadata=_describe(commits) if commits else {},
             )
 
 
@@ -139,20 +126,31 @@ def _parse_line(line: str) -> tuple[str, str, int, str]:
     return mode, blob, int(size) if size.isdigit() else 0, path
 
 
-def _read_log(log: str) -> dict[str, _History]:
-    """Return the history of each path; the log has the newest commit first."""
-    history: dict[str, _History] = {}
+def _read_log(log: str) -> dict[str, list[_Commit]]:
+    """Return the commits of each path, the newest first, as the log has them."""
+    history: dict[str, list[_Commit]] = defaultdict(list)
     for part in _COMMIT.split(log)[1:]:
         about, *paths = part.split("\0")
-        commit, date, author, message = (*about.split(_PART, 3), "", "")[:4]
+        name, date, author, message = (*about.split(_PART, 3), "", "")[:4]
         date = date if to_seconds(date) else ""  # commits may have any
+        commit = _Commit(name, date, author, message.strip())
         for path in filter(None, (each.strip("\n") for each in paths)):
-            if path in history:
-                history[path].created = date
-                history[path].commits += 1
-            else:
-                history[path] = _History(commit, author, date, message.strip(), date)
+            history[path].append(commit)
     return history
+
+
+def _describe(commits: Sequence[_Commit]) -> dict[str, Value]:
+    """Return what the commits of a file say of it as metadata."""
+    newest = commits[0]
+    said: dict[str, str | int] = {
+        "author": newest.author,
+        "created": commits[-1].date,
+        "modified": newest.date,
+        "commit": newest.name,
+        "message": newest.message,
+        "commits": len(commits),
+    }
+    return {name: value for name, value in said.items() if value != ""}
 
 
 def _fetch(place: RemotePlace, folder: Path, blob: str, path: Path) -> Path:
