@@ -59,16 +59,16 @@ _ALONE = r"(?![\w:%]|[.,/]\d)"  # not "March 5,000", "5:30"
 _TH = r"(?:st|nd|rd|th|er|\.|º)?"
 _D0 = rf"(?:(?P<d0>[0-3]?\d){_TH}(?: ?[–-] ?| to | bis | au ))?"
 _OF = r"(?:\.,|,| of| de| del|\.)?"
+_D_M = rf"{_FROM}{_D0}(?P<d>[0-3]?\d){_TH}(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_MONTH})"
+_M_D = rf"\b(?P<m>{_MONTH})\b(?:\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?{_ALONE})?"
+_Y = rf"(?P<y>{YEAR}|(?:(?<=\d\d\.\d\d\.)|(?<=/))\d\d)"  # "3.10.12" is a version
 # How days and months are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay),
 # and d0 the first day of several; the order of `a` and `b` is found out.
 _DAYS = (
     rf"{_FROM}(?P<y>{YEAR})(?P<mark>[-/.])(?P<m>[01]?\d)(?:(?P=mark)(?P<d>[0-3]?\d))?{_TO}",
-    rf"{_FROM}(?P<a>\d\d?)(?P<mark>[./-])(?P<b>\d\d?)(?P=mark)"
-    rf"(?P<y>{YEAR}|(?:(?<=\d\d\.\d\d\.)|(?<=/))\d\d){_TO}",  # "3.10.12" is a version
-    rf"{_FROM}{_D0}(?P<d>[0-3]?\d){_TH}(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_MONTH})"
-    rf"(?:{_OF}[ -](?P<y>{YEAR})\b)?(?!\w)",
-    rf"\b(?P<m>{_MONTH})\b(?:\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?{_ALONE})?"
-    rf"(?:{_OF} (?P<y>{YEAR})\b)?",
+    rf"{_FROM}(?P<a>\d\d?)(?P<mark>[./-])(?P<b>\d\d?)(?P=mark){_Y}{_TO}",
+    rf"{_D_M}(?:{_OF}[ -](?P<y>{YEAR})\b)?(?!\w)",
+    rf"{_M_D}(?:{_OF} (?P<y>{YEAR})\b)?",
     r"(?:(?<!\d)(?P<y>\d{4}) ?[年년] ?)?(?<!\d)(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
     rf"{_FROM}(?P<a>\d\d?)(?:(?P<mark>/)|\.)(?P<b>\d\d?)(?(mark){_ALONE}|\.(?!\d))",
 )
