@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -60,7 +60,8 @@ _CONDITION = compile_re(
     re.IGNORECASE,
 )
 _THIRDS = {"early": (1, 10), "mid": (11, 20), "late": (21, 31)}  # days of a month
-# Factors of the odds of statements of the time that is asked for, and of another.
+# Factors of the odds of statements of the time that is asked for (squared: of the day), and of
+# another.
 _FITTING, _IN_PROSE, _APART = 6.0, 2.0, 0.3
 _HEAD = 0.3  # of a line that only dates what stands below it
 _CHOSEN, _PASSED = 8.0, 0.6  # of the latest of several, and of the others
@@ -73,13 +74,6 @@ _ISO = 10  # characters of a day
 _WORD = compile_re(r"[^\W\d_]{2,}")
 _CLOCK = compile_re(r"[,\s]*(?:T|um|at|à)?[,\s]*\d{1,2}:\d\d.*")
 _LEAD = 12  # characters before the date that a statement begins with: "v3.0 - ", "- "
-
-
-class _Asked(NamedTuple):
-    """What a question says of when: a time, and which of several."""
-
-    time: Date | None
-    order: _Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +90,8 @@ class _Dated:
     def fits(self, asked: Date | None) -> bool:
         """Say whether it is of a time, or of a range that the time lies in."""
         dates = (*self.own, *filter(None, [self.above]))
-        return asked is None or any(asked.has(date) or date.has(asked) for date in dates)
+        ranges = [date for date in self.own if date.first != date.last]
+        return asked is None or any(map(asked.has, dates)) or any(r.has(asked) for r in ranges)
 
     def is_apart(self, asked: Date | None) -> bool:
         """Say whether it is surely of another time, and does not hold since one before.
@@ -112,7 +107,8 @@ class _Dated:
         """Return the factor of its odds where a question asks for a time."""
         if asked is None or self._is_loose(asked) or not self.fits(asked):
             return _APART if self.is_apart(asked) else 1.0
-        return _FITTING if self.leads or self.is_below else _IN_PROSE
+        factor = _FITTING if self.leads or self.is_below else _IN_PROSE
+        return factor**2 if asked.first[2] else factor
 
     def _is_loose(self, asked: Date) -> bool:
         return not (asked.first[1] or self.leads or self.is_below)
@@ -125,14 +121,6 @@ class _Dated:
         return date.low(year) if date and (date.first[0] or year) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """How likely statements answer, by their dates, too."""
-
-    likely: NDArray[np.float64]  # (n,)
-    is_apart: NDArray[np.bool_]  # (n,) surely of another time than the one asked for
-
-
 def weigh_dates(
     question: str,
     sentences: Sequence[Sentence],
@@ -141,25 +129,29 @@ def weigh_dates(
     metadata: Mapping[str, Mapping[str, Value]],
     *,
     compares: bool,
-) -> Weighed:
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Weigh how likely statements answer a question that asks for a time, or for the latest.
 
-    One that `compares` two things asks which of them was first, not which statement is. `metadata`
-    are those of the passages' documents, by their ids.
+    Return that, and which ones are surely of another time. A question that `compares` two things
+    asks which of them was first, not which statement is. `metadata` are those of the passages'
+    documents, by their ids.
     """
     day_first = _find_day_first([question, *(passage.text for passage in passages)])
-    asked = _read_question(question, day_first)
-    if compares:
-        asked = asked._replace(order="")
-    if not (asked.time or asked.order):
-        return Weighed(likely, np.zeros(len(sentences), dtype=bool))
+    asked = _read_time(question, day_first)
+    order = "" if compares else _find_order(question)
+    if not (asked or order):
+        return likely, np.zeros(len(sentences), dtype=bool)
     dated = _date_sentences(sentences, passages, metadata)
     odds = likely / np.maximum(1 - likely, 1e-9)
-    odds *= [_HEAD if each.is_head else each.weigh(asked.time) for each in dated]
-    if asked.order:
-        odds *= _weigh_order(question, asked, sentences, passages, dated)
-    is_apart = np.array([each.is_apart(asked.time) for each in dated])
-    return Weighed(np.asarray(odds / (1 + odds)), is_apart)
+    odds *= [_HEAD if each.is_head else each.weigh(asked) for each in dated]
+    if order:
+        able = [
+            None if each.is_head or not each.fits(asked) else each.find_time(order)
+            for each in dated
+        ]
+        odds *= _weigh_order(order, able, _count_met(question, sentences, passages))
+    is_apart = np.array([each.is_apart(asked) for each in dated])
+    return np.asarray(odds / (1 + odds)), is_apart
 
 
 def mark_dated(
@@ -173,7 +165,7 @@ def mark_dated(
 
 def asks_for_time(question: str) -> bool:
     """Say whether a question names the time that it asks for: "in March", "before 2020"."""
-    return _read_question(question, None).time is not None
+    return _read_time(question, None) is not None
 
 
 def begin_at_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
@@ -205,10 +197,10 @@ def find_head_above(quote: Quote) -> tuple[int, Date | None]:
 # -- of a question --------------------------------------------------------------------------------
 
 
-def _read_question(question: str, day_first: DayFirst) -> _Asked:
-    """Return the time that a question asks for, if any, and which of several."""
+def _read_time(question: str, day_first: DayFirst) -> Date | None:
+    """Return the time that a question asks for, None where it names none."""
     found = find_periods(question, day_first=day_first)
-    return _Asked(_read_interval(question, found[0]) if found else None, _find_order(question))
+    return _read_interval(question, found[0]) if found else None
 
 
 def _read_interval(text: str, found: FoundDate) -> Date:
@@ -322,32 +314,37 @@ def _read_head(line: str, day_first: DayFirst) -> Date | None:
     return found[0].date if is_head or line.startswith("#") else None
 
 
+def _count_met(
+    question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
+) -> list[int]:
+    """Count the words of a question in statements, above them, and once more near them.
+
+    Its dates do not count, nor words that say which of several.
+    """
+    for found in reversed(find_dates(question)):
+        question = f"{question[: found.start]} {question[found.end :]}"
+    for _, pattern in _ORDERS:
+        question = pattern.sub(" ", question)
+    words = _read_words(question)
+    near = [len(words & _read_words(passage.text)) for passage in passages]
+    return [
+        2 * len(words & _read_words(f"{each.head}\n{each.text}")) + near[each.place]
+        for each in sentences
+    ]
+
+
 def _weigh_order(
-    question: str,
-    asked: _Asked,
-    sentences: Sequence[Sentence],
-    passages: Sequence[Passage],
-    dated: Sequence[_Dated],
+    order: _Order, times: Sequence[Parts | None], met: Sequence[int]
 ) -> NDArray[np.float64]:
     """Return the factors of the first or last of the statements about the same, and of the others.
 
-    These are the ones with most of the question's words, in their text, above it, or near.
+    These are those with a time that have `met` most words of the question.
     """
-    words = _read_topic(question)
-    near = [len(words & _read_words(passage.text)) for passage in passages]
-    own = (len(words & _read_words(f"{each.head}\n{each.text}")) for each in sentences)
-    met = [2 * n + near[each.place] for n, each in zip(own, sentences, strict=True)]
-    times = [each.find_time(asked.order) for each in dated]
-    able = {
-        i: when
-        for i, (when, each) in enumerate(zip(times, dated, strict=True))
-        if when and not each.is_head and each.fits(asked.time)
-    }
-    most = max((met[i] for i in able), default=0)
-    able = {i: when for i, when in able.items() if met[i] == most}
-    factors = np.ones(len(sentences))
+    factors = np.ones(len(times))
+    most = max((n for n, when in zip(met, times, strict=True) if when), default=0)
+    able = {i: when for i, when in enumerate(times) if when and met[i] == most}
     if most and len(set(able.values())) > 1:
-        best = _choose_time(set(able.values()), asked.order)
+        best = _choose_time(set(able.values()), order)
         for i, when in able.items():
             factors[i] = _CHOSEN if when == best else _PASSED
     return factors
@@ -368,15 +365,6 @@ def _today() -> Parts:
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(given) if given.isdecimal() else time.time(), UTC)
     return now.year, now.month, now.day
-
-
-def _read_topic(question: str) -> frozenset[str]:
-    """Return the words of a question without its dates and those that say which of several."""
-    for found in reversed(find_dates(question)):
-        question = f"{question[: found.start]} {question[found.end :]}"
-    for _, words in _ORDERS:
-        question = words.sub(" ", question)
-    return _read_words(question)
 
 
 def _read_words(text: str) -> frozenset[str]:

@@ -86,8 +86,9 @@ def choose_quotes(
     signs = SentenceSigns(question, sentences, reading, is_dated)
     metadata = _read_metadata(passages, snapshot)
     likely, compares = FITTED.estimate(signs), bool(signs.sides)
-    dated = weigh_dates(question, sentences, passages, likely, metadata, compares=compares)
-    likely = dated.likely
+    likely, is_apart = weigh_dates(
+        question, sentences, passages, likely, metadata, compares=compares
+    )
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
         likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
@@ -96,7 +97,7 @@ def choose_quotes(
     quotes = begin_at_dates(question, quotes)
     few = rows[:_FEW]
     features = signs.of_quotes(few, likely[few])
-    features = replace(features, is_of_another_time=bool(dated.is_apart[few].all()))
+    features = replace(features, is_of_another_time=bool(is_apart[few].all()))
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
 
 
