@@ -62,6 +62,7 @@ _OF = r"(?:\.,|,| of| de| del|\.)?"
 _D_M = rf"{_FROM}{_D0}(?P<d>[0-3]?\d){_TH}(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_MONTH})"
 _M_D = rf"\b(?P<m>{_MONTH})\b(?:\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?{_ALONE})?"
 _Y = rf"(?P<y>{YEAR}|(?:(?<=\d\d\.\d\d\.)|(?<=/))\d\d)"  # "3.10.12" is a version
+_ON = "[Ii]n|[Oo]n|[Aa]t|[Bb]y|until|since|from|before|after|le|au|of|was"
 # How days and months are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay),
 # and d0 the first day of several; the order of `a` and `b` is found out.
 _DAYS = (
@@ -70,23 +71,24 @@ _DAYS = (
     rf"{_D_M}(?:{_OF}[ -](?P<y>{YEAR})\b)?(?!\w)",
     rf"{_M_D}(?:{_OF} (?P<y>{YEAR})\b)?",
     r"(?:(?<!\d)(?P<y>\d{4}) ?[年년] ?)?(?<!\d)(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
-    rf"{_FROM}(?P<a>\d\d?)(?:(?P<mark>/)|\.)(?P<b>\d\d?)(?(mark){_ALONE}|\.(?!\d))",
+    rf"\b(?:{_ON}) (?P<a>\d\d?)(?P<mark>/)(?P<b>\d\d?){_ALONE}",
+    r"\b(?:[Aa]m|[Vv]om|[Bb]is|[Zz]um|[Dd]en|[Aa]b) (?P<d>\d\d?)\.(?P<m>\d\d?)\.(?!\d)",
 )
 # ... and longer times, of which y2 is the last year.
 _TIMES = (
     rf"(?i:\b(?P<quarter>{'|'.join(_QUARTER_OF)})(?: of| de)?[ /-]?)(?P<y>{YEAR})\b",
     rf"\b(?P<y>{YEAR})[ /-]?(?P<quarter>Q[1-4])\b",
-    r"\b(?P<century>\d\d?)(?:st|nd|rd|th) century\b",
+    r"\b(?P<century>\d\d?)(?:st|nd|rd|th) century\b(?! BC)",
     r"\b(?P<era>\d{1,4}) (?:(?P<before>BCE?)|AD|CE)\b",
     rf"(?<![A-Za-z\d_])(?P<y>{YEAR})(?:[–/-](?P<y2>\d{{2,4}}))?(?P<ten>s)?(?![A-Za-z\d_])",
 )
 _OF_DAYS = tuple(map(compile_re, _DAYS))
 _OF_TIMES = tuple(map(compile_re, _TIMES))
-# Before a month alone, and before numbers without a year.
+# Before a month alone.
 _DURING = compile_re(
-    r"\b(?:in|on|at|between|to|since|until|till|by|before|after|during|of|from|through|was"
-    r"|last|next|this|early|late|mid|every|im|am|vom|zum|den|seit|bis|ab|vor|nach|anfang|ende"
-    r"|mitte|en|de|du|le|au|depuis|dès|fin|début|desde|hasta|dal) $",
+    r"\b(?:in|between|to|since|until|till|by|before|after|during|of|from|through|last|next|this"
+    r"|early|late|mid|every|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin"
+    r"|début|desde|hasta|dal) $",
     re.IGNORECASE,
 )
 _SLASHED = compile_re(r"(?<![\w./-])(\d\d?)/(\d\d?)(?![\d-])")
@@ -256,9 +258,10 @@ def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
     if not {"m", "a"} & spans.keys():
         return FoundDate(*match.span(), _read_time(match), ())
     mark = match.string[slice(*spans.pop("mark", (0, 0)))]
-    before = match.string[max(0, match.start() - _BEFORE) : match.start()]
-    is_bare = spans.keys() in ({"m"}, {"a", "b"}) and not match[0].endswith(("月", "월"))
-    if (mark and _VERSION.search(before)) or (is_bare and not _DURING.search(before)):
+    start = min(a for a, _ in spans.values())
+    before = match.string[max(0, start - _BEFORE) : start]
+    is_name = spans.keys() == {"m"} and not match["m"].isdecimal()
+    if (mark and _VERSION.search(before)) or (is_name and not _DURING.search(before)):
         return None
     orders = _order(spans, mark, day_first) if "a" in spans else [spans]
     read = [(date, each) for each in orders if (date := _read_days(match.string, each, mark))]
@@ -266,7 +269,7 @@ def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
         return None
     is_sure = mark != "/" or day_first is not None
     words = {word for date, each in read[: 1 if is_sure else 2] for word in _spell(date, each)}
-    return FoundDate(*match.span(), read[0][0], tuple(sorted(words, key=itemgetter(1, 0))))
+    return FoundDate(start, match.end(), read[0][0], tuple(sorted(words, key=itemgetter(1, 0))))
 
 
 def _order(spans: dict[str, Span], mark: str, day_first: DayFirst) -> list[dict[str, Span]]:
@@ -297,7 +300,7 @@ def _read_month(text: str, *, alone: bool) -> int:
     if text.isdecimal():
         return int(text)
     name = text.casefold()
-    is_short = alone and len(text) < _LONG and name not in _SHORT_ALONE
+    is_short = alone and (text.isupper() or (len(text) < _LONG and name not in _SHORT_ALONE))
     return 0 if is_short or text in _OTHER_WORDS else _MONTH_OF[name]
 
 
