@@ -53,6 +53,8 @@ def test_a_day_is_one_value_and_has_the_same_words(written):
         ("am 04.05. um", (0, 5, 4), (0, 5, 4)),
         ("on 10/24 it", (0, 10, 24), (0, 10, 24)),
         ("the 19th century", (1801, 0, 0), (1900, 0, 0)),
+        ("died 309 BC", (-309, 0, 0), (-309, 0, 0)),
+        ("May 31 of 2008", (2008, 5, 31), (2008, 5, 31)),
     ],
 )
 def test_longer_times_and_parts_of_dates(text, first, last):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.dates import find_dates
+from clew.text.dates import Date, find_dates
 from clew.text.keys import has_key, name_key
 from clew.text.names import drop_qualifier, strip_title
 from clew.text.questions import is_yes_no
@@ -88,8 +88,6 @@ _NO_LIFE = compile_re(r"\b(?:active|reigned|fl|r)\b", re.IGNORECASE)
 _DASH = compile_re(r"[–—-]")  # between birth and death, not before a wedding
 _JOINT = compile_re(r"(?:,|,? and|,? &) [^\W\d_a-zà-þ]")  # "directed by A and B"
 
-Date = tuple[int, ...]  # year, month and day, as far as they are known
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -132,7 +130,7 @@ def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] |
     if asked.role:
         texts = [_find_behind(asked.role, text, quotes, sides) for text in texts]
     dates = _find_dates(asked, texts)
-    if dates is None or dates[0] == dates[1]:
+    if dates is None or not dates[0].is_apart(dates[1]):
         return None
     return (one, other) if (dates[0] > dates[1]) == asked.is_last else (other, one)
 
@@ -210,16 +208,15 @@ def _find_behind(role: str, text: str, quotes: Sequence[Quote], sides: Sequence[
 
 
 def _find_dates(asked: _Asked, texts: Sequence[str]) -> tuple[Date, Date] | None:
-    """Return the dates by which two texts are compared, equally precise ones.
+    """Return the dates by which two texts are compared.
 
     An age is that of two people or of two other things, but where the question says "who".
     """
     ages = ("born",) if asked.is_of_people else ("born", "begun")
     for kind in ages if asked.kind == "age" else (asked.kind,):
-        dates = [_find_date(kind, asked.words, text) for text in texts]
-        if dates[0] and dates[1]:
-            n = min(map(len, dates))  # type: ignore[arg-type]
-            return dates[0][:n], dates[1][:n]
+        one, other = (_find_date(kind, asked.words, text) for text in texts)
+        if one and other:
+            return one, other
     return None
 
 
@@ -252,7 +249,7 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
 def _read_dates(text: str) -> Iterator[tuple[int, Date]]:
     """Yield the dates of a text with their places, the two of a range of years both."""
     for found in find_dates(text):
-        first, last = found.date or ((0, 0, 0), (0, 0, 0))
+        first, last = found.date
         for parts in dict.fromkeys((first, last)):
             if parts[0] and last[0] - first[0] < _CENTURY:
-                yield found.start, tuple(part for part in parts if part)
+                yield found.start, Date(parts, parts)

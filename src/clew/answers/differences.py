@@ -65,7 +65,7 @@ def _read_sentence(text: str) -> _Statement:
     rest = list(text)
     for date in find_dates(text):
         if date.words or _YEAR_ALONE.search(text[: date.start].rstrip()):
-            values.append(("date", date.spelling(text)))
+            values.append(("date", text[date.start : date.end]))
             rest[date.start : date.end] = "\0" * (date.end - date.start)
     for match in _VALUES.finditer("".join(rest)):
         start, end = match.span()

@@ -85,13 +85,12 @@ def choose_quotes(
     is_dated = mark_dated(question, sentences, passages)
     signs = SentenceSigns(question, sentences, reading, is_dated)
     metadata, compares = _read_metadata(passages, snapshot), bool(signs.sides)
-    dated, supporting = (
+    (likely, is_apart), (for_support, _) = (
         weigh_dates(
             question, sentences, passages, model.estimate(signs), metadata, compares=compares
         )
         for model in (CHOOSING, FITTED)
     )
-    likely, for_support = dated.likely, supporting.likely
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
         likely, for_support = (
@@ -103,7 +102,7 @@ def choose_quotes(
     quotes = begin_at_dates(question, quotes)
     few = rows[:_FEW]
     features = signs.of_quotes(few, for_support)
-    features = replace(features, is_of_another_time=bool(dated.is_apart[few].all()))
+    features = replace(features, is_of_another_time=bool(is_apart[few].all()))
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
 
 

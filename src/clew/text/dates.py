@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.base.runtime.lazy import compile_re
@@ -37,57 +38,59 @@ december dezember décembre decembre diciembre dicembre dezembro dec dez
 _MONTH_NAMES = [line.split() for line in _NAMES.split("\n") if line]
 _MONTH_OF = {name: month for month, names in enumerate(_MONTH_NAMES, 1) for name in names}
 MONTHS = tuple(names[0].capitalize() for names in _MONTH_NAMES)
-_LOWER = frozenset("march may mar august".split())  # words in lower case, and no months
-_SEASONS = {
+_OTHER_WORDS = frozenset("march may mar august Mars".split())  # spelled so, these are no months
+_SHORT_ALONE = frozenset("may mai mei".split())  # of the short names, those that stand alone
+_QUARTERS = {
+    1: "q1",
     3: "spring frühling frühjahr printemps primavera",
+    4: "q2",
     6: "summer sommer été verano",
+    7: "q3",
     9: "autumn fall herbst automne otoño",
+    10: "q4",
     12: "winter hiver invierno",
 }
-_SEASON_OF = {name: month for month, names in _SEASONS.items() for name in names.split()}
+_QUARTER_OF = {name: month for month, names in _QUARTERS.items() for name in names.split()}
 YEAR = r"(?:1\d{3}|20\d{2})"
-_TH = r"(?:st|nd|rd|th|er|\.|º)?"
-_OF = r"(?:\.,|,| of| de| del|\.)?"
-_NAME = r"[^\W\d_]{3,10}"
+_MONTH = "|".join(sorted({n for name in _MONTH_OF for n in (name, name.title(), name.upper())}))
 _FROM = r"(?<![A-Za-z\d.,/:-])"  # a number begins here,
 _TO = r"(?![\d/-]|\.\d|[A-SU-Za-z_])"  # and ends here; "T" is before a time
-_DENSE = "[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"  # with no space beside a number
-# Before a month without a day and a year.
+_ALONE = r"(?![\w:%]|[.,/]\d)"  # not "March 5,000", "5:30"
+_TH = r"(?:st|nd|rd|th|er|\.|º)?"
+_D0 = rf"(?:(?P<d0>[0-3]?\d){_TH}(?: ?[–-] ?| to | bis | au ))?"
+_OF = r"(?:\.,|,| of| de| del|\.)?"
+_D_M = rf"{_FROM}{_D0}(?P<d>[0-3]?\d){_TH}(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_MONTH})"
+_M_D = rf"\b(?P<m>{_MONTH})\b(?:\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?{_ALONE})?"
+_Y = rf"(?P<y>{YEAR}|(?:(?<=\d\d\.\d\d\.)|(?<=/))\d\d)"  # "3.10.12" is a version
+_ON = "[Ii]n|[Oo]n|[Aa]t|[Bb]y|until|since|from|before|after|le|au|of|was"
+# How days and months are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay),
+# and d0 the first day of several; the order of `a` and `b` is found out.
+_DAYS = (
+    rf"{_FROM}(?P<y>{YEAR})(?P<mark>[-/.])(?P<m>[01]?\d)(?:(?P=mark)(?P<d>[0-3]?\d))?{_TO}",
+    rf"{_FROM}(?P<a>\d\d?)(?P<mark>[./-])(?P<b>\d\d?)(?P=mark){_Y}{_TO}",
+    rf"{_D_M}(?:{_OF}[ -](?P<y>{YEAR})\b)?(?!\w)",
+    rf"{_M_D}(?:{_OF} (?P<y>{YEAR})\b)?",
+    r"(?:(?<!\d)(?P<y>\d{4}) ?[年년] ?)?(?<!\d)(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
+    rf"\b(?:{_ON}) (?P<a>\d\d?)(?P<mark>/)(?P<b>\d\d?){_ALONE}",
+    r"\b(?:[Aa]m|[Vv]om|[Bb]is|[Zz]um|[Dd]en|[Aa]b) (?P<d>\d\d?)\.(?P<m>\d\d?)\.(?!\d)",
+)
+# ... and longer times, of which y2 is the last year.
+_TIMES = (
+    rf"(?i:\b(?P<quarter>{'|'.join(_QUARTER_OF)})(?: of| de)?[ /-]?)(?P<y>{YEAR})\b",
+    rf"\b(?P<y>{YEAR})[ /-]?(?P<quarter>Q[1-4])\b",
+    r"\b(?P<century>\d\d?)(?:st|nd|rd|th) century\b(?! BC)",
+    r"\b(?P<era>\d{1,4}) (?:(?P<before>BCE?)|AD|CE)\b",
+    rf"(?<![A-Za-z\d_])(?P<y>{YEAR})(?:[–/-](?P<y2>\d{{2,4}}))?(?P<ten>s)?(?![A-Za-z\d_])",
+)
+_OF_DAYS = tuple(map(compile_re, _DAYS))
+_OF_TIMES = tuple(map(compile_re, _TIMES))
+# Before a month alone.
 _DURING = compile_re(
     r"\b(?:in|between|to|since|until|till|by|before|after|during|of|from|through|last|next|this"
     r"|early|late|mid|every|im|seit|bis|ab|vor|nach|anfang|ende|mitte|en|de|du|depuis|dès|fin"
     r"|début|desde|hasta|dal) $",
     re.IGNORECASE,
 )
-_MONTH = "|".join(sorted({n for name in _MONTH_OF for n in (name, name.capitalize())}))
-# How dates are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay), d0 the
-# first day and y2 the last year of a range; the order of `a` and `b` is found out.
-_D0 = rf"{_FROM}(?:(?P<d0>[0-3]?\d){_TH}(?: ?[–-] ?| to | bis | au ))?"
-_Y0 = rf"(?:{_OF}[ -](?P<y>{YEAR})\b)?"
-_ALONE = r"(?![\w:%]|[.,/]\d)"  # not "March 5,000", "5:30"
-_ON = "[Ii]n|[Oo]n|[Aa]t|[Bb]y|until|since|from|before|after|le|au|of|was"
-_DAYS = (
-    rf"{_FROM}(?P<y>{YEAR})(?P<mark>[-/.])(?P<m>[01]?\d)(?:(?P=mark)(?P<d>[0-3]?\d))?{_TO}",
-    rf"{_FROM}(?P<a>\d\d?)(?P<mark>[./-])(?P<b>\d\d?)(?P=mark)(?P<y>{YEAR}|\d\d){_TO}",
-    rf"{_D0}(?P<d>[0-3]?\d){_TH}(?:[ -]|(?<=\.))(?:of |de )?(?P<m>{_NAME}){_Y0}(?!\w)",
-    rf"\b(?P<m>{_NAME})\.? (?P<d>[0-3]?\d)(?:st|nd|rd|th)?{_ALONE}(?:,? (?P<y>{YEAR})\b)?",
-    rf"\b(?P<m>{_NAME}){_OF} (?P<y>{YEAR})\b",
-    r"(?<!\d)(?P<y>\d{4}) ?[年년] ?(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
-    r"(?<!\d)(?P<m>\d\d?) ?[月월](?: ?(?P<d>\d\d?) ?[日일])?",
-    rf"\b(?:{_ON}) (?P<a>\d\d?)(?P<mark>/)(?P<b>\d\d?){_ALONE}",
-    r"\b(?:[Aa]m|[Vv]om|[Bb]is|[Zz]um|[Dd]en|[Aa]b) (?P<d>\d\d?)\.(?P<m>\d\d?)\.(?!\d)",
-    rf"\b(?P<m>{_MONTH})\b(?!\.?[ -]?\d)",
-)
-_TIMES = (
-    rf"\bQ(?P<q>[1-4])[ /-]?(?P<y>{YEAR})\b",
-    rf"\b(?P<y>{YEAR})[ /-]?Q(?P<q>[1-4])\b",
-    rf"(?i:\b(?P<season>{'|'.join(_SEASON_OF)})(?: of| de)?) (?P<y>{YEAR})\b",
-    rf"(?:\b|(?<={_DENSE}))(?P<y>{YEAR})(?:[–/-](?P<y2>\d{{2,4}}))?(?:(?P<ten>s)?\b|(?={_DENSE}))",
-    r"\b(?P<era>\d{1,4}) (?:BCE?|AD|CE)\b",
-    r"\b(?P<century>1\d|2[02-9]|[4-9])th century\b|\b(?P<century1>[12]1)st century\b",
-)
-_OF_DAYS = tuple(map(compile_re, _DAYS))
-_OF_TIMES = tuple(map(compile_re, _TIMES))
 _SLASHED = compile_re(r"(?<![\w./-])(\d\d?)/(\d\d?)(?![\d-])")
 _VERSION = compile_re(r"(?:\bv|version|release|§) ?$", re.IGNORECASE)
 _TO_RANGE = compile_re(r" ?[–—-] ?| (?:to|until|bis|à|au|al) |(?P<and> (?:and|und|et|y) )")
@@ -98,11 +101,10 @@ _OF_1900 = 70  # two digits from here on are of the twentieth century
 _BEFORE = 9  # characters that are looked at: a word and a blank
 _LONG = 4  # digits of a whole year, letters of a month's name
 _MONTHS, _DAYS_AT_MOST = 12, 31
-_SHORT = frozenset("may mai mei".split())  # of names of three letters, those that stand alone
 
 _PERIOD = compile_re(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)"
-    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-]\d\d):?(\d\d))?)?)?)?",
+    r"([T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?(?:\d\d)?)?)?)?)?",
     re.ASCII,
 )
 
@@ -163,12 +165,8 @@ class FoundDate(NamedTuple):
 
     start: int
     end: int
-    date: Date | None  # None of an era or a time that is no matter of years
+    date: Date
     words: tuple[Term, ...]
-
-    def spelling(self, text: str) -> str:
-        """Return the date as the text writes it."""
-        return text[self.start : self.end]
 
 
 # -- in a text ------------------------------------------------------------------------------------
@@ -205,8 +203,7 @@ def read_date(text: str, *, day_first: DayFirst = None) -> Date | None:
     (True, None)
     """
     text = text.strip()
-    if text.casefold() in _MONTH_OF:
-        month = _MONTH_OF[text.casefold()]
+    if month := _MONTH_OF.get(text.casefold()):
         return Date((0, month, 0), (0, month, 0))
     found = find_dates(text, day_first=day_first)
     is_whole = found and found[0].start == 0 and _TIME.fullmatch(text, found[0].end)
@@ -229,11 +226,9 @@ def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
     for each in find_dates(text, day_first=day_first):
         last = found[-1] if found else None
         gap = _TO_RANGE.fullmatch(text, last.end, each.start) if last else None
-        if last and gap and last.date and each.date:
-            is_range = not gap["and"] or _BETWEEN.search(text, 0, last.start)
-            y = last.date.first[0] or each.date.first[0]
-            first = (y, *last.date.first[1:])
-            if is_range and first <= each.date.last:
+        if last and gap and (not gap["and"] or _BETWEEN.search(text, 0, last.start)):
+            first = (last.date.first[0] or each.date.first[0], *last.date.first[1:])
+            if first <= each.date.last:
                 date = Date(first, each.date.last)
                 found[-1] = FoundDate(last.start, each.end, date, last.words + each.words)
                 continue
@@ -244,7 +239,7 @@ def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
 def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> list[FoundDate]:
     """Return the dates that forms match, of two that overlap the one of the earlier form."""
     if not _DIGIT.search(text):
-        forms = [_OF_DAYS[-1]]
+        forms = [_OF_DAYS[3]]
     elif day_first is None:
         day_first = find_day_first([text])
     taken, found = bytearray(len(text)), []
@@ -260,25 +255,21 @@ def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> l
 def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
     """Return what a form has matched as a date, None where its numbers or words are none."""
     spans = {name: match.span(name) for name, text in match.groupdict().items() if text}
+    if not {"m", "a"} & spans.keys():
+        return FoundDate(*match.span(), _read_time(match), ())
     mark = match.string[slice(*spans.pop("mark", (0, 0)))]
     start = min(a for a, _ in spans.values())
-    if not {"m", "a"} & spans.keys():
-        return FoundDate(match.start(), match.end(), _read_time(match, spans), ())
     before = match.string[max(0, start - _BEFORE) : start]
-    if (mark and _VERSION.search(before)) or (spans.keys() == {"m"} and not _DURING.search(before)):
+    is_name = spans.keys() == {"m"} and not match["m"].isdecimal()
+    if (mark and _VERSION.search(before)) or (is_name and not _DURING.search(before)):
         return None
     orders = _order(spans, mark, day_first) if "a" in spans else [spans]
-    for order in orders:
-        date = _read_days(match.string, order, mark)
-        if date is not None:
-            sure = mark != "/" or day_first is not None
-            words = {w for each in ([order] if sure else orders) for w in _read_words(match, each)}
-            return FoundDate(start, match.end(), date, tuple(sorted(words, key=_by_place)))
-    return None
-
-
-def _by_place(word: Term) -> tuple[int, str]:
-    return word[1], word[0]
+    read = [(date, each) for each in orders if (date := _read_days(match.string, each, mark))]
+    if not read:
+        return None
+    is_sure = mark != "/" or day_first is not None
+    words = {word for date, each in read[: 1 if is_sure else 2] for word in _spell(date, each)}
+    return FoundDate(start, match.end(), read[0][0], tuple(sorted(words, key=itemgetter(1, 0))))
 
 
 def _order(spans: dict[str, Span], mark: str, day_first: DayFirst) -> list[dict[str, Span]]:
@@ -288,37 +279,29 @@ def _order(spans: dict[str, Span], mark: str, day_first: DayFirst) -> list[dict[
     """
     rest = {name: span for name, span in spans.items() if name == "y"}
     orders = [{first: spans["a"], second: spans["b"], **rest} for first, second in ("dm", "md")]
-    is_month_first = mark == "/" if day_first is None else not day_first and mark == "/"
-    return orders[::-1] if is_month_first else orders
+    return orders[::-1] if mark == "/" and not day_first else orders
 
 
 def _read_days(text: str, spans: dict[str, Span], mark: str) -> Date | None:
     """Return a day, days of one month, or a month."""
     parts = {name: text[a:b] for name, (a, b) in spans.items()}
-    month = _read_month(parts["m"], alone=not {"d", "y"} & parts.keys(), dated="d" in parts)
+    month = _read_month(parts["m"], alone=not {"d", "y"} & parts.keys())
     day, year = int(parts.get("d", 0)), _read_year(parts.get("y", "0"))
     if not 0 < month <= _MONTHS or ("d" in parts and not 0 < day <= _DAYS_AT_MOST):
         return None
-    if (
-        mark in {"-", "."}
-        and len(parts["y"]) < _LONG
-        and (mark == "-" or len(parts["d"] + parts["m"]) < _LONG)
-    ):
-        return None  # "3.10.12" is a version, and "12-10-11" a code
     is_month = mark == "-" and len(parts["m"]) > 1 and month != year % 100 + 1
     if mark and "d" not in parts and not is_month:  # "1911-12" is two years, and "2016/17"
         return None
-    return Date((year, month, int(parts.get("d0", 0)) or day), (year, month, day))
+    return Date((year, month, int(parts.get("d0", day))), (year, month, day))
 
 
-def _read_month(text: str, *, alone: bool, dated: bool) -> int:
-    """Return the number of a month, 0 of another word: "Mars" is a planet, but on a day."""
+def _read_month(text: str, *, alone: bool) -> int:
+    """Return the number of a month, 0 of another word: "Mars" is a planet."""
     if text.isdecimal():
         return int(text)
     name = text.casefold()
-    is_short = alone and len(text) < _LONG and name not in _SHORT
-    is_other = text in _LOWER or is_short or (text == "Mars" and not dated)
-    return 0 if is_other else _MONTH_OF.get(name, 0)
+    is_short = alone and (text.isupper() or (len(text) < _LONG and name not in _SHORT_ALONE))
+    return 0 if is_short or text in _OTHER_WORDS else _MONTH_OF[name]
 
 
 def _read_year(text: str) -> int:
@@ -329,34 +312,30 @@ def _read_year(text: str) -> int:
     return year + (1900 if year >= _OF_1900 else 2000)
 
 
-def _read_words(match: re.Match[str], groups: dict[str, Span]) -> Iterator[Term]:
+def _spell(date: Date, spans: dict[str, Span]) -> Iterator[Term]:
     """Yield the parts of a date as English writes them, with where each stands."""
-    for name, (start, end) in groups.items():
-        text = match.string[start:end]
-        if name in {"d", "d0"}:
-            yield str(int(text)), start, end
-        elif name == "y":
-            yield str(_read_year(text)), start, end
-        elif name == "m" and 0 < (month := _read_month(text, alone=False, dated=True)) <= _MONTHS:
-            yield _MONTH_NAMES[month - 1][0], start, end
+    year, month, day = date.last
+    words = {"d0": date.first[2], "d": day, "m": _MONTH_NAMES[month - 1][0], "y": year}
+    for name, span in spans.items():
+        yield str(words[name]), *span
 
 
-def _read_time(match: re.Match[str], groups: dict[str, Span]) -> Date | None:
-    """Return a quarter, a season, a year, years or a century; None of an era."""
+def _read_time(match: re.Match[str]) -> Date:
+    """Return a quarter, a season, a year, years or a century."""
+    groups = match.groupdict()
+    if "century" in groups:
+        last = int(match["century"]) * 100
+        return Date((last - 99, 0, 0), (last, 0, 0))
     if "era" in groups:
-        return None
-    if number := next((match[name] for name in ("century", "century1") if name in groups), None):
-        return Date((int(number) * 100 - 99, 0, 0), (int(number) * 100, 0, 0))
+        year = -int(match["era"]) if match["before"] else int(match["era"])
+        return Date((year, 0, 0), (year, 0, 0))
     year = int(match["y"])
-    if "q" in groups:
-        quarter = int(match["q"])
-        return Date((year, 3 * quarter - 2, 0), (year, 3 * quarter, 0))
-    if "season" in groups:
-        month = _SEASON_OF[match["season"].casefold()]
-        last = (year, month + 2, 0) if month < _MONTHS else (year + 1, 2, 0)
-        return Date((year, month, 0), last)
-    until = year + 9 if "ten" in groups and year % 10 == 0 else year
-    if "y2" in groups:
+    if "quarter" in groups:
+        month = _QUARTER_OF[match["quarter"].casefold()]
+        last_month = (year, month + 2, 0) if month < _MONTHS else (year + 1, 2, 0)
+        return Date((year, month, 0), last_month)
+    until = year + 9 if match["ten"] and year % 10 == 0 else year
+    if match["y2"]:
         until = int(match["y"][: -len(match["y2"])] + match["y2"])
     return Date((year, 0, 0), (max(year, until), 0, 0))
 
@@ -382,21 +361,14 @@ def parse_period(text: str) -> Period | None:
     match = _PERIOD.fullmatch(text)
     if match is None:
         return None
-    year, month, day, hour, minute, second = (int(n) if n else None for n in match.groups()[:6])
-    east = timedelta(
-        hours=int(match[7] or 0), minutes=int((match[7] or "+")[0] + (match[8] or "0"))
-    )
-    assert year is not None  # noqa: S101 -- the pattern has it
+    year, month, day = (int(part) if part else 0 for part in match.groups()[:3])
     try:
-        start = datetime(
-            year, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=UTC
-        )
-        if month is None:
-            return Period(start, datetime(year + 1, 1, 1, tzinfo=UTC))
-        if day is None:
-            return Period(start, (start + timedelta(days=31)).replace(day=1))
-        if hour is None:
-            return Period(start, start + timedelta(days=1))
-        return Period(start - east, start - east + timedelta(microseconds=1))
+        if match[4]:
+            moment = datetime.fromisoformat(text).replace(microsecond=0)
+            start = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return Period(start, start + timedelta(microseconds=1))
+        start = datetime(year, month or 1, day or 1, tzinfo=UTC)
+        end = start + timedelta(days=1 if day else 31 if month else 366)
+        return Period(start, end if day else end.replace(day=1))
     except (ValueError, OverflowError):
         return None

@@ -41,7 +41,7 @@ _WORD = compile_re(f"({_PLAIN})|({_CAPITAL})|{_OTHER}")
 # Three plain words in a row, or more, are like one: no name goes on across them.
 _WORD_OR_GAP = compile_re(f"([a-z]+(?:(?:[ ,]+[a-z]+){{2,}})?(?=[ ,]))|({_CAPITAL})|{_OTHER}")
 _VERSION = compile_re(r"v\d+(?:\.\d+)+|(?!\d{4}-\d\d-\d\d$)\d+(?:-\d+){2,}")  # names by themselves
-_NUMBER = compile_re(r"(?!(?:1\d{3}|20\d{2})$)\d{1,4}(?:\.\d+)*")  # in a name, and no year
+_NUMBER = compile_re(rf"(?!{YEAR}$)\d{{1,4}}(?:\.\d+)*")  # in a name, and no year
 _ELIDED = compile_re(r"(?:[dl]|qu|dell|all|nell|sull|dall)['’](?=[^\W\d_a-z])")  # "d'Orsay"
 _POSSESSIVE = compile_re(r"['’]s$")
 _INITIAL = compile_re(r"(?:\w\.)*\w$")
