@@ -66,7 +66,11 @@ _ON = "[Ii]n|[Oo]n|[Aa]t|[Bb]y|until|since|from|before|after|le|au|of|was"
 # How days and months are written; the first that fits counts. Parts are y(ear), m(onth) and d(ay),
 # and d0 the first day of several; the order of `a` and `b` is found out.
 _DAYS = (
-    rf"{_FROM}(?P<y>{YEAR})(?P<mark>[-/.])(?P<m>[01]?\d)(?:(?P=mark)(?P<d>[0-3]?\d))?{_TO}",
+    # "1910-12" is two years and more.
+    (
+        rf"{_FROM}(?=\d{{4}}[-/.][01]?\d[-/.]|19[7-9]|2)(?P<y>{YEAR})(?P<mark>[-/.])(?P<m>[01]?\d)"
+        rf"(?:(?P=mark)(?P<d>[0-3]?\d))?{_TO}"
+    ),
     rf"{_FROM}(?P<a>\d\d?)(?P<mark>[./-])(?P<b>\d\d?)(?P=mark){_Y}{_TO}",
     rf"{_D_M}(?:{_OF}[ -](?P<y>{YEAR})\b)?(?!\w)",
     rf"{_M_D}(?:{_OF} (?P<y>{YEAR})\b)?",

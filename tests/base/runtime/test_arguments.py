@@ -127,7 +127,7 @@ def test_the_sentence_says_what_may_stand_there(call, function, name, value, sai
     [
         ({"units": "half"}, "'units' is a number, from 0 to 1, not 'half'"),
         ({"entity_words": 1.5}, "'entity_words' is a whole number"),
-        ({"relations": "llm"}, "there is no argument 'relations': choose one of exclude, limit"),
+        ({"relations": "llm"}, "there is no argument 'relations': take one of exclude, limit"),
     ],
 )
 def test_what_is_to_be_extracted_is_checked_too(index, wish, said):
