@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.answers.quotes import Quote
     from clew.answers.sentences import Sentence
     from clew.base.types import Passage, Value
+    from clew.index.snapshot import Snapshot
     from clew.text.dates import DayFirst, FoundDate, Parts
 
 _Order = Literal["", "first", "last", "latest", "next"]
@@ -121,37 +122,42 @@ class _Dated:
         return date.low(year) if date and (date.first[0] or year) else None
 
 
-def weigh_dates(
+def find_date_factors(
     question: str,
     sentences: Sequence[Sentence],
     passages: Sequence[Passage],
-    likely: NDArray[np.float64],
-    metadata: Mapping[str, Mapping[str, Value]],
+    snapshot: Snapshot | None,
     *,
     compares: bool,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Weigh how likely statements answer a question that asks for a time, or for the latest.
+) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_]]:
+    """Return (n,) factors of the odds of statements, and which are surely of another time.
 
-    Return that, and which ones are surely of another time. A question that `compares` two things
-    asks which of them was first, not which statement is. `metadata` are those of the passages'
-    documents, by their ids.
+    Factors are None where no time is asked for; where it `compares` two things, order is ignored.
     """
     day_first = _find_day_first([question, *(passage.text for passage in passages)])
     asked = _read_time(question, day_first)
     order = "" if compares else _find_order(question)
     if not (asked or order):
-        return likely, np.zeros(len(sentences), dtype=bool)
-    dated = _date_sentences(sentences, passages, metadata)
-    odds = likely / np.maximum(1 - likely, 1e-9)
-    odds *= [_HEAD if each.is_head else each.weigh(asked) for each in dated]
+        return None, np.zeros(len(sentences), dtype=bool)
+    dated = _date_sentences(sentences, passages, _read_metadata(passages, snapshot))
+    factors = np.array([_HEAD if each.is_head else each.weigh(asked) for each in dated], float)
     if order:
         able = [
             None if each.is_head or not each.fits(asked) else each.find_time(order)
             for each in dated
         ]
-        odds *= _weigh_order(order, able, _count_met(question, sentences, passages))
-    is_apart = np.array([each.is_apart(asked) for each in dated])
-    return np.asarray(odds / (1 + odds)), is_apart
+        factors *= _weigh_order(order, able, _count_met(question, sentences, passages))
+    return factors, np.array([each.is_apart(asked) for each in dated])
+
+
+def multiply_odds(
+    likely: NDArray[np.float64], factors: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return (n,) probabilities whose odds are multiplied by factors, where there are any."""
+    if factors is None:
+        return likely
+    odds = likely / np.maximum(1 - likely, 1e-9) * factors
+    return np.asarray(odds / (1 + odds))
 
 
 def mark_dated(
@@ -265,7 +271,9 @@ def _date_sentences(
         if above is None:
             above = _read_above(f"{passage.section}\n{each.head}", day_first)
         if above is None and not own:
-            above = _date_document(metadata.get(passage.document_id, {}))
+            fields = dict(metadata.get(passage.document_id, {}))
+            fields.pop("modified", None)  # which is the file's, not what it says
+            above = read_date(find_date(fields)[:_ISO])
         is_head = any(_read_head(line, day_first) for line in each.said.splitlines())
         leads = bool(found) and found[0].start <= _LEAD
         intervals = tuple(_read_interval(each.said, date) for date in found)
@@ -273,10 +281,16 @@ def _date_sentences(
     return dated
 
 
-def _date_document(metadata: Mapping[str, Value]) -> Date | None:
-    """Return a document's date; when its file was written says nothing of its statements."""
-    fields = {name: value for name, value in metadata.items() if name != "modified"}
-    return read_date(find_date(fields)[:_ISO])
+def _read_metadata(
+    passages: Sequence[Passage], snapshot: Snapshot | None
+) -> dict[str, Mapping[str, Value]]:
+    """Return the metadata of the documents of passages, by their ids."""
+    if snapshot is None:
+        return {}
+    chunks = snapshot.layer("chunk")
+    rows = [row for row in chunks.rows([each.chunk_id for each in passages]) if row >= 0]
+    owners = sorted({int(chunks.columns["document"][row]) for row in rows})
+    return {each.id: each.metadata for each in snapshot.documents(owners)}
 
 
 def _find_file(passage: Passage) -> str:

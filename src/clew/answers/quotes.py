@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.algo.topk import find_highest, top_k
 from clew.answers.comparisons import asks_of_another, compare_sides
-from clew.answers.dated import begin_at_dates, mark_dated, weigh_dates
+from clew.answers.dated import begin_at_dates, find_date_factors, mark_dated, multiply_odds
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
 from clew.answers.sentence_weights import CHOOSING, FITTED
@@ -22,12 +22,12 @@ from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from clew.answers.sentences import Sentence
-    from clew.base.types import Passage, Value
+    from clew.base.types import Passage
     from clew.index.snapshot import Snapshot
     from clew.models import Models
 
@@ -82,14 +82,12 @@ def choose_quotes(
         return [], None
     sentences = _leave_notices_out(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    is_dated = mark_dated(question, sentences, passages)
-    signs = SentenceSigns(question, sentences, reading, is_dated)
-    metadata, compares = _read_metadata(passages, snapshot), bool(signs.sides)
-    (likely, is_apart), (for_support, _) = (
-        weigh_dates(
-            question, sentences, passages, model.estimate(signs), metadata, compares=compares
-        )
-        for model in (CHOOSING, FITTED)
+    signs = SentenceSigns(question, sentences, reading, mark_dated(question, sentences, passages))
+    factors, is_apart = find_date_factors(
+        question, sentences, passages, snapshot, compares=bool(signs.sides)
+    )
+    likely, for_support = (
+        multiply_odds(model.estimate(signs), factors) for model in (CHOOSING, FITTED)
     )
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
@@ -104,18 +102,6 @@ def choose_quotes(
     features = signs.of_quotes(few, for_support)
     features = replace(features, is_of_another_time=bool(is_apart[few].all()))
     return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
-
-
-def _read_metadata(
-    passages: Sequence[Passage], snapshot: Snapshot | None
-) -> dict[str, Mapping[str, Value]]:
-    """Return the metadata of the documents of passages, by their ids."""
-    if snapshot is None:
-        return {}
-    chunks = snapshot.layer("chunk")
-    rows = [row for row in chunks.rows([each.chunk_id for each in passages]) if row >= 0]
-    owners = sorted({int(chunks.columns["document"][row]) for row in rows})
-    return {each.id: each.metadata for each in snapshot.documents(owners)}
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
