@@ -270,7 +270,7 @@ _DENSE_PAIRS = 64  # pairs of a row
 
 
 def quantize(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Round vectors shorter than 2, so that sums of their products are exact."""
+    """Round vectors of norm below 2 to a grid on which dot products are exact."""
     return np.asarray(np.rint(vectors.astype(np.float64) / _STEP) * _STEP)
 
 

@@ -285,7 +285,7 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
 
 
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
-    """Print what each text of a file is classified as, then how many are right, and the costs."""
+    """Print the label of each text in a file, then the accuracy and the costs."""
     from clew import plugins, readers
     from clew.answers.classify import document_label
     from clew.base.types import Document, Skipped, Usage

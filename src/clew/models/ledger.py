@@ -96,7 +96,7 @@ class Total:
 
 
 class Size(NamedTuple):
-    """The tokens and seconds of one call."""
+    """The tokens and the duration of one model call."""
 
     prompt_tokens: int
     completion_tokens: int

@@ -140,7 +140,7 @@ def unbound_run() -> ModelRun:
 
 @contextmanager
 def evaluating() -> Iterator[list[ModelExchange]]:
-    """Evaluate models in the block; yield a list to which every exchange with an LLM is added."""
+    """Record every exchange with an LLM inside the block; yield the list of exchanges."""
     exchanges: list[ModelExchange] = []
     before = _evaluated.set(exchanges)
     try:

@@ -153,7 +153,7 @@ def describe_form(pdf: PdfDocument) -> Iterator[str]:
 
 
 def read_fields(pdf: PdfDocument, page: PdfPage) -> list[str]:
-    """Return a line for each form field of a page that is filled in, and for each note.
+    """Return the filled-in form fields and the notes of a page, one line each.
 
     The forms of the document are initialized. A field is its label and its value.
     """

@@ -76,7 +76,7 @@ def _drop_repeated_units(steps_: Iterable[Step]) -> Iterator[Step]:
 def _trace_threads(
     snapshot: Snapshot, graph: EntityGraph, spread: Spread, chunks: Sequence[int]
 ) -> list[_Thread]:
-    """Trace the threads of all chunks together, step by step."""
+    """Trace the paths from the question to all chunks at once, one step at a time."""
     threads: list[_Thread] = [[steps.UnreadStep("chunk", chunk, "holds it")] for chunk in chunks]
     seen: list[set[int]] = [set() for _ in chunks]
     ends = [_End(i, chunk) for i, chunk in enumerate(chunks)]

@@ -63,7 +63,7 @@ class QueryResult:
 
 
 class ConnectionLost(StoreUnavailable):
-    """The connection was lost, or could not be made."""
+    """A connection to PostgreSQL failed or was lost."""
 
 
 class Connection:

@@ -50,7 +50,7 @@ class Source:
 
     @cached_property
     def is_edited(self) -> bool:
-        """Whether there is a base, so that these edits may be too many."""
+        """Whether edits start from an earlier generation, so that a rebuild may be cheaper."""
         return self.base.size("chunk") > 0
 
     @property
