@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clew.methods.lightrag import LightRag, read_keywords
+from clew.extras.baselines.lightrag import LightRag, read_keywords
 from clew.testing import HashEmbedder, ScriptedLLM, built, models, small_documents
 from clew.text.keys import name_key
 from tests.methods.bubble import comet

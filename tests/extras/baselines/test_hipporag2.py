@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.methods.hipporag2 import HippoRag2
+from clew.extras.baselines.hipporag2 import HippoRag2
 from clew.testing import HashEmbedder, ScriptedLLM, models, small_documents
 from clew.testing import built as built_index
 from clew.text.keys import name_key

@@ -8,9 +8,9 @@ import pytest
 
 from clew import testing
 from clew.base.types import Extraction, Triple
+from clew.extras.baselines.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.index import choose, generation
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
-from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 from tests.index.build import MODELS, add, create, document, scratch
 
 DOCUMENTS = testing.small_documents()

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.base.types import Evidence, Limits, Path, Step
+from clew.extras.baselines.passage_graph import mention_counts
+from clew.extras.baselines.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, summaries
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models
-from clew.steps.passage_graph import mention_counts
-from clew.steps.summaries import SUMMARIES, Node, collect_nodes, nearest_nodes, summaries
 
 _TREE = "used the nearest chunks and summaries"
 _NO_NAMES = f"the question names no entity: {_TREE}"

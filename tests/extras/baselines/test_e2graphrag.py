@@ -6,9 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from clew.methods import e2graphrag
-from clew.methods.e2graphrag import E2GraphRag, count_hops
-from clew.steps.summaries import Node, summaries
+from clew.extras.baselines import e2graphrag
+from clew.extras.baselines.e2graphrag import E2GraphRag, count_hops
+from clew.extras.baselines.summaries import Node, summaries
 from tests.methods.memory import models, snapshot
 
 QUESTION = "What have Ada and Dag in common?"

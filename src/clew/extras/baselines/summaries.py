@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.links import count_ends
-from clew.algo.mixture import ReadsRows, soft_clusters
 from clew.algo.topk import find_highest, top_k
 from clew.base.derived import Arrays, CachedArrays, Derived
 from clew.base.types import Evidence, Path, Step, Table
+from clew.extras.baselines.mixture import ReadsRows, soft_clusters
 from clew.index.snapshot import Snapshot
 
 _LEVELS = 5  # of summaries, at most

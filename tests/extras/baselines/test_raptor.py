@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from clew import steps
+from clew.extras.baselines.raptor import Raptor
+from clew.extras.baselines.summaries import SUMMARIES, summaries
 from clew.index import generation
-from clew.methods.raptor import Raptor
-from clew.steps.summaries import SUMMARIES, summaries
 from clew.testing import models, small_documents
 from tests.index.build import add, create, document, scratch
 from tests.methods import memory

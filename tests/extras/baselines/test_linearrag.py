@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from clew import steps
-from clew.methods.linearrag import LinearRag, activate_entities
+from clew.extras.baselines.linearrag import LinearRag, activate_entities
 from clew.testing import QUESTIONS, built, small_documents
 from clew.testing import models as hashing
 from tests.methods.memory import models, snapshot

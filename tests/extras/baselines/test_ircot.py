@@ -4,8 +4,8 @@ import pytest
 
 from clew.base.types import Document
 from clew.errors import InputError
+from clew.extras.baselines.ircot import Ircot
 from clew.methods.bm25 import Bm25
-from clew.methods.ircot import Ircot
 from clew.testing import MethodContract, ScriptedLLM, built, models
 
 DOCUMENTS = [

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from clew import steps
 from clew.base.types import Evidence, Limits
+from clew.extras.baselines.summaries import SUMMARIES, collect_nodes, nearest_nodes
 from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.steps.summaries import SUMMARIES, collect_nodes, nearest_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

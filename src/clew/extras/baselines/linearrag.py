@@ -17,9 +17,9 @@ from clew.algo.links import entry_rows, neighbours, take_rows
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
 from clew.base.types import Evidence, Limits, Path, Step
+from clew.extras.baselines.passage_graph import PassageGraph, mention_counts, passage_weights
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models
-from clew.steps.passage_graph import PassageGraph, mention_counts, passage_weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from clew.algo.pagerank import LocalScores
 from clew.algo.topk import top_k
 from clew.base.derived import Derived
 from clew.base.types import Evidence, Limits, Path, Step
+from clew.extras.baselines.passage_graph import PassageGraph, passage_weights
+from clew.extras.baselines.synonyms import LEAST, SYNONYMS, synonym_pairs
 from clew.index.snapshot import Snapshot
 from clew.models import Models
 from clew.steps.evidence import NO_TRIPLES
 from clew.steps.facts import MappedFacts, map_facts
-from clew.steps.passage_graph import PassageGraph, passage_weights
-from clew.steps.synonyms import LEAST, SYNONYMS, synonym_pairs
 
 _FALLBACK = "used the chunks nearest to the question"
 _NO_GRAPH = f"{NO_TRIPLES}: {_FALLBACK}"

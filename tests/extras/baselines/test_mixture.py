@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from clew.algo.mixture import Mixture, choose_mixture, fit_mixture, reduce_vectors, soft_clusters
+from clew.extras.baselines.mixture import (
+    Mixture,
+    choose_mixture,
+    fit_mixture,
+    reduce_vectors,
+    soft_clusters,
+)
 
 CENTRES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 
