@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew import readers
-from tests.readers.test_tables import workbook
+from tests.extras.files.test_tables import workbook
 
 HEAD = ["Code", "Shareholder", "Share class", "Shares", "Jurisdiction"]
 ROWS = [

@@ -13,8 +13,8 @@ import numpy as np
 from clew.base.runtime.lazy import needs
 from clew.base.types import OCR
 from clew.errors import UnreadableSource
-from clew.readers import ocr
-from clew.readers.page_lines import join_divided_words, mark_divided_words
+from clew.extras.files import ocr
+from clew.extras.files.page_lines import join_divided_words, mark_divided_words
 from clew.readers.titled import make_document
 from clew.readers.walk import File
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.readers.engine import engine  # noqa: F401 -- a fixture
-from tests.readers.test_ocr import DARK, FAINT, picture
+from tests.extras.files.engine import engine  # noqa: F401 -- a fixture
+from tests.extras.files.test_ocr import DARK, FAINT, picture
 from tests.readers.writers import pdf
 
 NOTE = "1 of 2 pages was read by OCR, confidence .97"

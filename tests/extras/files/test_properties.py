@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from clew.readers.markdown import read_front_matter
 from clew.readers.properties import moment, properties
-from tests.readers.test_office import BOOK, CONTENT, SHEET, SLIDES
-from tests.readers.test_pages import word
+from tests.extras.files.test_office import BOOK, CONTENT, SHEET, SLIDES
+from tests.extras.files.test_pages import word
 from tests.readers.writers import packed, pdf, saved
 
 DC = "xmlns:c='c' xmlns:dc='d' xmlns:t='t' xmlns:m='m'"

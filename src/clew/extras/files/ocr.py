@@ -15,11 +15,10 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clew.base.runtime.lazy import check_installed
 from clew.base.types import OCR
-from clew.errors import write_install
 from clew.readers import apart
 from clew.readers.grid import PlacedText, format_row, set_in_columns
+from clew.readers.pictures import HINT, check_engine
 from clew.readers.walk import File
 from clew.text.quantities import format_count, join_numbers
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
     from clew.base.types import Document
 
-PICTURES = tuple(".bmp .jpeg .jpg .png .tif .tiff .webp".split())
-HINT = f"--ocr reads pictures ({write_install('ocr')})"
 SIDE = 2_000  # pixels of the longer side that the engine looks at
 _LOW = 0.9  # confidence below which a page is named
 _WIDE = 0.6  # of the page's width, from which a line belongs to no column
@@ -92,11 +89,6 @@ def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
     confidence = sum(n * score for n, score in scores) / max(sum(sizes), 1)
     apart.keep_waiting()
     return RecognizedPage(text, float(confidence))
-
-
-def check_engine() -> None:
-    """Raise MissingExtra where RapidOCR is not installed."""
-    check_installed("rapidocr", "ocr", "OCR")
 
 
 @cache

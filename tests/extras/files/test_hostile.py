@@ -11,7 +11,7 @@ from clew.readers import read
 from clew.readers.gitignore import Ignored, Pattern
 from clew.text.apparatus import apparatus_kind
 from clew.text.chunking import Chunking
-from tests.readers.test_real_files import paragraph, run, word
+from tests.extras.files.test_real_files import paragraph, run, word
 from tests.readers.writers import OFFICE, RELATIONS, packed, relation
 
 SMALL, LARGE = 10_000, 40_000  # bytes

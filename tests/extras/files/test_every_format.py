@@ -9,10 +9,10 @@ import clew
 from clew import testing
 from clew.readers import read
 from clew.readers.formats import READERS
-from clew.readers.ocr import PICTURES
+from clew.readers.pictures import PICTURES
 from tests.readers.writers import LIGHTHOUSES, LOOMS, QUESTIONS, RECORDS, WRITERS, files
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "documents.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "documents.md"
 SUFFIXES, PLAIN = sorted(READERS.keys() - {*PICTURES}), READERS[".txt"]
 ONE_EACH = sorted(  # a suffix of each reader
     {READERS[suffix]: suffix for suffix in SUFFIXES if READERS[suffix] != PLAIN}.values()

@@ -1,9 +1,9 @@
 """PDF: the text is what PDFium extracts, lines as laid out, pages joined by blank lines.
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
-line are joined, and running heads and page numbers are dropped (see `clew.readers.page_lines`).
-Tables have bars between their cells where these stand in columns (see `clew.readers.pdf_tables`);
-raised and lowered digits are as in `clew.readers.superscripts`.
+line are joined, and running heads and page numbers are dropped (see `page_lines`). Tables have bars
+between their cells where these stand in columns (see `pdf_tables`); raised and lowered digits are
+as in `clew.readers.superscripts`.
 Form fields that are filled in and notes stand behind their page. Pages that hold nothing but
 pictures are read by OCR where the file says so, and a note counts them, as one does attached files.
 The document has its pages, and bookmarks are its headings. The title is the one in the PDF, else
@@ -24,10 +24,15 @@ from clew.base.runtime.arguments import SURROGATE
 from clew.base.runtime.lazy import needs
 from clew.base.types import OCR, Document, Heading
 from clew.errors import UnreadableSource
-from clew.readers import ocr
+from clew.extras.files import ocr
+from clew.extras.files.page_lines import (
+    join_divided_words,
+    mark_divided_words,
+    without_running_heads,
+)
+from clew.extras.files.pdf_tables import mark_cells
 from clew.readers.decode import replace_surrogates
-from clew.readers.page_lines import join_divided_words, mark_divided_words, without_running_heads
-from clew.readers.pdf_tables import mark_cells
+from clew.readers.pictures import HINT
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stated_title
 from clew.readers.walk import File
@@ -89,7 +94,7 @@ def read(file: File) -> Iterator[Document]:
     words = without_running_heads(join_divided_words(texts))
     pages = ["\n\n".join(filter(None, (p, *f))) for p, f in zip(words, fields, strict=True)]
     if not any(pages):
-        scanned = "that OCR reads" if file.ocr else f"scanned? {ocr.HINT}"
+        scanned = "that OCR reads" if file.ocr else f"scanned? {HINT}"
         raise UnreadableSource(file.source, f"holds no text{' ' if file.ocr else ': '}{scanned}")
     if scans:
         file.partly.extend(ocr.describe_pages(scans, len(pages)))

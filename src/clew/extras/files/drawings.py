@@ -1,21 +1,9 @@
 """Charts and diagrams of Office files, whose words and numbers stand in parts of their own."""
 
-from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
-from clew.readers.number_formats import format_stored
+from clew.extras.files.number_formats import format_stored
 from clew.text.normalize import collapse
-from clew.text.quantities import format_count
-
-
-def describe_picture(alternative: str) -> str:
-    """Return the alternative text of a picture as it stands in a text, "" for a lone word.
-
-    >>> describe_picture("Sales rose to 4.2 million"), describe_picture("logo.png")
-    ('[Picture: Sales rose to 4.2 million]', '')
-    """
-    words = collapse(alternative)
-    return f"[Picture: {words}]" if " " in words else ""
 
 
 def read_chart(root: Element) -> list[str]:
@@ -58,10 +46,3 @@ def read_diagram(root: Element) -> list[str]:
 
 def _words(element: Element) -> str:
     return collapse("".join(element.itertext()))
-
-
-def describe_unread(counts: Mapping[str, int], verb: str = "not read") -> Iterator[str]:
-    """Yield a note on things that are not read, or else treated, by what they are called."""
-    for what, n in counts.items():
-        if n:
-            yield f"{format_count(n, what)} {verb}"

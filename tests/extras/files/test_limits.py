@@ -11,7 +11,7 @@ from clew.base.types import Document
 from clew.errors import InputError, UnreadableSource
 from clew.limits import LIMITS, ReadingLimits, parse_limits
 from clew.readers import apart, read, read_graph
-from tests.readers.test_office import CONTENT
+from tests.extras.files.test_office import CONTENT
 from tests.readers.writers import packed
 
 
@@ -119,7 +119,7 @@ def test_labels_that_are_alike(tmp_path):
 def with_reader(monkeypatch, expression):
     """Let the other process read OpenDocument files as an expression of `file` and `read` says."""
     program = apart._PROGRAM  # noqa: SLF001 -- what the process runs
-    imports = "from clew.readers import office; read = office.read_open_document"
+    imports = "from clew.extras.files import office; read = office.read_open_document"
     own = f"office.read_open_document = lambda file: {expression}"
     monkeypatch.setattr(apart, "_PROGRAM", f"{imports}; {own}; {program}")
 

@@ -21,14 +21,15 @@ from zipfile import is_zipfile
 from clew.base.runtime.lazy import needs
 from clew.base.types import Document, Value
 from clew.errors import UnreadableSource
+from clew.extras.files.drawings import read_diagram
+from clew.extras.files.number_formats import BUILT_IN, format_cell
+from clew.extras.files.office import read_rows
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
-from clew.readers.drawings import describe_unread, read_diagram
 from clew.readers.grid import fill_spans, format_rows
-from clew.readers.number_formats import BUILT_IN, format_cell
-from clew.readers.office import read_rows
 from clew.readers.properties import of_xml
 from clew.readers.titled import MarkedParagraph, make_document
+from clew.readers.unread import describe_unread
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 from clew.text.normalize import collapse

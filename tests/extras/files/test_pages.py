@@ -7,8 +7,8 @@ from types import ModuleType
 import docx
 import pytest
 
-from clew.readers.ocr import HINT
-from clew.readers.page_lines import without_running_heads
+from clew.extras.files.page_lines import without_running_heads
+from clew.readers.pictures import HINT
 from tests.readers.writers import packed, pdf, saved, unpacked
 
 

@@ -12,10 +12,10 @@ from clew.base.runtime.lazy import needs
 from clew.base.types import Document
 from clew.errors import UnreadableSource
 from clew.readers.decode import replace_surrogates
-from clew.readers.drawings import describe_unread
 from clew.readers.grid import format_row
 from clew.readers.properties import properties
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
+from clew.readers.unread import describe_unread
 from clew.readers.walk import File
 
 _INNERMOST = r"(?:[^{}\\]|\\.)*"

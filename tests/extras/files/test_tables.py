@@ -4,10 +4,10 @@ import docx
 import pytest
 
 from clew.base.types import Document, Skipped
+from clew.extras.files.number_formats import format_cell
 from clew.readers import read
 from clew.readers.grid import Cell, fill_spans
-from clew.readers.number_formats import format_cell
-from tests.readers.test_office import SHEET
+from tests.extras.files.test_office import SHEET
 from tests.readers.writers import OFFICE, OOXML, packed, saved
 
 HARBOURS = [

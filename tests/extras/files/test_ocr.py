@@ -8,10 +8,11 @@ import pytest
 
 from clew.base.types import Skipped
 from clew.errors import MissingExtra
+from clew.extras.files import ocr
 from clew.limits import LIMITS
-from clew.readers import ocr, read
+from clew.readers import read
 from clew.readers.apart import Apart
-from tests.readers.engine import engine  # noqa: F401 -- a fixture
+from tests.extras.files.engine import engine  # noqa: F401 -- a fixture
 from tests.readers.writers import pdf
 
 Image = pytest.importorskip("PIL.Image")

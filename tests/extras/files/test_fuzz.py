@@ -16,7 +16,7 @@ from clew.base.types import Document, Skipped
 from clew.limits import ReadingLimits
 from clew.readers import read
 from clew.readers.formats import READERS
-from tests.readers.test_every_format import ONE_EACH
+from tests.extras.files.test_every_format import ONE_EACH
 from tests.readers.writers import LIGHTHOUSES, files, packed, unpacked
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
