@@ -12,9 +12,9 @@ import pytest
 import clew
 from clew import methods
 from clew.base.types import Document
+from clew.extras.graphs import browse, index_graph
 from clew.index import generation
 from clew.testing import models
-from clew.views import browse, index_graph
 
 NUMBERS = count()
 QUESTIONS = ("What are the main themes?", "Who built the hull of the Fram?", "How many ships?")

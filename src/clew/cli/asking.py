@@ -24,8 +24,8 @@ from clew.text.normalize import label_key, title_head
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
+    from clew.base.proofs import Verified
     from clew.base.types import Classified, Evidence, Exchange, Usage
-    from clew.base.wire.proofs import Verified
 
 Classify = Callable[[str], "Classified"]
 

@@ -17,13 +17,13 @@ import pytest
 
 import clew
 from clew import methods, plugins
-from clew.base.wire.names import COOKIE, PREFIX
 from clew.errors import ClewError
 from clew.extras.server import ServerSettings
 from clew.extras.server import keys as keys_of
 from clew.extras.server.health import OPEN_PATHS
 from clew.extras.server.keys import Keys
 from clew.extras.server.rest import ENDPOINTS
+from clew.extras.wire.names import COOKIE, PREFIX
 from clew.testing import models
 from tests.extras.server.conftest import Home
 from tests.extras.server.every import reads, writes

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 import clew
-from clew.base.wire.refusals import hide_addresses
+from clew.extras.wire.refusals import hide_addresses
 from clew.models import OpenAIChat, OpenAIEmbeddings
 from clew.models.http import _rest_of
 from clew.testing import models

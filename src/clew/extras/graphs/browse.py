@@ -15,8 +15,9 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.base.derived import Derived
 from clew.base.display.shown import make_view
-from clew.base.types import Document, Value
-from clew.base.wire.indexes import (
+from clew.base.types import Document, Theme, Value
+from clew.errors import InputError
+from clew.extras.wire.indexes import (
     ChunkPlace,
     DocumentLine,
     DocumentView,
@@ -28,11 +29,12 @@ from clew.base.wire.indexes import (
     NearEntity,
     StatedTriple,
 )
-from clew.base.wire.refusals import no_such_resource
-from clew.errors import InputError
+from clew.extras.wire.refusals import no_such_resource
 from clew.index.snapshot import Snapshot
 from clew.index.snapshot.layers import TripleLayer
 from clew.steps.entity_types import find_entry, find_types
+from clew.steps.theme_descriptions import describe_themes
+from clew.steps.themes import themes
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
 
@@ -264,3 +266,19 @@ def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
         StatedTriple(id=i, subject=subject, relation=relation, object=target, chunks=tuple(where))
         for i, relation, subject, target, where in stated
     )
+
+
+def page_themes(
+    snapshot: Snapshot, level: int, parent: str, offset: int, limit: int
+) -> Listed[Theme]:
+    """Return a page of a level's themes, or of a `parent`'s parts, largest first.
+
+    Raises a refusal, 404, where there is no such theme.
+    """
+    levels = themes(snapshot)
+    row = levels.find(parent) if parent else -1
+    if parent and row < 0:
+        raise no_such_resource(f"this index has no theme {parent!r:.200}")
+    rows = levels.children(row) if parent else levels.of_level(level)
+    described = describe_themes(snapshot, rows[offset : offset + limit])
+    return Listed(items=tuple(described), total=len(rows))

@@ -27,11 +27,11 @@ from clew.base.types import (
     Step,
 )
 from clew.errors import InputError, MissingExtra
+from clew.extras.connect.export import ExportedGraph, evidence_graph, index_graph, target
 from clew.readers.graph_files import read_graph
 from clew.readers.roots import Roots
 from clew.readers.systems import open_system
 from clew.testing import models
-from clew.views.export import ExportedGraph, evidence_graph, index_graph, target
 from tests import subgraphs
 
 TEXTS = {

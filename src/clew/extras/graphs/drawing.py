@@ -14,9 +14,9 @@ from clew.base.display.columns import shorten, width_of, wrap
 from clew.base.display.shown import Shown
 from clew.base.display.visible import visible
 from clew.base.types import Answer, Citation, Evidence, EvidenceGraph, Path, Step
-from clew.base.wire.graphs import ThreadEdge, ThreadNode
 from clew.errors import InputError
-from clew.views.threads import draw_evidence
+from clew.extras.graphs.threads import draw_evidence
+from clew.extras.wire.graphs import ThreadEdge, ThreadNode
 
 MOST_NODES = 40
 _NAMES = {

@@ -23,7 +23,7 @@ from clew.text.normalize import collapse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from clew.views.export import ExportedGraph
+    from clew.extras.connect.export import ExportedGraph
 
     Row = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from clew.algo.layout import column_layout, force_layout
+from clew.extras.graphs.layout import column_layout, force_layout
 from tests.trials import trials
 
 EDGES = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=20)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from clew.algo.layout import column_layout
 from clew.base.display.shown import make_view
 from clew.base.types import Evidence, EvidenceGraph, Step, Subgraph
-from clew.base.wire.graphs import DrawnThread, ThreadEdge, ThreadNode
+from clew.extras.graphs.layout import column_layout
+from clew.extras.wire.graphs import DrawnThread, ThreadEdge, ThreadNode
 
 _QUERY = "query"  # the layer and the id of the node that stands for it
 _OF_HIT = ("text", "score", "document_id", "start", "end")  # what a node has of it

@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from clew import steps
-from clew.algo.layout import force_layout
 from clew.algo.links import Link
 from clew.base.derived import Derived
-from clew.base.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink
+from clew.extras.graphs.browse import RANKED, count_texts
+from clew.extras.graphs.layout import force_layout
+from clew.extras.wire.graphs import DrawnEntity, DrawnIndex, DrawnLink
 from clew.index.snapshot import Snapshot
 from clew.index.snapshot.layers import TripleLayer
 from clew.steps.entity_types import find_types
 from clew.steps.themes import themes
-from clew.views.browse import RANKED, count_texts
 
 MOST_NODES = 5_000
 _SIZES = (200, 1_000, MOST_NODES)  # of which layouts are kept

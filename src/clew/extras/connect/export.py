@@ -22,17 +22,16 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from clew.algo.links import neighbours
-from clew.base.display.shown import Shown
 from clew.base.display.visible import escape_unseen
 from clew.base.runtime.lazy import needs
-from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED
+from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, Exported
 from clew.errors import InputError
+from clew.extras.connect import neo4j
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.steps.entity_types import find_types
 from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
-from clew.views import neo4j
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -50,16 +49,6 @@ _BATCH_SIZE = 8_192  # rows that are read at once
 _MAX_STRENGTH = 10  # of a triple in a file that is read again
 # What XML cannot hold: most control characters, halves of surrogate pairs, two that are none.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Exported(Shown):
-    """The result of an export."""
-
-    file: str
-    n_nodes: int
-    n_edges: int
-    edges_are: str = "triples"  # or "sentences": names that stand in one
 
 
 def _types(written: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from clew.base.wire.answers import ErrorEvent
+from clew.extras.wire.answers import ErrorEvent
 
 QUEUED, RUNNING, INTERRUPTED = "queued", "running", "interrupted"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
