@@ -3,6 +3,15 @@
 import pytest
 
 from clew.errors import InputError
+from clew.extras.models.local import LocalChat
+from clew.extras.models.openai import OpenAIChat, OpenAIEmbeddings
+from clew.extras.models.packaged import (
+    CrossEncoderReranker,
+    SentenceTransformersEmbedder,
+    StaticEmbedder,
+)
+from clew.extras.models.served import RerankEndpoint
+from clew.extras.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
 from clew.index.recipe import from_recipe
 from clew.models.budget import Budget
 from clew.models.cache import CachedEmbedder
@@ -17,14 +26,9 @@ from clew.models.loading import (
     load_reranker,
     load_tagger,
 )
-from clew.models.local import LocalChat
 from clew.models.maxsim import Cosine, MaxSim
 from clew.models.minilm import MiniLM
-from clew.models.openai import OpenAIChat, OpenAIEmbeddings
-from clew.models.packaged import CrossEncoderReranker, SentenceTransformersEmbedder, StaticEmbedder
 from clew.models.rules import RuleTagger
-from clew.models.served import RerankEndpoint
-from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
 from clew.testing import HashEmbedder, HashTokenEmbedder
 
 URL = "http://localhost:8000/v1"

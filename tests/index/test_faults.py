@@ -8,13 +8,13 @@ import time
 import pytest
 
 from clew.base.types import GRAPH, UNITS
+from clew.extras.models.openai import OpenAIChat
 from clew.index import extract
 from clew.index.choose import Wanted, get_prompt_version
 from clew.index.generation import compact
 from clew.index.store.embedded import EmbeddedStore
 from clew.models import Prompt, Turn
 from clew.models.ledger import Ledger, Request
-from clew.models.openai import OpenAIChat
 from clew.models.recorded_llm import recorded
 from tests.index.build import RECIPE, add, contents, scratch
 from tests.index.reads import reply_to

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from clew.base.types import FALLBACK, GRAPH, LLM_MADE, UNITS, Document
+from clew.extras.models.local import LocalChat
 from clew.index import extract, plan
 from clew.index.choose import ReplyMemory, Wanted, get_prompt_version
 from clew.index.generation import open_snapshot
 from clew.models.bound import bind_models
 from clew.models.ledger import Ledger
-from clew.models.local import LocalChat
 from clew.models.recorded_llm import recorded
 from clew.models.run import Meter, ModelRun
 from clew.text.chunking import Chunking

@@ -24,7 +24,7 @@ from tests.models.server import serving
 pytest.importorskip("httpx2")
 pytest.importorskip("fastjsonschema")
 
-from clew.models.openai import OpenAIChat
+from clew.extras.models.openai import OpenAIChat
 from tests.trials import trials
 
 TEN = Bill(10)

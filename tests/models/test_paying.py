@@ -30,7 +30,7 @@ from tests.models.server import Answer
 
 pytest.importorskip("httpx2")
 
-from clew.models.openai import OpenAIEmbeddings
+from clew.extras.models.openai import OpenAIEmbeddings
 
 DOCUMENTS = testing.small_documents()
 

@@ -23,8 +23,8 @@ from tests.models.server import EVENTS, Answer
 pytest.importorskip("httpx2")
 pytest.importorskip("fastjsonschema")
 
-from clew.models.openai import OpenAIChat, OpenAIEmbeddings
-from tests.models.test_openai import SCHEMA
+from clew.extras.models.openai import OpenAIChat, OpenAIEmbeddings
+from tests.extras.models.test_openai import SCHEMA
 
 ASKED = Prompt(user="Who built her?", system="Be brief.", schema=SCHEMA, max_tokens=512)
 PLAIN = Prompt(user="Who built her?", system="Be brief.", max_tokens=512)

@@ -18,6 +18,7 @@ import numpy as np
 
 from clew.base.runtime.lazy import check_installed
 from clew.errors import MissingExtra, ModelError
+from clew.models import ReadSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,26 +38,6 @@ class _Logits(Protocol):
         self, inputs: dict[str, NDArray[np.int64]]
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return the (1, n) logits of the first token of an answer, and those of its last."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSpan:
-    """The range of a text that answers a question."""
-
-    text: int  # its place among the texts, from 0
-    start: int
-    end: int
-    probability: float  # as the model has it, among all ranges of its window and no answer
-
-
-class SpanReader(Protocol):
-    """Finds the range of a text that answers a question."""
-
-    @property
-    def name(self) -> str: ...
-
-    def read(self, question: str, texts: Sequence[str]) -> ReadSpan | None:
-        """Return the likeliest range of all texts, None where they have none."""
 
 
 @dataclass(frozen=True)

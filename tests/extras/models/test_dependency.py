@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.base.types import ENTITY_TYPES
-from clew.models.extractors.dependency import DependencyTriples
+from clew.extras.models.dependency import DependencyTriples
 from clew.models.extractors.ends import PRONOUNS
 from clew.text.normalize import collapse
 

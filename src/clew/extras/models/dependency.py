@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clew.base.types import Extraction
-from clew.models.extractors.clauses import clauses, is_common, is_name
-from clew.models.extractors.coreference import Reading
+from clew.extras.models.clauses import clauses, is_common, is_name
+from clew.extras.models.coreference import Reading
+from clew.extras.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
 from clew.models.extractors.ends import (
     PARENTHESIS,
     End,
@@ -24,7 +25,6 @@ from clew.models.extractors.ends import (
     in_parentheses,
     split_sentences,
 )
-from clew.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
 from clew.text.names import quoted_spans
 from clew.text.normalize import collapse
 

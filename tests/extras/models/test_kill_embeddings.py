@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from clew.base.runtime import sqlite
+from clew.extras.models.openai import OpenAIEmbeddings
 from clew.models.cache import CachedEmbedder, _key
-from clew.models.openai import OpenAIEmbeddings
 from clew.testing import HashEmbedder
 from tests.models.nursery import nursery, until_done
 from tests.models.server import Answer, serving

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from clew.errors import BadReply, EndpointError, InputError
+from clew.extras.models.openai import OpenAIChat, OpenAIEmbeddings
 from clew.models import Prompt, Turn
 from clew.models.budget import Budget
 from clew.models.ledger import Ledger, Request
-from clew.models.openai import OpenAIChat, OpenAIEmbeddings
 from clew.models.recorded_llm import RecordedLLM
 from clew.testing import ChatContract
 from tests.models.server import Answer

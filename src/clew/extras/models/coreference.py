@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.models.extractors.clauses import BE, SUBJECT, Clause, is_common, is_name
+from clew.extras.models.clauses import BE, SUBJECT, Clause, is_common, is_name
 from clew.models.extractors.ends import NUMBER, TYPES, End
 from clew.text.dates import date_spans
 from clew.text.normalize import collapse, entity_key

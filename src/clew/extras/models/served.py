@@ -14,12 +14,12 @@ import numpy as np
 
 from clew.base.runtime.lazy import check_installed
 from clew.errors import BadReply
-from clew.models.refusals import Refused
+from clew.extras.models.refusals import Refused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.models.http import Endpoint, Post
+    from clew.extras.models.http import Endpoint, Post
     from clew.models.run import ModelRun
 
 STEP_S = 30.0  # for a step of a question on the way to its passages
@@ -48,7 +48,7 @@ class Served:
 
     def endpoint_at(self, path: str) -> Endpoint:
         """Return the endpoint of these settings at `path` below the base URL."""
-        from clew.models.http import Endpoint
+        from clew.extras.models.http import Endpoint
 
         return Endpoint(
             base_url=self.base_url,

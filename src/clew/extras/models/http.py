@@ -28,11 +28,11 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
+from clew.extras.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
+from clew.extras.models.served import PATIENCE_S, STEP_S
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
-from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
 from clew.models.run import ModelRun
-from clew.models.served import PATIENCE_S, STEP_S
 
 try:
     import httpx2

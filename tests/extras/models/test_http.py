@@ -18,7 +18,7 @@ from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
 
-from clew.models.http import BUSY_S, REST_S, Endpoint, Refused, _rest_of
+from clew.extras.models.http import BUSY_S, REST_S, Endpoint, Refused, _rest_of
 
 KEY = "sk-very-secret-0123456789"
 
@@ -452,7 +452,7 @@ def test_a_question_tries_again_where_that_is_soon(server, endpoint, waits, answ
 
 def test_servers_that_say_nothing_useful(silent, monkeypatch, endpoint):
     """One that says nothing is there, and says not what it is."""
-    monkeypatch.setattr("clew.models.http._LOOK_S", 0.2)
+    monkeypatch.setattr("clew.extras.models.http._LOOK_S", 0.2)
     found = Endpoint(base_url=silent, timeout_s=3_600)
     assert found.look() is None
     found.reach()

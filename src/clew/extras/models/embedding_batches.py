@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import BadReply, ModelError
+from clew.extras.models.refusals import Refused, ServerFault
 from clew.models import Keep
-from clew.models.refusals import Refused, ServerFault
 
 _SHORTEST = 32  # characters of a text that is cut
 _WORD = "word"  # which any embedder has a vector for

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew.errors import MissingExtra
-from clew.models.packaged import CrossEncoderReranker, SentenceTransformersEmbedder
+from clew.extras.models.packaged import CrossEncoderReranker, SentenceTransformersEmbedder
 
 # Other packages warn on import and on use, each in its own way.
 pytestmark = pytest.mark.filterwarnings("default")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError, MissingExtra
-from clew.models.packaged import StaticEmbedder
+from clew.extras.models.packaged import StaticEmbedder
 from clew.testing import EmbedderContract
 
 VECTORS = np.array([[0, 0, 0], [3, 0, 0], [0, 4, 0], [1, 1, 1]], dtype=np.float32)

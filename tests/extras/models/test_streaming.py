@@ -24,7 +24,7 @@ from tests.models.server import EVENTS, Answer, serving, streamed
 
 pytest.importorskip("httpx2")
 
-from clew.models.openai import OpenAIChat, read_completion
+from clew.extras.models.openai import OpenAIChat, read_completion
 
 WORDS = "The Fram was built by Colin Archer — in Larvik, 1892. Nordpolhavet 北極."
 USAGE = {"prompt_tokens": 9, "completion_tokens": 30}
@@ -287,7 +287,7 @@ def test_a_stream_that_says_why_it_ends_is_whole(server, rest):
 
 def test_a_stream_that_does_not_close_is_whole_soon(server, monkeypatch):
     """A server that leaves the connection open behind the last words is not waited for."""
-    monkeypatch.setattr("clew.models.http._USAGE_S", 0.1)
+    monkeypatch.setattr("clew.extras.models.http._USAGE_S", 0.1)
     body = streamed(completion(usage=None)).replace(
         b"data: [DONE]\n\n", b": still here\n\n" * 9_999
     )

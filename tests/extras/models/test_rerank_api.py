@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from clew.errors import BadReply, EndpointError
-from clew.models.served import RerankEndpoint
+from clew.extras.models.served import RerankEndpoint
 from tests.models.server import Answer
 
 pytest.importorskip("httpx2")

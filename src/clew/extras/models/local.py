@@ -23,7 +23,7 @@ from clew.models.prices import FREE, Price
 from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
-    from clew.models.openai import OpenAIChat
+    from clew.extras.models.openai import OpenAIChat
     from clew.models.run import ModelRun
 
 _TOLD_BY = 1 << 20  # bytes at the start of a file that tell it apart, with its size
@@ -57,7 +57,7 @@ class LocalChat:
 
     @cached_property
     def name(self) -> str:
-        from clew.models.openai import name_sampled
+        from clew.extras.models.openai import name_sampled
 
         return name_sampled(self._model, self.temperature, self.top_p, self.seed)
 
@@ -113,7 +113,7 @@ class LocalChat:
     @cached_property
     def _server(self) -> tuple[Any, OpenAIChat]:
         """llama.cpp's server, which ends with this object, and the chat with it."""
-        from clew.models.openai import OpenAIChat
+        from clew.extras.models.openai import OpenAIChat
 
         self.check()
         import xllamacpp
