@@ -214,8 +214,6 @@ class Index(Adding, Upkeep, Askable):
         Raises:
             InputError: The text is empty, or no document has such a label; otherwise as `search`.
         """
-        from clew.answers.classify import classify_question
-
         if isinstance(text, Question):
             question = text
         elif not text.strip():
@@ -230,7 +228,9 @@ class Index(Adding, Upkeep, Askable):
             )
         question = replace(question, method=question.method or method)
         snapshot = self.snapshot(question.where)
-        return classify_question(question, self, snapshot, label, name_weight)
+        labels = plugins.load("classifiers", "labels", "'classify'")
+        found: Classified = labels.classify_question(question, self, snapshot, label, name_weight)
+        return found
 
     @checked
     def show(self, name: str | None = None) -> dict[str, Any]:

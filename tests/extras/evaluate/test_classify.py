@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import clew
 from clew import methods
-from clew.answers.classify import CANDIDATES, EXAMPLE_TOKENS, classify_text, read_labels
 from clew.base.types import Document, Evidence, Table
 from clew.errors import BudgetSpent, InputError
+from clew.extras.evaluate.classify import CANDIDATES, EXAMPLE_TOKENS, classify_text, read_labels
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.testing import HashEmbedder, ScriptedChat, ScriptedLLM, built, models
