@@ -232,6 +232,7 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         assert counted(index, "How many producers are there?") is None
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("question", "text"),
     [
