@@ -13,8 +13,8 @@ from multiprocessing import forkserver
 IMPORTED = (
     "clew.extras.server.jobs.process", "clew.extras.evaluate.measure", "clew.methods.bm25",
     "clew.methods.dense",
-    "clew.readers.office", "clew.readers.pdf", "clew.readers.sheets",
-    "clew.readers.word", "pypdf", "pypdfium2", "python_calamine",
+    "clew.extras.files.office", "clew.extras.files.pdf", "clew.extras.files.sheets",
+    "clew.extras.files.word", "pypdf", "pypdfium2", "python_calamine",
     "tests.extras.cluster.postgres.writers",
 )  # fmt: skip
 _FORKS = multiprocessing.get_context("forkserver")

@@ -15,17 +15,25 @@ import click
 from pydantic import Field, TypeAdapter
 
 from clew.api import adding
-from clew.base.types import Answer, Changes, Classified, Evidence, Plan, Theme, VocabularyEntry
-from clew.base.wire.about import MethodView
-from clew.base.wire.proofs import Proof, Verified
+from clew.base.proofs import Proof, Verified
+from clew.base.types import (
+    Answer,
+    Changes,
+    Classified,
+    Evidence,
+    Exported,
+    Plan,
+    Theme,
+    VocabularyEntry,
+)
 from clew.cli import main
 from clew.cli.config import PRICES, list_names
+from clew.extras.wire.about import MethodView
 from clew.index.extract import ExtractionReport
 from clew.index.graph import GraphImport
 from clew.index.repair import Repaired
 from clew.index.store.backup import Backup
 from clew.index.store.check import Damage
-from clew.views.export import Exported
 
 Schema = dict[str, Any]
 adding.ExtractionReport = ExtractionReport  # which that module imports for type checkers only

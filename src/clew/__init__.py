@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from clew.client import AsyncClient, Client
     from clew.errors import ClewError, InputError
+    from clew.extras.graphs.drawing import Drawing, draw
     from clew.filters import Filter, field
     from clew.index.recipe import Settings
     from clew.index.snapshot import Snapshot
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from clew.models.budget import Budget
     from clew.models.loading import Specs, load_llm
     from clew.text.chunking import Chunking
-    from clew.views.drawing import Drawing, draw
 
 __all__ = [
     "Added",
@@ -108,6 +108,6 @@ __getattr__ = _lazy(
             "Answer", "Apparatus", "Citation", "Context", "Document", "Evidence", "EvidenceGraph",
             "Exchange", "Heading", "Hit", "Limits", "Path", "Skipped", "Step", "Usage",
         ),
-        "views.drawing": ("Drawing", "draw"),
+        "extras.graphs.drawing": ("Drawing", "draw"),
     },
 )  # fmt: skip

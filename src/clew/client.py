@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from clew.base.runtime.lazy import lazy
 
 if TYPE_CHECKING:
-    from clew.base.wire.refusals import Refusal
     from clew.extras.client.clients import AsyncClient, AsyncServedIndex, Client, ServedIndex
     from clew.extras.client.requests import AnswerEvent, from_plain
     from clew.extras.client.retrievers import FoundChunk, find, opened
+    from clew.extras.wire.refusals import Refusal
 
 __all__ = [
     "AnswerEvent",
@@ -38,6 +38,6 @@ __getattr__ = lazy(
         "extras.client.clients": ("AsyncClient", "AsyncServedIndex", "Client", "ServedIndex"),
         "extras.client.requests": ("AnswerEvent", "from_plain"),
         "extras.client.retrievers": ("FoundChunk", "find", "opened"),
-        "base.wire.refusals": ("Refusal",),
+        "extras.wire.refusals": ("Refusal",),
     },
 )

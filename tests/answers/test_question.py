@@ -67,6 +67,7 @@ def test_a_question_at_the_bound_is_answered():
         check_length("a " * MOST_TOKENS * 2)
 
 
+@pytest.mark.satellite
 def test_of_a_long_text_to_classify_the_beginning_is_read(index):
     found = index.classify("Ice is cold. " * 2_000)
     assert found.label == "cold"
@@ -74,6 +75,7 @@ def test_of_a_long_text_to_classify_the_beginning_is_read(index):
     assert not index.classify("Ice is cold.").evidence.notes
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("text", ODD)
 def test_half_a_character_is_named(index, text):
     for name, ask in ASKED.items():

@@ -11,7 +11,7 @@ from clew.answers.quotes import Quote
 from clew.answers.short_answer import add_short_answer, name_first
 from clew.base.types import Document
 from clew.errors import InputError
-from clew.models.extractive import ReadSpan
+from clew.models import ReadSpan
 from clew.models.loading import Specs, load_reader
 from clew.testing import ScriptedLLM
 from clew.testing import models as real_models

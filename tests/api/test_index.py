@@ -400,6 +400,7 @@ def embedding(request):
     return Sent({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]})
 
 
+@pytest.mark.satellite
 def test_specs_are_kept_in_the_recipe(folder):
     with serving() as server:
         server.respond = embedding
@@ -417,6 +418,7 @@ def test_specs_are_kept_in_the_recipe(folder):
         assert len(server.requests) == paid + 1  # which is paid for by now
 
 
+@pytest.mark.satellite
 def test_no_key_is_in_any_file_of_an_index(folder, monkeypatch):
     """Neither of an embedder nor of an LLM, whether its replies were of use or not."""
     pytest.importorskip("httpx2")

@@ -153,6 +153,7 @@ def test_extracted_types_come_before_texts(index, tmp_path):
     assert len(find_types(index.snapshot(), np.arange(len(layer)).tolist())) == len(layer)
 
 
+@pytest.mark.satellite
 def test_an_export_has_the_types_that_are_asked_for(index, tmp_path):
     everything = index.export(tmp_path / "all.json")
     with pytest.raises(InputError, match="leave the query out"):

@@ -55,6 +55,7 @@ def test_a_question_is_asked_of_some_documents(index, alone, method):
     assert found.context == other.context
 
 
+@pytest.mark.satellite
 def test_what_a_question_of_some_documents_gives(index, alone, tmp_path):
     evidence = index.search(QUESTION, where=field("kind") != "man")
     assert evidence.where == WHERE

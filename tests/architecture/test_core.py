@@ -85,6 +85,26 @@ def test_what_a_satellite_has_is_refused_in_a_sentence(core):
         assert done.returncode == 1
 
 
+def test_what_a_satellite_reads_finds_and_writes_is_refused_in_a_sentence(core):
+    """A file that only it reads is skipped, and the others are indexed; methods are not listed."""
+    script = (
+        "from pathlib import Path; Path('mixed').mkdir(); Path('mixed/a.md').write_text('A tern.');"
+        "Path('mixed/b.pdf').write_bytes(b'%PDF-1.7')"
+    )
+    assert core("-c", script).returncode == 0
+    indexed = core("-m", "clew", "index", "mixed", "--index", "mixed.clew", "--verbose")
+    assert indexed.returncode == 0
+    assert "b.pdf" in indexed.stderr
+    assert "install that package again" in indexed.stderr
+    listed = core("-m", "clew", "methods").stdout
+    assert "  walk " in listed
+    assert "  raptor " not in listed
+    for arguments in (("ask", "A tern?", "--method", "raptor"), ("export", "graph.graphml")):
+        done = core("-m", "clew", *arguments, "--index", "mixed.clew")
+        assert "install that package again" in done.stderr
+        assert done.returncode == 1
+
+
 @pytest.mark.parametrize("arguments", ASKED, ids=" ".join)
 def test_what_nobody_registers_is_refused_in_a_sentence(arguments, tmp_path, monkeypatch):
     """No package is installed that has it."""

@@ -30,7 +30,7 @@ def test_start_loads_nothing_but_click(module):
 
 def test_an_index_loads_what_few_need_when_it_is_needed():
     """Libraries for one format, one reply or one price wait until there is one."""
-    result = run("-c", "import sys, clew.api, clew.models.openai; print(*sys.modules)")
+    result = run("-c", "import sys, clew.api, clew.extras.models.openai; print(*sys.modules)")
     assert result.returncode == 0, result.stderr
     late = {"genai_prices", "json_repair", "markdown_it", "msgspec", "platformdirs", "rich"}
     assert late.isdisjoint(result.stdout.split())

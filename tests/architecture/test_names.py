@@ -15,7 +15,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 # Each module of these folders has one function of the name, and a table of the folder calls them.
 PROTOCOLS = {
-    "read": ("readers", "extras/connect/imports", "extras/evaluate/formats"),
+    "read": ("readers", "extras/connect/imports", "extras/evaluate/formats", "extras/files"),
     "locate": ("extras/connect/imports",),
     "list_entries": ("extras/connect/remote",),
 }

@@ -10,6 +10,8 @@ from clew.cli.asking import compute_scores
 from clew.testing import ScriptedLLM
 from tests.cli.conftest import with_llm
 
+pytestmark = pytest.mark.satellite
+
 LABELLED = [
     {"id": "ice-1", "label": "sea ice", "text": "The sea ice of the strait drifts south in June."},
     {"id": "dogs-1", "label": "sled dogs", "text": "Sled dogs pull loads and eat dried fish."},
@@ -147,7 +149,6 @@ def test_a_long_file_says_how_far_it_is(clew, labelled, tmp_path, monkeypatch):
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
-@pytest.mark.satellite
 def test_a_data_set_of_rounds(clew, tmp_path):
     """Texts of all rounds are indexed, and those to classify compared with their labels."""
     for name, rows in [("n1", LABELLED[:2]), ("n2", LABELLED[2:])]:

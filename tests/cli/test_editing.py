@@ -33,6 +33,7 @@ def test_one_thing_is_said_at_a_time(indexed, options):
     assert indexed("edit", "Fram", *options).exit_code == 2
 
 
+@pytest.mark.satellite
 def test_a_list_is_taken_at_indexing_and_types_are_exported(indexed, articles, tmp_path):
     path = tmp_path / "names.csv"
     path.write_text("name,aliases,type\nFram,,ship\n", encoding="utf-8")

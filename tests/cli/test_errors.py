@@ -128,6 +128,7 @@ def test_an_error_is_one_safe_line(clew, articles, error, parts, status):
     check_one_sentence(clew("index", articles, obj=opener), *parts, status=status)
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("command", ["ask", "search"])
 def test_an_llm_that_is_not_there_is_done_without(clew, own_index, monkeypatch, command):
     """A note stands with what is found; where it was looked for is a line on stderr."""

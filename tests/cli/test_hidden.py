@@ -118,6 +118,7 @@ def commands(folder, place):
     yield ["list", "--sort", f"no{HIDDEN}ne"], (2,)
 
 
+@pytest.mark.satellite
 def test_no_command_prints_what_nobody_sees(clew, folder, indexed):
     place, made = indexed
     assert not has_hidden(all_of(made))
@@ -158,6 +159,7 @@ def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_pa
     check_visible(clew("list", "--index", place), codes=(1, 2))
 
 
+@pytest.mark.satellite
 def test_json_and_files_have_escapes(clew, indexed, tmp_path):
     """JSON escapes by its own rules, and gives the characters back; GraphML and tables by ours."""
     place, _ = indexed

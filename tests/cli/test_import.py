@@ -97,6 +97,7 @@ def test_an_import_is_mirrored_and_asked(clew, tmp_path):
     assert clew("import", tmp_path / "none").stderr.startswith("clew: there is no file or folder")
 
 
+@pytest.mark.satellite
 def test_texts_have_what_a_graph_said_of_them_last(clew, own_index, tmp_path):
     """The same again changes nothing; after another graph, or triples of a file, it comes back."""
     paths = []

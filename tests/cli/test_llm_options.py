@@ -127,6 +127,7 @@ def test_the_guide_names_every_slot():
         assert all(f"`${slot}`" in row for slot in slots)
 
 
+@pytest.mark.satellite
 def test_how_replies_are_drawn_is_in_the_models_name():
     """So no reply to another drawing is taken for one to it, and the head of a run has it."""
     drawn = Specs(llm="openai:m@http://x/v1", temperature=0.7, top_p=0.9, seed=3).sampling
@@ -136,6 +137,7 @@ def test_how_replies_are_drawn_is_in_the_models_name():
     assert load_llm("openai:m@http://x/v1").name == "m of x/v1"
 
 
+@pytest.mark.satellite
 def test_the_ledger_keeps_prompts_where_asked(tmp_path):
     for keep in (False, True):
         ledger = Ledger(tmp_path / f"{keep}.sqlite", keep_prompts=keep)

@@ -153,6 +153,7 @@ def test_every_parameter_has_a_default_and_a_meaning(clew, name):
         assert parameter["name"] in text
 
 
+@pytest.mark.satellite
 def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
     clew("index", articles, "--into", own_index, "--triples", "cooccurrence")
     result = clew("export", "g.graphml", "--index", own_index)
@@ -166,6 +167,7 @@ def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
     assert summary["n_edges"] > 0
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -184,6 +186,7 @@ def test_export_says_what_cannot_be(clew, own_index, articles, tmp_path, argumen
     assert not list(tmp_path.glob("g.*"))
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("file", "arguments", "what"),
     [
@@ -202,6 +205,7 @@ def test_export_of_triples_that_are_not_there(clew, own_index, tmp_path, file, a
     assert not list(tmp_path.glob("g.*"))
 
 
+@pytest.mark.satellite
 def test_export_of_sentences(clew, own_index, tmp_path):
     result = clew("export", "g.graphml", "--index", own_index)
     assert result.exit_code == 0

@@ -9,6 +9,8 @@ from clew import testing
 from clew.base.types import Document
 from tests.readers.writers import pdf
 
+pytestmark = pytest.mark.satellite
+
 REPORT = "Marit Solheim designed the lighthouse on Gull Rock. It was lit in 1871."
 DRAWING = ") Tj ET 0 0 99 99 re f BT /F1 12 Tf ("  # ends the text, and begins another
 NOTE = "2 of 3 pages hold no text (2-3): scanned? --ocr reads pictures (pip install 'clew[ocr]')"

@@ -78,7 +78,9 @@ def test_an_empty_folder_buys_nothing_for_what_is_there(spent, articles, empty):
     [
         (("--units", "1"), "needs an LLM"),
         (LLM, "needs an LLM"),
-        (("--triples", "parse"), "needs the package 'spacy'"),
+        pytest.param(
+            ("--triples", "parse"), "needs the package 'spacy'", marks=pytest.mark.satellite
+        ),
         (("--for", "magic"), "no method 'magic'"),
         (("--entities", "statistical"), "ask for triples"),
         (("--dataset", "nowhere.json"), "Give PATH"),

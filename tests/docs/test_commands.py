@@ -68,7 +68,7 @@ def endpoint(monkeypatch):
         monkeypatch.setattr("clew.models.loading.OPENAI_URL", server.url)
         for price in (list_price, embedding_price):
             monkeypatch.setattr(
-                f"clew.models.openai.{price.__name__}",
+                f"clew.extras.models.openai.{price.__name__}",
                 lambda model, _address, price=price: price(model, OPENAI_URL),
             )
         monkeypatch.setenv("OPENAI_API_KEY", "...")

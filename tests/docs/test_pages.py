@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 import pytest
 
 import clew
-from clew import errors, methods
+from clew import errors, methods, plugins
 from clew.index.store import segments
 from docs.site import navigation
 from tests.docs.pages import PAGES, ROOT, all_text, anchors, blocks, links, name, prose
@@ -81,7 +81,7 @@ def test_import_rule_is_the_contract():
     assert "\n".join(present) in [text.strip() for _, text in blocks(page, "")]
 
 
-@pytest.mark.parametrize("method", methods.list_modules())
+@pytest.mark.parametrize("method", [*methods.list_modules(), *plugins.find_registered("methods")])
 def test_methods_are_documented(method):
     page = ROOT / "docs" / "methods" / f"{method}.md"
     place = f"docs/methods/{method}.md"
@@ -192,9 +192,9 @@ def test_every_public_name_is_named():
     modules = {module for named, _ in rows for module in re.findall(r"`(clew[\w.]*)`", named)}
     assert {page.stem for page in reference.glob("clew*.rst")} == modules
     shown = (reference / "clew.methods.rst").read_text(encoding="utf-8")
-    missing = [
-        m for m in methods.list_modules() if f".. automodule:: clew.methods.{m}\n" not in shown
-    ]
+    modules = {f"clew.methods.{each}" for each in methods.list_modules()}
+    modules |= {e.value.split(":")[0] for e in plugins.find_registered("methods").values()}
+    missing = [each for each in sorted(modules) if f".. automodule:: {each}\n" not in shown]
     assert not missing, f"docs/site/reference/clew.methods.rst needs an automodule for {missing}"
     of_models = re.findall(r"`(\w+)`", dict(rows)["`clew.models`"])
     shown = (reference / "clew.models.rst").read_text(encoding="utf-8")

@@ -6,7 +6,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clew.algo import sketches
 from clew.errors import UnknownMethod
 from clew.index.snapshot import Snapshot
 from clew.methods import load, names
@@ -164,18 +163,6 @@ def test_an_unknown_method_is_answered_with_the_known():
         match=r"'clu' \(did you mean 'clue'\?\): choose one of agrag, .*chain_of_thought, clue",
     ):
         load("clu")
-
-
-@pytest.mark.parametrize("name", ["e2graphrag", "hipporag2", "lightrag", "linearrag", "raptor"])
-def test_layers_of_many_rows_are_searched_by_sketches(name, monkeypatch):
-    """Here all rows are among the likeliest, so what is found is the same."""
-    with built(small_documents(), triples=True) as few:
-        found = [load(name)().retrieve(question, few, models()) for question in QUESTIONS]
-    monkeypatch.setattr(sketches, "EXACT_UP_TO", 0)
-    with built(small_documents(), triples=True) as many:
-        again = [load(name)().retrieve(question, many, models()) for question in QUESTIONS]
-    for one, other in zip(found, again, strict=True):  # cosines of sketched rows have six digits
-        assert scores(other) == pytest.approx(scores(one), abs=1e-5)
 
 
 def test_scores_are_plain_numbers(given, index):

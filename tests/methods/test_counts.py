@@ -14,7 +14,7 @@ import clew
 from clew.base.types import Document
 from clew.methods.counts import find_counted
 from clew.testing import ScriptedLLM, models
-from tests.readers.test_tables import workbook
+from tests.extras.files.test_tables import workbook
 
 PORTS, FUELS = ("Bergen", "Oslo", "Tromsø"), ("diesel", "electric")
 RANDOM = Random(7)  # noqa: S311 -- test data
@@ -232,6 +232,7 @@ def test_rows_of_sums_and_columns_of_yes_and_no(tmp_path):
         assert counted(index, "How many producers are there?") is None
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("question", "text"),
     [

@@ -14,7 +14,6 @@ from clew import methods
 from clew.base.types import Document
 from clew.index import generation
 from clew.testing import models
-from clew.views import browse, index_graph
 
 NUMBERS = count()
 QUESTIONS = ("What are the main themes?", "Who built the hull of the Fram?", "How many ships?")
@@ -62,7 +61,10 @@ def test_no_method_keeps_a_snapshot(index, name):
             index.search(question, method=name)
 
 
+@pytest.mark.satellite
 def test_nothing_else_keeps_one(index):
+    from clew.extras.graphs import browse, index_graph
+
     with goes(index):
         for question in QUESTIONS:
             index.ask(question)

@@ -12,7 +12,7 @@ from pathlib import Path
 # stays until it is waited for, so the signal cannot hit another process.
 NURSERY = """
 import fastjsonschema, os, signal, sys, time
-import clew.models.http
+import clew.extras.models.http
 from {module} import run
 
 for line in sys.stdin:

@@ -24,7 +24,6 @@ from tests.models.server import serving
 pytest.importorskip("httpx2")
 pytest.importorskip("fastjsonschema")
 
-from clew.models.openai import OpenAIChat
 from tests.trials import trials
 
 TEN = Bill(10)
@@ -222,6 +221,8 @@ def server():
 
 
 def chat_at(server, concurrency):
+    from clew.models import OpenAIChat
+
     return OpenAIChat(
         base_url=server.url,
         model="m",
@@ -277,6 +278,7 @@ def keep_within(server, folder, run):
     ]
 
 
+@pytest.mark.satellite
 @trials(12, 400, suppress_health_check=list(HealthCheck))
 @given(run=runs)
 def test_no_run_exceeds_its_budget_and_further_ones_finish(server, tmp_path_factory, run):
@@ -284,6 +286,7 @@ def test_no_run_exceeds_its_budget_and_further_ones_finish(server, tmp_path_fact
     keep_within(server, tmp_path_factory.mktemp("budget"), run)
 
 
+@pytest.mark.satellite
 @given(st.floats(0, 0.02), st.integers(1, 5), st.integers(0, 2**32))
 @settings(max_examples=15)
 def test_no_run_exceeds_its_dollars(server, usd, concurrency, seed):
@@ -298,8 +301,11 @@ def test_no_run_exceeds_its_dollars(server, usd, concurrency, seed):
     assert billing.billed / 1e6 <= budget.spent_usd <= usd
 
 
+@pytest.mark.satellite
 def test_an_attempt_without_an_answer_is_charged(server):
     """A time-out and a hang-up may be billed, a refusal and an overload are not."""
+    from clew.models import OpenAIChat
+
     billing = Billing(0, 1.0, ("slow",), slow_s=0.5)
     server.respond = billing.respond
     budget = Budget(tokens=100_000)

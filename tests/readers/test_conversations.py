@@ -129,6 +129,7 @@ Organizer: Ada Winter
 Attendees: bo@example.org"""
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_an_event_says_when_and_where_it_is(write, newline):
     """In its time zone; the last of whole days is the day before the end."""

@@ -99,6 +99,7 @@ QUJD
 """
 
 
+@pytest.mark.satellite
 def test_mail_and_mailboxes(document, write):
     """HTML stands in where there is no plain text; an id is the message's, else its number."""
     found = document("a.eml", MESSAGE)
@@ -142,6 +143,7 @@ def test_an_object_may_be_a_record_or_hold_records(write, value, texts):
 BASE64 = "QmFzZTY0IGlzIG5vIHRleHQgdGhhdCBhbnlib2R5IHdvdWxkIGxvb2sgZm9yIGhlcmUsIG1pbmQ=\n" * 5
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [

@@ -16,6 +16,7 @@ from tests.readers.writers import LIGHTHOUSES, files
 TEXT = "The keeper Ada Lund lit the lamp of the tower at dusk.\n" * 20
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     "suffix", [".txt", ".md", ".csv", ".tsv", ".jsonl", ".json", ".html", ".xml", ".eml", ".rst"]
 )

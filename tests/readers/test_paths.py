@@ -231,6 +231,7 @@ def test_names_that_are_no_text_are_made_text(tmp_path):
     item.source.encode()
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("name", "package", "hint"),
     [

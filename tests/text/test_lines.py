@@ -11,7 +11,7 @@ from clew import testing
 from clew.base.types import Document
 from clew.readers import read
 from clew.readers.formats import READERS
-from clew.readers.ocr import PICTURES
+from clew.readers.pictures import PICTURES
 from clew.text.lines import file_place, line_at
 from tests.readers.writers import LIGHTHOUSES, files
 
@@ -60,6 +60,7 @@ def test_a_citation_names_the_line_of_its_file(tmp_path, monkeypatch, name):
     assert all(step.text.split()[0][:9] in lines[step.line - 1] for step in steps)
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("suffix", sorted(READERS.keys() - {*PICTURES}))
 def test_no_format_has_a_wrong_line(tmp_path, monkeypatch, suffix):
     """Where a document has a line, the file has there what the document has."""

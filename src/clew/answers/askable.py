@@ -20,7 +20,7 @@ from clew.text.pieces import OnPiece
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
-    from clew.base.wire.proofs import Proof, Verified
+    from clew.base.proofs import Proof, Verified
 
 _TEXT = arguments.instance("a text", str, Question)
 _checked = arguments.check_values(

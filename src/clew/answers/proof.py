@@ -17,8 +17,8 @@ import numpy as np
 
 from clew.algo.topk import positive_top_k
 from clew.answers.citations import find_citations
+from clew.base.proofs import Proof, ProvedQuote, Verified, VerifiedQuote
 from clew.base.types import Answer, Context, Document, Passage
-from clew.base.wire.proofs import Proof, ProvedQuote, Verified, VerifiedQuote
 from clew.errors import InputError
 from clew.text.analyze import terms
 

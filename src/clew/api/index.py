@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew import methods as retrieval
+from clew import plugins
 from clew.answers.askable import Askable
 from clew.answers.method import CONTEXT_TOKENS, MAX_ANSWER_TOKENS
 from clew.answers.question import ExportOptions, Question, as_question
@@ -30,12 +31,11 @@ from clew.text.questions import asks_of_whole, asks_to_compare
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
-    from clew.base.types import Changes, Classified, QuestionPlan, Theme
+    from clew.base.types import Changes, Classified, Exported, QuestionPlan, Theme
     from clew.methods import Method
     from clew.models import LLM, Models
     from clew.models.prices import Price
     from clew.text.pieces import OnPiece
-    from clew.views.export import Exported
 
 
 _OF_GRAPHS = "auto"  # the default method where an index has an imported graph
@@ -214,8 +214,6 @@ class Index(Adding, Upkeep, Askable):
         Raises:
             InputError: The text is empty, or no document has such a label; otherwise as `search`.
         """
-        from clew.answers.classify import classify_question
-
         if isinstance(text, Question):
             question = text
         elif not text.strip():
@@ -230,7 +228,9 @@ class Index(Adding, Upkeep, Askable):
             )
         question = replace(question, method=question.method or method)
         snapshot = self.snapshot(question.where)
-        return classify_question(question, self, snapshot, label, name_weight)
+        labels = plugins.load("classifiers", "labels", "'classify'")
+        found: Classified = labels.classify_question(question, self, snapshot, label, name_weight)
+        return found
 
     @checked
     def show(self, name: str | None = None) -> dict[str, Any]:
@@ -329,21 +329,23 @@ class Index(Adding, Upkeep, Askable):
         whole. Raises InputError where the file cannot be written or the method finds no graph,
         otherwise as `search`.
         """
-        from clew.views import export
-
         ExportOptions(query=query, raw=raw, types=types)
         if query is None and parameters:
             raise InputError("parameters are of a method, and without a query there is none")
+        export = plugins.load("exporters", "graph", "'export'")
         target = export.target(path, whole=query is None, raw=raw)
         snapshot = self.snapshot(where)
         export.check_triples(snapshot, target, whole=query is None)  # before anything is paid for
         if query is None:
             graph = export.index_graph(snapshot)
-            return target.write(export.keep_types(graph, types) if types else graph)
-        question = Question(
-            text=query, method=method, parameters=parameters, where=where, budget=budget
-        )
-        return target.write(export.evidence_graph(self.search(question)))
+            graph = export.keep_types(graph, types) if types else graph
+        else:
+            question = Question(
+                text=query, method=method, parameters=parameters, where=where, budget=budget
+            )
+            graph = export.evidence_graph(self.search(question))
+        exported: Exported = target.write(graph)
+        return exported
 
     aadd = awaitable(Adding.add)
     aextract_triples = awaitable(Adding.extract_triples)

@@ -848,3 +848,13 @@ class Plan(Shown):
     n_useless: int = 0  # of these
     estimates: tuple[CostEstimate, ...]
     embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Exported(Shown):
+    """The result of an export."""
+
+    file: str
+    n_nodes: int
+    n_edges: int
+    edges_are: str = "triples"  # or "sentences": names that stand in one

@@ -24,8 +24,8 @@ from clew.text.normalize import label_key, title_head
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
+    from clew.base.proofs import Verified
     from clew.base.types import Classified, Evidence, Exchange, Usage
-    from clew.base.wire.proofs import Verified
 
 Classify = Callable[[str], "Classified"]
 
@@ -287,11 +287,11 @@ def run_classify(  # noqa: PLR0913 -- one argument for each option
 def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool) -> None:
     """Print the label of each text in a file, then the accuracy and the costs."""
     from clew import plugins, readers
-    from clew.answers.classify import document_label
     from clew.base.types import Document, Skipped, Usage
     from clew.cli.building import warn_skipped
     from clew.cli.progress import show_count
 
+    document_label = plugins.load("classifiers", "labels", "'classify'").document_label
     labelled = plugins.find_usable("datasets", "labelled")
     items = list((labelled and labelled(file, "test")) or readers.read([file]))
     documents = [item for item in items if isinstance(item, Document)]

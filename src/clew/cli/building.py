@@ -604,7 +604,7 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
     """Say on stderr what gave no document, a line each, and how many files no reader takes."""
-    from clew.readers.ocr import PICTURES
+    from clew.readers.pictures import PICTURES
 
     for each in skipped:
         if is_verbose() or not each.unread:

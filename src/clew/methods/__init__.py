@@ -4,7 +4,7 @@ A variant is a method with other defaults under a name of its own, such as a pap
 
 A module may say by GROUP which of `GROUPS` it is of, "own" if it does not. Its variants are of the
 same one, but for those that it names in BASELINES. Other packages register methods of theirs
-(`clew.plugins`), which are then like any other.
+(`clew.plugins`), which are then like any other; so does `clew.extras.baselines`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from inspect import getmodule
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew import plugins
-from clew.errors import InputError, UnknownMethod, suggest
+from clew.errors import UnknownMethod, suggest
 
 if TYPE_CHECKING:
     from clew.base.derived import CachedArrays
@@ -44,28 +45,30 @@ class Method(Protocol):
 
 
 def names() -> list[str]:
-    """Return the names of all methods, their variants' among them."""
-    variants = (name for module in list_modules() for name in _variants(module))
-    return sorted({*list_modules(), *variants, *plugins.find_registered("methods")})
+    """Return the names of all methods that can be loaded, their variants' among them."""
+    return sorted(name for group in group_names().values() for name in group)
 
 
 @cache
 def list_modules() -> tuple[str, ...]:
-    """Return the names of the methods that are modules."""
+    """Return the names of the methods that are modules of this package."""
     return tuple(sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_")))
 
 
 def group_names() -> dict[str, list[str]]:
     """Return the names of all methods by group: modules in order, each before its variants."""
     groups: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for name in list_modules():
+    registered = _load_registered()
+    for name in sorted({*list_modules(), *registered}):
+        if name in registered:
+            own = getattr(getmodule(registered[name]), "GROUP", None)
+            groups["baseline" if own == "baseline" else "package"].append(name)
+            continue
         module = _load_module(name)
         group, baselines = getattr(module, "GROUP", "own"), getattr(module, "BASELINES", ())
         groups[group].append(name)
         for variant in sorted(_variants(name)):
             groups["baseline" if variant in baselines else group].append(variant)
-    ours = {name for each in groups.values() for name in each}
-    groups["package"] = [name for name in plugins.find_registered("methods") if name not in ours]
     return groups
 
 
@@ -133,9 +136,15 @@ def _iterate_classes() -> Iterator[type[Method]]:
     for name in dict.fromkeys((DEFAULT, *list_modules())):
         yield load(name)
         yield from _variants(name).values()
-    for name in plugins.find_registered("methods"):
-        with suppress(InputError):
-            yield load(name)
+    yield from _load_registered().values()
+
+
+def _load_registered() -> dict[str, type[Method]]:
+    """Return the registered methods that can be loaded and have no name of this package's."""
+    ours = {*list_modules(), *(name for module in list_modules() for name in _variants(module))}
+    others = [name for name in plugins.find_registered("methods") if name not in ours]
+    found = {name: plugins.find_usable("methods", name) for name in others}
+    return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def _variants(module: str) -> Mapping[str, type[Method]]:

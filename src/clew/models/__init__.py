@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard
 
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.models.extractive import SpanReader
+    from clew.extras.models.dependency import DependencyTriples as DependencyTriples
+    from clew.extras.models.local import LocalChat as LocalChat
+    from clew.extras.models.openai import OpenAIChat as OpenAIChat
+    from clew.extras.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
     from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
-    from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
     from clew.models.ledger import Ledger as Ledger
-    from clew.models.local import LocalChat as LocalChat
     from clew.models.minilm import MiniLM as MiniLM
-    from clew.models.openai import OpenAIChat as OpenAIChat
-    from clew.models.openai import OpenAIEmbeddings as OpenAIEmbeddings
     from clew.models.prices import Price as Price
     from clew.models.prices import parse_prices as parse_prices
     from clew.models.recorded_llm import RecordedLLM as RecordedLLM
@@ -347,6 +347,26 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
     return hasattr(llm, "ask") and hasattr(llm, "count_tokens")
 
 
+@dataclass(frozen=True, slots=True)
+class ReadSpan:
+    """The range of a text that answers a question."""
+
+    text: int  # its place among the texts, from 0
+    start: int
+    end: int
+    probability: float  # as the model has it, among all ranges of its window and no answer
+
+
+class SpanReader(Protocol):
+    """Finds the range of a text that answers a question."""
+
+    @property
+    def name(self) -> str: ...
+
+    def read(self, question: str, texts: Sequence[str]) -> ReadSpan | None:
+        """Return the likeliest range of all texts, None where they have none."""
+
+
 OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
 
 
@@ -362,17 +382,32 @@ class Models:
     writes: bool = True  # whether the LLM writes answers; else they are quoted
 
 
-__getattr__ = lazy(
+_find_own = lazy(
     "clew.models",
     {
         "extractors.cooccurrence": ("Cooccurrence",),
-        "extractors.dependency": ("DependencyTriples",),
         "ledger": ("Ledger",),
-        "local": ("LocalChat",),
         "minilm": ("MiniLM",),
-        "openai": ("OpenAIChat", "OpenAIEmbeddings"),
         "prices": ("Price", "parse_prices"),
         "recorded_llm": ("RecordedLLM", "recorded"),
         "rules": ("RuleTagger",),
     },
 )
+_REGISTERED = {  # public names of satellites, by which `load_module` finds them
+    "DependencyTriples": "dependency",
+    "LocalChat": "local",
+    "OpenAIChat": "openai",
+    "OpenAIEmbeddings": "openai",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _REGISTERED:
+        return getattr(load_module(_REGISTERED[name]), name)
+    return _find_own(name)
+
+
+def load_module(name: str) -> Any:  # noqa: ANN401 -- a module of `clew.extras.models`
+    """Return a module of models that a satellite registers. Raises InputError where none does."""
+    plugins = import_module("clew.plugins")  # by an import mypy would see one circle of all modules
+    return plugins.load("models", name, f"the model {name!r}")

@@ -18,16 +18,24 @@ from clew import plugins
 from clew.base.runtime import arguments
 from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError, suggest
-from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
+from clew.models import (
+    LLM,
+    Embedder,
+    Extractor,
+    Models,
+    Reranker,
+    Tagger,
+    gives_tokens,
+    load_module,
+)
 from clew.models.ledger import Ledger
 from clew.models.recorded_llm import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.models import Chat, Wording
+    from clew.models import Chat, PaidEmbedder, SpanReader, Wording
     from clew.models.budget import Budget
-    from clew.models.extractive import SpanReader
     from clew.models.prices import Price
     from clew.models.sqlite import Place
 
@@ -141,24 +149,17 @@ def load_embedder(
 
         return MiniLM(name or None, float32=kind == "minilm-float32")
     if spec == "multilingual":
-        from clew.models.packaged import MultilingualE5
-
-        return MultilingualE5()
+        return cast("Embedder", load_module("packaged").MultilingualE5())
     if kind == "sentence-transformers" and name:
-        from clew.models.packaged import SentenceTransformersEmbedder
-
-        return SentenceTransformersEmbedder(name)
+        return cast("Embedder", load_module("packaged").SentenceTransformersEmbedder(name))
     if kind == "static" and name:
-        from clew.models.packaged import StaticEmbedder
-
-        return StaticEmbedder(Path(name))
+        return cast("Embedder", load_module("packaged").StaticEmbedder(Path(name)))
     if kind == "ollama" and name:
         kind, url = "openai", url or _ollama()
     if kind == "openai" and name:
         from clew.models.cache import CachedEmbedder
-        from clew.models.openai import OpenAIEmbeddings
 
-        paid = OpenAIEmbeddings(
+        paid: PaidEmbedder = load_module("openai").OpenAIEmbeddings(
             base_url=url or OPENAI_URL,
             model=name,
             api_key_env=_key_variable(url),
@@ -182,10 +183,11 @@ def load_tagger(spec: str) -> Tagger:
     if kind == "rules":
         return RuleTagger()
     if kind in {"spacy", "spacy-only"}:  # the latter as papers have it
-        from clew.models.spacy import DEFAULT_PIPELINE, SpacyTagger, UnitedTagger
-
-        tagger = SpacyTagger(name or DEFAULT_PIPELINE)
-        return tagger if kind == "spacy-only" else UnitedTagger(RuleTagger(), tagger)
+        spacy = load_module("spacy")
+        tagger = spacy.SpacyTagger(name or spacy.DEFAULT_PIPELINE)
+        if kind == "spacy":
+            tagger = spacy.UnitedTagger(RuleTagger(), tagger)
+        return cast("Tagger", tagger)
     if (brought := plugins.find("taggers", kind)) is not None:
         return cast("Tagger", brought(spec.partition(":")[2]))
     raise InputError(
@@ -197,10 +199,8 @@ def load_tagger(spec: str) -> Tagger:
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
     """Return the named extractor of triples without an LLM; None if there is no such one."""
     if triples == "parse":
-        from clew.models.extractors.dependency import DependencyTriples
-        from clew.models.spacy import pipeline_of
-
-        return DependencyTriples(pipeline_of(tagger))
+        pipeline = load_module("spacy").pipeline_of(tagger)
+        return cast("Extractor", load_module("dependency").DependencyTriples(pipeline))
     if triples == "cooccurrence":
         from clew.models.extractors.cooccurrence import Cooccurrence
 
@@ -222,13 +222,10 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
 
         return Cosine(embedder)
     if kind == "cross-encoder" and name:
-        from clew.models.packaged import CrossEncoderReranker
-
-        return CrossEncoderReranker(name)
+        return cast("Reranker", load_module("packaged").CrossEncoderReranker(name))
     if kind == "endpoint" and name and url:
-        from clew.models.served import RerankEndpoint
-
-        return RerankEndpoint(base_url=url, model=name, api_key_env=_key_variable(url))
+        endpoint = load_module("served").RerankEndpoint
+        return cast("Reranker", endpoint(base_url=url, model=name, api_key_env=_key_variable(url)))
     if kind == "endpoint" and name:
         raise InputError(f"the reranker {spec!r} lacks its address: write {spec}@URL")
     if spec is not None and (brought := plugins.find("rerankers", kind)) is not None:
@@ -243,9 +240,7 @@ def load_reader(spec: str) -> SpanReader | None:
     """Return the model that `spec` names for short answers; None without one."""
     kind, _, model = spec.partition(":")  # a path may have any sign in it
     if kind == "extractive" and model:
-        from clew.models.extractive import ExtractiveReader
-
-        return ExtractiveReader(model)
+        return cast("SpanReader", load_module("extractive").ExtractiveReader(model))
     if spec == "extractive":
         return None
     raise InputError(f"answers are not made by {spec!r}: take extractive or extractive:MODEL")
@@ -273,25 +268,22 @@ def load_llm(
 def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
     drawn: dict[str, Any] = asdict(sampling)
     if spec == "local" or spec.startswith("local:"):
-        from clew.models.local import LocalChat
-
         file = spec.partition(":")[2]  # a path may have any character in it
         if not file:
             raise InputError("the LLM 'local' lacks its file: write local:FILE.gguf")
-        return LocalChat(file=Path(file), **drawn)
+        return cast("Chat", load_module("local").LocalChat(file=Path(file), **drawn))
     kind, name, url = _parts(spec)
     if kind == "ollama" and name:
         kind, url = "openai", url or _ollama()
     if kind == "openai" and name:
-        from clew.models.openai import OpenAIChat
-
-        return OpenAIChat(
+        chat = load_module("openai").OpenAIChat(
             base_url=url or OPENAI_URL,
             model=name,
             api_key_env=_key_variable(url),
             prices=prices,
             **drawn,
         )
+        return cast("Chat", chat)
     if (brought := plugins.find("llms", kind)) is not None:
         if sampling != GREEDY:
             raise InputError(f"the LLM {spec!r} takes no temperature, top-p and seed: leave them")

@@ -19,7 +19,8 @@ What a document is, and what its text is:
 What a reader saw and did not read it appends to `File.partly`, a note for each kind; the next
 document that it yields has these as `partly` in its metadata.
 
-A format is one function from a `File` to documents, and one line in `formats.READERS`.
+A format is one function from a `File` to documents, and one line in `formats.READERS`; those that
+are not plain text are in `clew.extras.files`.
 """
 
 from typing import TYPE_CHECKING

@@ -21,8 +21,8 @@ from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
 from clew.readers.degenerate import why_degenerate
 from clew.readers.inputs import Page, Remote, StandardInput
-from clew.readers.ocr import HINT, PICTURES, check_engine
 from clew.readers.part import ShardPart
+from clew.readers.pictures import HINT, PICTURES, check_engine
 from clew.readers.remote import FetchedPlaces, check_allowed, fetch_files
 from clew.readers.roots import Roots
 from clew.readers.selection import Selection
@@ -35,7 +35,8 @@ _log = logging.getLogger(__name__)
 FindKnown = Callable[[str], Document | None]  # what an index has of an id, if OCR read it
 Reader = Callable[[File], Iterator[Document | Skipped]]
 
-# Of each suffix the module of `clew.readers` and its function, loaded when such a file comes.
+# Of each suffix the module of `clew.readers` and its function, loaded when such a file comes. What
+# has no colon is the name of a reader that `clew.extras.files` registers.
 READERS = {
     **dict.fromkeys(lines.TEXTS.split(), "plain:read"),
     **dict.fromkeys(lines.CODE.split(), "plain:read"),
@@ -48,17 +49,17 @@ READERS = {
     **dict.fromkeys((".csv", ".tsv"), "table:read"),
     ".parquet": "table:read_parquet",
     **dict.fromkeys((".srt", ".vtt"), "plain:read_subtitles"),
-    ".ics": "calendars:read",
-    ".eml": "mail:read",
-    ".mbox": "mail:read_mailbox",
-    ".pdf": "pdf:read",
-    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "word:read"),
-    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), "office:read_slides"),
-    **dict.fromkeys((".odt", ".odp", ".ott", ".otp"), "office:read_open_document"),
-    ".rtf": "rtf:read",
-    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xlsb", ".xls", ".ods", ".ots"), "sheets:read"),
-    ".epub": "office:read_book",
-    **dict.fromkeys(PICTURES, "picture:read"),
+    ".ics": "calendar",
+    ".eml": "message",
+    ".mbox": "mailbox",
+    ".pdf": "pdf",
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "word"),
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), "slides"),
+    **dict.fromkeys((".odt", ".odp", ".ott", ".otp"), "open_document"),
+    ".rtf": "rtf",
+    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xlsb", ".xls", ".ods", ".ots"), "sheet"),
+    ".epub": "book",
+    **dict.fromkeys(PICTURES, "picture"),
 }
 _PACKED = frozenset(PICTURES) | frozenset(
     ".docm .docx .dotm .dotx .epub .odp .ods .odt .otp .ots .ott .parquet .pdf .potx .ppsm .ppsx "
@@ -262,7 +263,11 @@ def _reader_of(path: Path) -> Reader | None:
         if suffix and not is_plain_name(path):
             return None
     module, _, name = READERS.get(suffix, READERS[".txt"]).partition(":")
-    reader: Reader = getattr(import_module(f"clew.readers.{module}"), name)
+    reader: Reader = (
+        getattr(import_module(f"clew.readers.{module}"), name)
+        if name
+        else plugins.load("readers", module, f"reading {suffix} files")
+    )
     return reader
 
 
@@ -270,13 +275,16 @@ def _find_unread(file: File) -> Skipped | None:
     """Return why a file is skipped that nothing reads; None for any other."""
     name = packed.plain_name(file.path)
     suffix = name.suffix.lower()
-    if _reader_of(name) is None:
-        suffix += packed.SUFFIX * packed.is_packed(file.path)
-        reason = f"no reader for {suffix} files"
-    elif suffix in PICTURES and not file.ocr:
+    if suffix in PICTURES and not file.ocr:
         reason = f"no reader for {suffix} files without OCR: {HINT}"
     else:
-        return None
+        try:
+            if _reader_of(name) is not None:
+                return None
+            suffix += packed.SUFFIX * packed.is_packed(file.path)
+            reason = f"no reader for {suffix} files"
+        except InputError as error:  # the package that should read it
+            reason = str(error)
     return Skipped(source=file.source, reason=reason, unread="" if file.named else suffix)
 
 

@@ -22,13 +22,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from clew.base.types import Document, Value
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
-from clew.readers.drawings import describe_picture, describe_unread
 from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_furniture, is_manual
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
 from clew.readers.superscripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title
+from clew.readers.unread import describe_picture, describe_unread
 from clew.readers.walk import File
 from clew.text.sentences import MAX_CHARACTERS
 

@@ -1,1 +1,1 @@
-"""Describe an index as plain values, and export its graph for other programs."""
+"""Describe an index as plain values."""

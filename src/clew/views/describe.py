@@ -341,7 +341,8 @@ def _range(snapshot: Snapshot, kind: str, row: int) -> dict[str, Any]:
 def describe_method(name: str) -> dict[str, Any]:
     """Return a method's summary, group, required layers and parameters."""
     kind = methods.load(name)
-    described = inspect.getmodule(kind) if name in methods.list_modules() else kind
+    module = inspect.getmodule(kind)
+    described = module if getattr(module, "METHOD", None) is kind else kind
     summary, _, more = (inspect.getdoc(described) or "").partition("\n\n")
     types = get_type_hints(kind)
     commented = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)

@@ -7,8 +7,6 @@ from pathlib import Path
 from clew.base.display.visible import visible
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Theme
-from clew.base.wire.indexes import Listed
-from clew.base.wire.refusals import no_such_resource
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.steps.theme_descriptions import describe_coverage, describe_themes
@@ -24,22 +22,6 @@ _STYLE = "body{max-width:50em;margin:2em auto;padding:0 1em;font:16px/1.5 sans-s
 def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
     """Return the themes of a level, largest first, with undivided ones of the level above."""
     return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
-
-
-def page_themes(
-    snapshot: Snapshot, level: int, parent: str, offset: int, limit: int
-) -> Listed[Theme]:
-    """Return a page of a level's themes, or of a `parent`'s parts, largest first.
-
-    Raises a refusal, 404, where there is no such theme.
-    """
-    levels = themes(snapshot)
-    row = levels.find(parent) if parent else -1
-    if parent and row < 0:
-        raise no_such_resource(f"this index has no theme {parent!r:.200}")
-    rows = levels.children(row) if parent else levels.of_level(level)
-    described = describe_themes(snapshot, rows[offset : offset + limit])
-    return Listed(items=tuple(described), total=len(rows))
 
 
 def find_theme(snapshot: Snapshot, name: str) -> Theme | None:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from clew.base import types
 from clew.base.display.shown import Shown, plain
 from clew.base.types import Answer, Document, Evidence, Hit
-from clew.base.wire import about, answers, graphs, indexes, jobs
-from clew.base.wire.indexes import Listed
 from clew.client import from_plain
+from clew.extras.connect import export
 from clew.extras.server import files
+from clew.extras.wire import about, answers, graphs, indexes, jobs
+from clew.extras.wire.indexes import Listed
 from clew.index import extract, graph
-from clew.views import export
 
 MODULES = (export, extract, files, graph, types)
 KINDS = [

@@ -15,10 +15,10 @@ from clew.errors import BudgetSpent, InputError
 from clew.evaluate import DatasetQuestion
 from clew.extras.evaluate.llm_judge import METRICS, LLMJudge
 from clew.extras.evaluate.summary import Verdict
+from clew.extras.models.openai import OpenAIChat
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.models.ledger import Ledger
-from clew.models.openai import OpenAIChat
 from clew.models.recorded_llm import recorded
 from clew.testing import HashEmbedder, ScriptedChat, ScriptedLLM
 from tests.models import server

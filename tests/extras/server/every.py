@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from clew.base.wire.names import PREFIX
 from clew.extras.cluster.shards import wire
 from clew.extras.cluster.shards.exchange import Describe
+from clew.extras.wire.names import PREFIX
 
 QUESTION = "Who built the Comet in Bakken?"
 JOB = "j1"  # an evaluation of the index, which has ended

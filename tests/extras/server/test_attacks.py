@@ -16,14 +16,14 @@ import httpx2
 import pytest
 
 import clew
-from clew import methods
-from clew.base.wire.names import COOKIE, PREFIX
+from clew import methods, plugins
 from clew.errors import ClewError
 from clew.extras.server import ServerSettings
 from clew.extras.server import keys as keys_of
 from clew.extras.server.health import OPEN_PATHS
 from clew.extras.server.keys import Keys
 from clew.extras.server.rest import ENDPOINTS
+from clew.extras.wire.names import COOKIE, PREFIX
 from clew.testing import models
 from tests.extras.server.conftest import Home
 from tests.extras.server.every import reads, writes
@@ -192,7 +192,8 @@ def test_bodies_that_are_none(client, body):
     assert len(found.json()["error"]["message"]) < 400
 
 
-@pytest.mark.parametrize("name", methods.list_modules())  # variants read a question alike
+# Variants read a question alike.
+@pytest.mark.parametrize("name", [*methods.list_modules(), *plugins.find_registered("methods")])
 def test_a_long_question_of_nothing(client, name):
     for query in ("a" * 20_000, "? " * 10_000, "\u0000\u202e\uffff" * 100, "Comet " * 3_000):
         began = time.process_time()

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from clew import methods
 from clew.answers.question import Question
 from clew.base.types import Document
-from clew.base.wire.names import PREFIX
-from clew.base.wire.refusals import Refusal
 from clew.errors import InputError
 from clew.extras.server import ServerSettings
 from clew.extras.server.callers import Caller
 from clew.extras.server.keys import Key, KeyOptions
 from clew.extras.server.rest import ENDPOINTS
 from clew.extras.server.scoped import ScopedIndex
+from clew.extras.wire.names import PREFIX
+from clew.extras.wire.refusals import Refusal
 from clew.models.budget import Budget
 from clew.testing import small_documents
 from tests.extras.server.conftest import Home, open_small

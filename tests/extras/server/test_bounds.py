@@ -9,10 +9,10 @@ from starlette.routing import Route
 
 import clew
 from clew import errors
-from clew.base.wire.names import PREFIX
 from clew.extras.server import application
 from clew.extras.server.bodies import NOT_BLANK, Part
 from clew.extras.server.rest import ENDPOINTS, describe_routes
+from clew.extras.wire.names import PREFIX
 from tests.extras.server.every import QUESTION, reads, writes
 
 AT = f"{PREFIX}/indexes/small"

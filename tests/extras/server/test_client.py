@@ -12,8 +12,8 @@ import clew
 from clew import errors
 from clew.base.display.shown import plain
 from clew.base.types import Answer, Document, Evidence, Exchange
-from clew.base.wire import refusals
 from clew.client import Refusal, find, opened
+from clew.extras.wire import refusals
 from clew.filters import field
 from clew.testing import QUESTIONS, models, small_documents
 from tests.extras.server.conftest import Home

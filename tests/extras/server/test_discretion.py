@@ -4,11 +4,11 @@ import pytest
 
 import clew
 from clew import errors
-from clew.base.wire.names import GENERATION_HEADER, LAST_EVENT_HEADER, MOST_NUMBER, PREFIX
-from clew.base.wire.refusals import describe_briefly
 from clew.extras.server import application
 from clew.extras.server.mcp.tools import TOOLS
 from clew.extras.server.rest import ENDPOINTS
+from clew.extras.wire.names import GENERATION_HEADER, LAST_EVENT_HEADER, MOST_NUMBER, PREFIX
+from clew.extras.wire.refusals import describe_briefly
 from tests.extras.server.every import QUESTION, Asked, reads, writes
 
 OWN = "/srv/vault/small.clew: SELECT text FROM document; generation 4711081542"

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 import clew
-from clew.base.wire.refusals import hide_addresses
+from clew.extras.models.http import _rest_of
+from clew.extras.wire.refusals import hide_addresses
 from clew.models import OpenAIChat, OpenAIEmbeddings
-from clew.models.http import _rest_of
 from clew.testing import models
 from tests.extras.server.test_addresses import by_mcp
 from tests.models.server import Answer, serving

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.base.wire.jobs import JobSpent
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs import queue as queues
 from clew.extras.server.jobs.queue import JobQueue
 from clew.extras.server.process_locks import ProcessLock, hold_lock, is_alive
+from clew.extras.wire.jobs import JobSpent
 from clew.models.budget import Bill
 
 RUN = {"folder": "/f", "specs": {}, "prices": None}

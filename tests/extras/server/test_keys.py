@@ -2,9 +2,9 @@
 
 import pytest
 
-from clew.base.wire.names import COOKIE, PREFIX
 from clew.errors import InputError
 from clew.extras.server.keys import KeyOptions, Keys
+from clew.extras.wire.names import COOKIE, PREFIX
 
 
 def test_the_text_of_a_key_is_kept_nowhere(database, tmp_path):

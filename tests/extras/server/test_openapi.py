@@ -12,11 +12,11 @@ from starlette.routing import Route
 
 from clew import methods
 from clew.api import Index
-from clew.base.wire.names import PREFIX
 from clew.extras.server import application
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs.queue import JobQueue
 from clew.extras.server.rest import ENDPOINTS, describe_routes
+from clew.extras.wire.names import PREFIX
 from tests.docs.pages import ROOT
 from tests.extras.server.every import JOB, Asked, reads, replies, writes
 

@@ -9,8 +9,8 @@ import pytest
 
 import clew
 from clew import methods
-from clew.base.wire.names import PREFIX
 from clew.extras.server.rest import ENDPOINTS
+from clew.extras.wire.names import PREFIX
 from clew.index.store import opening
 from clew.testing import small_documents
 from clew.views.describe import describe_method

@@ -8,7 +8,7 @@ from copy import deepcopy
 import httpx2
 import pytest
 
-from clew.base.wire.names import GENERATION_HEADER, PREFIX
+from clew.extras.wire.names import GENERATION_HEADER, PREFIX
 
 pytestmark = pytest.mark.slow
 

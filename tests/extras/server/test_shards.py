@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew import errors, methods, testing
+from clew import errors, methods, plugins, testing
 from clew.base.types import Apparatus, Heading
 from clew.extras.cluster.shards import wire
 from clew.extras.cluster.shards.exchange import Describe, Take
@@ -24,7 +24,8 @@ from tests.index.build import MODELS
 
 ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 # Variants of a method exchange what it does: tests/extras/cluster/shards asks all of them.
-WITHOUT_LLM = [n for n in methods.list_modules() if n not in {"chain_of_thought", "ircot"}]
+MODULES = [*methods.list_modules(), *plugins.find_registered("methods")]
+WITHOUT_LLM = [name for name in MODULES if name not in {"chain_of_thought", "ircot"}]
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,6 @@ import pytest
 from click.testing import CliRunner
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
-from clew.base.wire.names import COOKIE
-from clew.base.wire.refusals import Refusal
 from clew.cli import main
 from clew.errors import InputError, MissingExtra
 from clew.extras.server.database import ServerDatabase
@@ -29,6 +27,8 @@ from clew.extras.server.oidc.attempts import Attempt
 from clew.extras.server.oidc.provider import Provider
 from clew.extras.server.run import check_open
 from clew.extras.server.settings import OidcSettings
+from clew.extras.wire.names import COOKIE
+from clew.extras.wire.refusals import Refusal
 from tests.extras.server.every import QUESTION
 from tests.extras.server.provider import CLIENT, SECRET, Browser, make_key, providing, sign
 from tests.extras.server.served import until

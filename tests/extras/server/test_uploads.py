@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import InputError
 from clew.extras.server import files, multipart
+from tests.extras.files.engine import engine  # noqa: F401 -- a fixture
+from tests.extras.files.test_ocr import picture
 from tests.extras.server.served import API, ended, events
-from tests.readers.engine import engine  # noqa: F401 -- a fixture
-from tests.readers.test_ocr import picture
 
 BAD_NAMES = [
     "", ".", "..", "../a.md", "a/../../b.md", "/etc/passwd", "//host/a.md", "C:/a.md", "c:a.md",

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from clew.base.runtime.closing import Closing
 from clew.base.types import Answer, Evidence
-from clew.base.wire.names import GENERATION_HEADER, PREFIX
 from clew.errors import ClewError, InputError, MissingExtra
 from clew.extras.client import operations, requests
 from clew.extras.client.operations import Operation
 from clew.extras.client.requests import Address, AnswerEvent, ClientRequest, Pause
+from clew.extras.wire.names import GENERATION_HEADER, PREFIX
 
 try:
     import httpx2
@@ -30,7 +30,7 @@ except ImportError as error:
     raise MissingExtra("httpx2", "client", "a client of a server") from error
 
 if TYPE_CHECKING:
-    from clew.base.wire.jobs import JobEvent, JobView
+    from clew.extras.wire.jobs import JobEvent, JobView
     from clew.text.pieces import OnPiece
 
     OnEvidence = Callable[[Evidence], None]

@@ -13,10 +13,13 @@ from urllib.parse import quote
 
 from clew.answers.question import OPTIONS, Question, as_question
 from clew.base.options import drop_defaults, plain_options
+from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme
-from clew.base.wire.about import AboutServer, MethodView, SpentLine
-from clew.base.wire.graphs import DrawnIndex, DrawnThread
-from clew.base.wire.indexes import (
+from clew.errors import InputError
+from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
+from clew.extras.wire.about import AboutServer, MethodView, SpentLine
+from clew.extras.wire.graphs import DrawnIndex, DrawnThread
+from clew.extras.wire.indexes import (
     AliasView,
     CostLine,
     DocumentLine,
@@ -28,11 +31,8 @@ from clew.base.wire.indexes import (
     Listed,
     VocabularyView,
 )
-from clew.base.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
-from clew.base.wire.proofs import Proof, Verified
-from clew.base.wire.refusals import Refusal
-from clew.errors import InputError
-from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
+from clew.extras.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
+from clew.extras.wire.refusals import Refusal
 from clew.filters import Filter
 from clew.index.options import AddOptions
 

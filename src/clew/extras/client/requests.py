@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from clew.base.types import Answer, Evidence
-from clew.base.wire.jobs import JobEvent
-from clew.base.wire.refusals import KINDS, Refusal
 from clew.errors import ClewError, EndpointError, InputError
+from clew.extras.wire.jobs import JobEvent
+from clew.extras.wire.refusals import KINDS, Refusal
 
 if TYPE_CHECKING:
     from clew.readers.selection import Selection

@@ -18,10 +18,10 @@ from clew.answers.method import CONTEXT_TOKENS
 from clew.answers.pipeline import NO_LISTENERS, Listeners, answer_from
 from clew.answers.question import Question
 from clew.base.types import Answer, Citation, Evidence, Hit
-from clew.base.wire.refusals import Refusal, no_such_resource
 from clew.errors import InputError
 from clew.extras.server.endpoints import Access
 from clew.extras.server.scoped_questions import Scoped
+from clew.extras.wire.refusals import Refusal, no_such_resource
 from clew.models.run import begin_question
 
 

@@ -11,8 +11,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from clew.base.wire.names import ID_HEADER, PREFIX
-from clew.base.wire.refusals import Refusal, make_refusal
 from clew.errors import ClewError
 from clew.extras.cluster.shards.index import open_any
 from clew.extras.server import dify, health, mcp, open_webui, openai, page, sign_in, state
@@ -22,6 +20,8 @@ from clew.extras.server.indexes import Opener
 from clew.extras.server.recording import GONE, Recorder
 from clew.extras.server.rest import ENDPOINTS
 from clew.extras.server.settings import ServerSettings
+from clew.extras.wire.names import ID_HEADER, PREFIX
+from clew.extras.wire.refusals import Refusal, make_refusal
 
 _ROUTING = {
     404: ("not_found", f"unknown route: see {PREFIX}/openapi.json"),

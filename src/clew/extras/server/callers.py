@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from clew.base.wire.names import COOKIE
-from clew.base.wire.refusals import forbidden, no_key, too_many
 from clew.extras.server.addresses import find_base
 from clew.extras.server.keys import SCOPES, Key, Keys
 from clew.extras.server.settings import ServerSettings
+from clew.extras.wire.names import COOKIE
+from clew.extras.wire.refusals import forbidden, no_key, too_many
 
 _FORWARDED_USER = "x-forwarded-user"
 # A request that a proxy passes on comes from this machine, and its sender need not.

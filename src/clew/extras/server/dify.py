@@ -18,13 +18,13 @@ from starlette.routing import Route
 from clew.answers.question import Question
 from clew.base.display.shown import plain
 from clew.base.types import Hit
-from clew.base.wire.refusals import Refusal
 from clew.errors import InputError
 from clew.extras.server.across import build_parameters, compute_relevances, split_method
 from clew.extras.server.addresses import build_document_address, find_base
 from clew.extras.server.bodies import Asking, Loose
 from clew.extras.server.endpoints import Call, make_handler, respond
 from clew.extras.server.scoped_questions import Scoped
+from clew.extras.wire.refusals import Refusal
 from clew.filters import Filter, field
 
 # What Dify's documentation calls the errors that it knows; others have their HTTP status.

@@ -14,9 +14,6 @@ from starlette.responses import JSONResponse, Response
 
 from clew import Budget
 from clew.base.display.shown import plain
-from clew.base.wire import refusals
-from clew.base.wire.indexes import Listed
-from clew.base.wire.names import GENERATION_HEADER
 from clew.errors import ClewError, InputError
 from clew.extras.cluster.shards.index import Shards
 from clew.extras.server import request_records
@@ -25,6 +22,9 @@ from clew.extras.server.callers import Caller, authenticate
 from clew.extras.server.scoped import ScopedIndex
 from clew.extras.server.scoped_questions import Scoped, ScopedShards, make_shards_refusal
 from clew.extras.server.state import ServerState
+from clew.extras.wire import refusals
+from clew.extras.wire.indexes import Listed
+from clew.extras.wire.names import GENERATION_HEADER
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,10 +6,10 @@ import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.base.wire.refusals import Refusal, forbidden
 from clew.extras.server.endpoints import respond_to_refusal
 from clew.extras.server.health import OPEN_PATHS
 from clew.extras.server.settings import ServerSettings
+from clew.extras.wire.refusals import Refusal, forbidden
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from clew.base.wire.refusals import forbidden
 from clew.errors import ClewError
 from clew.extras.server.endpoints import Call, make_handler
 from clew.extras.server.keys import Key
 from clew.extras.server.state import Known, ServerState
+from clew.extras.wire.refusals import forbidden
 from clew.models.budget import Bill
 
 _MOST_KEYS = 100

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from clew import Index, Settings, Specs
-from clew.base.wire.refusals import Refusal, forbidden, no_such_resource
 from clew.errors import AlreadyExists, NotAnIndex, StoreUnavailable
 from clew.extras.cluster.shards.index import Shards, open_any
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs.queue import JobQueue
 from clew.extras.server.scoped_questions import make_shards_refusal
 from clew.extras.server.settings import ServerSettings, check_name
+from clew.extras.wire.refusals import Refusal, forbidden, no_such_resource
 from clew.index.store import opening, sharded
 
 Opener = Callable[..., Index | Shards]

@@ -23,10 +23,10 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from clew.base.runtime.private import make_folder, open_file
-from clew.base.wire.refusals import Refusal, no_space, too_large
 from clew.errors import InputError
 from clew.extras.server.endpoints import run_in_thread
 from clew.extras.server.files import check_file_name
+from clew.extras.wire.refusals import Refusal, no_space, too_large
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

@@ -8,8 +8,8 @@ from typing import Any, get_args, get_origin
 from pydantic import TypeAdapter
 
 from clew import __version__
-from clew.base.wire.names import COOKIE, GENERATION_HEADER, MOST_NUMBER, PREFIX
 from clew.extras.server.endpoints import FORM, JSON, RestEndpoint
+from clew.extras.wire.names import COOKIE, GENERATION_HEADER, MOST_NUMBER, PREFIX
 
 Schema = dict[str, Any]
 

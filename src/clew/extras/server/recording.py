@@ -6,10 +6,10 @@ from asyncio import CancelledError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.base.wire.names import GENERATION_HEADER, ID_HEADER
 from clew.extras.server import health, logs, request_records, tracing
 from clew.extras.server.settings import is_name
 from clew.extras.server.state import ServerState
+from clew.extras.wire.names import GENERATION_HEADER, ID_HEADER
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN = "unknown"  # a route or method: their number is bounded, whatever is sent

@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.base.wire.names import MOST_NUMBER
-from clew.base.wire.refusals import Refusal
+from clew.extras.wire.names import MOST_NUMBER
+from clew.extras.wire.refusals import Refusal
 
 if TYPE_CHECKING:
     from clew import Index

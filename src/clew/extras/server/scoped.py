@@ -11,20 +11,20 @@ import numpy as np
 from clew import Index, Snapshot
 from clew.answers.question import Question
 from clew.base.types import Changes, Classified, Document, Evidence, Plan, Theme, VocabularyEntry
-from clew.base.wire.graphs import DrawnIndex
-from clew.base.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
-from clew.base.wire.names import GENERATION_HEADER, SHARD_MOVED
-from clew.base.wire.refusals import Refusal, no_such_resource
 from clew.errors import InputError
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_bytes
+from clew.extras.graphs import browse, index_graph
 from clew.extras.server import files, request_records
 from clew.extras.server.scoped_questions import Scoped, hide_sources
+from clew.extras.wire.graphs import DrawnIndex
+from clew.extras.wire.indexes import DocumentLine, EntityLine, EntityView, IndexView, Listed
+from clew.extras.wire.names import GENERATION_HEADER, SHARD_MOVED
+from clew.extras.wire.refusals import Refusal, no_such_resource
 from clew.filters import Filter, match, to_filter
 from clew.models.ledger import Cost
 from clew.text.dates import parse_period
 from clew.text.keys import name_key
-from clew.views import browse, describe, index_graph
-from clew.views.themes import page_themes
+from clew.views import describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class ScopedIndex(Scoped):
         Raises a refusal, 404, where there is no such theme.
         """
         with self._compute():
-            listed = page_themes(self.snapshot(where), level, parent, offset, limit)
+            listed = browse.page_themes(self.snapshot(where), level, parent, offset, limit)
         if self.caller.may("admin"):
             return listed
         hidden = (replace(each, sentences=hide_sources(each.sentences)) for each in listed.items)

@@ -17,19 +17,19 @@ from clew.answers.askable import Askable
 from clew.answers.pipeline import NO_LISTENERS, Listeners, retrieve_evidence
 from clew.answers.proof import build_proof, verify_proof
 from clew.answers.question import Question
+from clew.base.proofs import Proof, Verified
 from clew.base.runtime import threads
 from clew.base.types import Answer, Document, Evidence, Scalar
-from clew.base.wire.indexes import DocumentView, IndexView
-from clew.base.wire.proofs import Proof, Verified
-from clew.base.wire.refusals import Refusal, forbidden
 from clew.errors import InputError
 from clew.extras.cluster.shards.index import Shards
+from clew.extras.graphs import browse
 from clew.extras.server import files, request_records, tracing
 from clew.extras.server.callers import Caller
+from clew.extras.wire.indexes import DocumentView, IndexView
+from clew.extras.wire.refusals import Refusal, forbidden
 from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
 from clew.models.run import ModelRun
-from clew.views import browse
 
 _SOURCE = "source"
 

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from clew.base.wire.refusals import forbidden, make_refusal, no_such_resource
 from clew.errors import ClewError, InputError
 from clew.extras.server import request_records
 from clew.extras.server.addresses import find_base
@@ -21,6 +20,7 @@ from clew.extras.server.oidc.attempts import ATTEMPT_S, Attempt, is_error_code
 from clew.extras.server.oidc.provider import Claims, Provider, choose_key, find_values, name_user
 from clew.extras.server.settings import ServerSettings
 from clew.extras.server.state import ServerState
+from clew.extras.wire.refusals import forbidden, make_refusal, no_such_resource
 
 PATH = "/sign-in"
 RETURN_PATH = f"{PATH}/callback"

@@ -12,9 +12,9 @@ from anyio.lowlevel import current_token
 from starlette.responses import StreamingResponse
 
 from clew.base.display.shown import plain
-from clew.base.wire.names import EVENT_STREAM
 from clew.extras.server.endpoints import dump_json, run_in_thread
 from clew.extras.server.state import ServerState
+from clew.extras.wire.names import EVENT_STREAM
 
 _QUIET_S = 15.0  # then a comment is sent, so that nothing between takes the stream for dead
 _PING = b": still here\n\n"

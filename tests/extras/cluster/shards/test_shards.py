@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew import errors, methods, steps, testing
+from clew import errors, methods, plugins, steps, testing
 from clew.answers.method import build_method
 from clew.extras.cluster.shards.exchange import SharedQuestion, Towards
 from clew.extras.cluster.shards.shard import reply_to_request
@@ -24,7 +24,7 @@ ALL_OF_IT = Neighbourhood(chunks=1_000, units=1_000, triples=1_000)
 FEW = Neighbourhood(chunks=3, units=2, triples=2, around=4)
 BY_LLM = {"chain_of_thought", "ircot"}
 WITHOUT_LLM = [n for n in methods.names() if n not in BY_LLM]
-OWN = [n for n in methods.list_modules() if n not in BY_LLM]  # without variants
+OWN = sorted({*methods.list_modules(), *plugins.find_registered("methods")} - BY_LLM)  # no variants
 # What one index gathers of one shard differs by method no more than what it gathers of three.
 OF_ONE = ("walk", "agrag")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from clew import Snapshot, steps
 from clew.base.types import Scalar
-from clew.index.layers.salient_merging import SalientTerms
+from clew.extras.cluster.shards.salient_merging import SalientTerms
 from clew.index.snapshot.batch import Batch
 
 Rows = NDArray[np.int64]

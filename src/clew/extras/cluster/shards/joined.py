@@ -14,11 +14,11 @@ from clew.base.derived import Arrays, CachedArrays
 from clew.base.types import Document, Scalar, VocabularyEntry
 from clew.errors import StoreError
 from clew.extras.cluster.shards.exchange import Taken, count_entities
+from clew.extras.cluster.shards.salient_merging import SalientTerms, combine_salient_terms
 from clew.extras.cluster.shards.whole import CorpusTotals
 from clew.index.generation.assemble import assemble
 from clew.index.generation.assembly import Assembly, IndexCounts
 from clew.index.generation.layers import Parts, build_snapshot, resolve_aliases
-from clew.index.layers.salient_merging import SalientTerms, combine_salient_terms
 from clew.index.layers.statistical import STATISTICAL
 from clew.index.snapshot.layers import Totals
 from clew.index.store import schema

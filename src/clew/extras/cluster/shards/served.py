@@ -6,11 +6,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-from clew.base.wire.names import SHARD_MEDIA_TYPE, SHARD_MOVED
 from clew.errors import InputError, MissingExtra, StoreError
 from clew.extras.cluster.shards.exchange import Receive, Reply, Request
 from clew.extras.cluster.shards.shard import GenerationChanged
 from clew.extras.cluster.shards.wire import pack, unpack
+from clew.extras.wire.names import SHARD_MEDIA_TYPE, SHARD_MOVED
 
 try:
     import httpx2

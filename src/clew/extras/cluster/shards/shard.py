@@ -25,9 +25,9 @@ from clew.extras.cluster.shards.exchange import (
     Seeds,
     count_entities,
 )
+from clew.extras.cluster.shards.salient_merging import collect_salient_terms
 from clew.filters import match, parse
 from clew.index.layers.numbers import hash_texts
-from clew.index.layers.salient_merging import collect_salient_terms
 from clew.models import Embedder
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from clew.base.types import Apparatus, Document, Heading
 from clew.errors import InputError
 from clew.extras.cluster.shards import exchange
-from clew.index.layers.salient_merging import SalientTerms
+from clew.extras.cluster.shards.salient_merging import SalientTerms
 from clew.index.snapshot.batch import Batch
 
 _KINDS: Mapping[str, type] = {

@@ -23,13 +23,13 @@ from anyio.to_thread import run_sync
 
 from clew.base.runtime.private import make_folder, open_file
 from clew.base.runtime.process import unbounded_environment
-from clew.base.wire.jobs import RUNNING
-from clew.base.wire.refusals import no_space, no_such_resource
 from clew.errors import ClewError
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder, find_job_log
 from clew.extras.server.process_locks import hold_lock
 from clew.extras.server.settings import STOP_S, ServerSettings
+from clew.extras.wire.jobs import RUNNING
+from clew.extras.wire.refusals import no_space, no_such_resource
 
 _IDLE_S = 1.0  # between two looks where nothing runs: another server may have taken a job in
 _BUSY_S = 0.2

@@ -27,7 +27,7 @@ from clew.filters import to_filter
 from clew.index.choose import NOTE, Wanted, merge_wanted
 from clew.index.options import AddOptions
 from clew.index.store import opening
-from clew.readers.ocr import check_engine
+from clew.readers.pictures import check_engine
 
 _MOST = 10**9  # of what is counted
 Number = str | int | float | bool

@@ -19,8 +19,6 @@ from typing import Any
 from clew import Specs
 from clew import open as open_index
 from clew.base.types import Usage
-from clew.base.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
-from clew.base.wire.refusals import describe_briefly, make_refusal
 from clew.errors import BudgetSpent, ClewError, IndexLocked, InputError
 from clew.extras.server import tracing
 from clew.extras.server.database import ServerDatabase
@@ -29,6 +27,8 @@ from clew.extras.server.jobs.work import JobTask, do_job
 from clew.extras.server.keys import Key, Keys
 from clew.extras.server.process_locks import ProcessLock, hold_lock
 from clew.extras.server.spending import KeyBudget, KeySpending
+from clew.extras.wire.jobs import CANCELLED, DONE, FAILED, INTERRUPTED
+from clew.extras.wire.refusals import describe_briefly, make_refusal
 from clew.models.budget import Bill, Held
 from clew.progress import Progress
 from clew.stopping import Stop

@@ -14,8 +14,8 @@ from typing import Any
 from clew.base.display.shown import make_view
 from clew.base.runtime import sqlite
 from clew.base.runtime.sqlite import Connection
-from clew.base.wire import jobs
 from clew.extras.server.database import ServerDatabase
+from clew.extras.wire import jobs
 from clew.models.budget import Bill
 
 _WAITING = (jobs.QUEUED, jobs.INTERRUPTED)

@@ -9,7 +9,6 @@ from typing import Any
 
 from clew import Added, Budget, Index
 from clew.base.types import Document
-from clew.base.wire.refusals import hide_addresses
 from clew.errors import InputError
 from clew.extras.server import files
 from clew.extras.server.jobs.options import (
@@ -21,6 +20,7 @@ from clew.extras.server.jobs.options import (
     make_protocol,
 )
 from clew.extras.server.jobs.queue import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS, Job
+from clew.extras.wire.refusals import hide_addresses
 from clew.filters import to_filter
 from clew.progress import Progress
 from clew.stopping import Stop

@@ -14,7 +14,6 @@ from clew import methods
 from clew.answers.question import MOST_CHARACTERS, OPTIONS, Question
 from clew.base.display.shown import plain
 from clew.base.types import Citation, Document, Evidence, Hit, Passage, ShortAnswer, Step
-from clew.base.wire.refusals import no_such_resource
 from clew.errors import InputError
 from clew.extras.server import across
 from clew.extras.server.addresses import build_document_address
@@ -23,6 +22,7 @@ from clew.extras.server.endpoints import Access
 from clew.extras.server.openai.citations import NEAREST, REFUSAL
 from clew.extras.server.scoped import ScopedIndex
 from clew.extras.server.scoped_questions import Scoped
+from clew.extras.wire.refusals import no_such_resource
 from clew.text.patterns import format_range, parse_range
 
 PLACE = "clew.place"  # in the scope of a request over HTTP

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from clew.base.wire.refusals import forbidden
 from clew.errors import MissingExtra
+from clew.extras.wire.refusals import forbidden
 
 try:
     from authlib.oidc.core import CodeIDToken

@@ -18,9 +18,9 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 import anyio
 
-from clew.base.wire.refusals import Refusal, forbidden
 from clew.extras.server.oidc.attempts import Attempt, is_error_code
 from clew.extras.server.settings import EVERYBODY, OidcSettings, is_loopback, split_address
+from clew.extras.wire.refusals import Refusal, forbidden
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet

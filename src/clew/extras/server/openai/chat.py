@@ -10,7 +10,6 @@ from pydantic import Field
 from starlette.responses import Response
 
 from clew.base.types import Evidence
-from clew.base.wire.refusals import make_refusal
 from clew.errors import ClewError, InputError
 from clew.extras.server.bodies import Loose
 from clew.extras.server.endpoints import Call, respond
@@ -30,6 +29,7 @@ from clew.extras.server.openai.forms import (
     make_route,
 )
 from clew.extras.server.sse import write_event
+from clew.extras.wire.refusals import make_refusal
 
 
 class StreamOptions(Loose):

@@ -9,12 +9,12 @@ from starlette.routing import Route
 
 from clew import methods
 from clew.answers.question import Question
-from clew.base.wire.refusals import Refusal
 from clew.errors import InputError
 from clew.extras.server.across import split_method
 from clew.extras.server.bodies import AskedBody, Loose, with_options
 from clew.extras.server.endpoints import Call, make_handler, respond
 from clew.extras.server.keys import CITATIONS
+from clew.extras.wire.refusals import Refusal
 
 _TYPES = {
     **dict.fromkeys((400, 405, 409, 413, 415), "invalid_request_error"),

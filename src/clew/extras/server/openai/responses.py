@@ -11,7 +11,6 @@ from pydantic import Field
 from starlette.responses import Response
 
 from clew.base.types import Evidence
-from clew.base.wire.refusals import make_refusal
 from clew.errors import ClewError, InputError
 from clew.extras.server.bodies import Loose
 from clew.extras.server.endpoints import Call, respond
@@ -24,6 +23,7 @@ from clew.extras.server.openai.answers import (
 )
 from clew.extras.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_route
 from clew.extras.server.sse import write_event
+from clew.extras.wire.refusals import make_refusal
 
 _EMPTY = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
 _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reasoning"})

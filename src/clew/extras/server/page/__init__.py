@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clew.base.wire.refusals import no_such_resource
 from clew.extras.server.endpoints import respond_to_refusal
+from clew.extras.wire.refusals import no_such_resource
 
 VIEWS = ("ask", "compare", "documents", "themes", "graph", "jobs", "spend", "evaluations", "keys")
 STATIC = Path(__file__).parent / "static"

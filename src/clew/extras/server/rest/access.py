@@ -9,10 +9,6 @@ from starlette.responses import JSONResponse, Response
 
 from clew import __version__, methods
 from clew.base.display.shown import plain
-from clew.base.wire.about import AboutServer, MethodView, ParameterView, SignInView, SpentLine
-from clew.base.wire.indexes import Listed
-from clew.base.wire.names import COOKIE
-from clew.base.wire.refusals import forbidden, no_key, no_such_resource
 from clew.errors import InputError
 from clew.extras.server.bodies import (
     INTEGRAL,
@@ -27,6 +23,10 @@ from clew.extras.server.callers import Caller, set_session
 from clew.extras.server.endpoints import Call, EndpointGroup
 from clew.extras.server.keys import CITATIONS, SCOPES, SESSION_S, Key, KeyOptions
 from clew.extras.server.rest.indexes import IndexName
+from clew.extras.wire.about import AboutServer, MethodView, ParameterView, SignInView, SpentLine
+from clew.extras.wire.indexes import Listed
+from clew.extras.wire.names import COOKIE
+from clew.extras.wire.refusals import forbidden, no_key, no_such_resource
 from clew.views.describe import describe_method
 
 SERVER = EndpointGroup("server")

@@ -10,19 +10,19 @@ from clew.answers.pipeline import Listeners
 from clew.answers.question import MOST_CHARACTERS, ClassifyOptions, Question
 from clew.base.display.shown import make_view
 from clew.base.options import options_of
+from clew.base.proofs import Proof, Verified
 from clew.base.types import Answer, Classified, Document, Evidence, Plan
-from clew.base.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
-from clew.base.wire.graphs import DrawnThread
-from clew.base.wire.names import EVENT_STREAM
-from clew.base.wire.proofs import Proof, Verified
 from clew.errors import ClewError, InputError
+from clew.extras.graphs.threads import draw_evidence
 from clew.extras.server import bodies
 from clew.extras.server.addresses import build_document_address, find_base
 from clew.extras.server.endpoints import Call, EndpointGroup
 from clew.extras.server.scoped_questions import Scoped
 from clew.extras.server.sse import follow_thread, stream_events, write_event
+from clew.extras.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
+from clew.extras.wire.graphs import DrawnThread
+from clew.extras.wire.names import EVENT_STREAM
 from clew.index.options import PlanOptions
-from clew.views.threads import draw_evidence
 
 ASKING = EndpointGroup("asking")
 ANSWER_EVENTS: Mapping[str, object] = {

@@ -9,9 +9,6 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 from starlette.responses import FileResponse, Response
 
-from clew.base.wire.indexes import DocumentLine, DocumentView, Listed
-from clew.base.wire.jobs import JobView
-from clew.base.wire.refusals import no_such_resource
 from clew.errors import AlreadyExists, InputError
 from clew.extras.server import files, multipart
 from clew.extras.server.bodies import LONGEST_FILTER, Body, Part
@@ -21,6 +18,9 @@ from clew.extras.server.jobs import queue
 from clew.extras.server.jobs.options import IndexOptions
 from clew.extras.server.rest.jobs import WaitQuery, submit_job
 from clew.extras.server.scoped import ScopedIndex
+from clew.extras.wire.indexes import DocumentLine, DocumentView, Listed
+from clew.extras.wire.jobs import JobView
+from clew.extras.wire.refusals import no_such_resource
 
 DOCUMENTS = EndpointGroup("documents")
 _DOCUMENT = {"id": "the id of a document; it may have slashes"}

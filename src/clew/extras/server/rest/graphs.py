@@ -6,8 +6,13 @@ from typing import Any
 from pydantic import Field
 
 from clew.base.types import Changes, Theme
-from clew.base.wire.graphs import DrawnIndex, DrawnThread
-from clew.base.wire.indexes import (
+from clew.extras.graphs.index_graph import MOST_NODES
+from clew.extras.graphs.threads import draw_evidence
+from clew.extras.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whole
+from clew.extras.server.endpoints import Call, EndpointGroup
+from clew.extras.server.rest.asking import SearchBody, search
+from clew.extras.wire.graphs import DrawnIndex, DrawnThread
+from clew.extras.wire.indexes import (
     AliasView,
     EntityLine,
     EntityView,
@@ -15,11 +20,6 @@ from clew.base.wire.indexes import (
     ProposedAlias,
     VocabularyView,
 )
-from clew.extras.server.bodies import LONGEST_FILTER, Body, Part, QueryParameters, Whole
-from clew.extras.server.endpoints import Call, EndpointGroup
-from clew.extras.server.rest.asking import SearchBody, search
-from clew.views.index_graph import MOST_NODES
-from clew.views.threads import draw_evidence
 
 GRAPH = EndpointGroup("graph")
 _NODES = 1_000  # drawn where nothing is said

@@ -14,14 +14,14 @@ from clew import Chunking, Settings
 from clew.base.display.shown import make_view
 from clew.base.display.visible import visible
 from clew.base.runtime.private import make_folder
-from clew.base.wire.indexes import CostLine, IndexLine, IndexView, Listed
-from clew.base.wire.names import SHARD_MEDIA_TYPE
-from clew.base.wire.refusals import Refusal, forbidden, no_space
 from clew.errors import StoreError
 from clew.extras.server.bodies import INTEGRAL, Body, Part
 from clew.extras.server.endpoints import Call, EndpointGroup
 from clew.extras.server.scoped_questions import Scoped
 from clew.extras.server.settings import NAME, is_name
+from clew.extras.wire.indexes import CostLine, IndexLine, IndexView, Listed
+from clew.extras.wire.names import SHARD_MEDIA_TYPE
+from clew.extras.wire.refusals import Refusal, forbidden, no_space
 
 INDEXES, SHARDS = EndpointGroup("indexes"), EndpointGroup("indexes")
 _OWN_EMBEDDERS = ("minilm", "minilm-float32", "multilingual")

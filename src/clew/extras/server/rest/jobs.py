@@ -12,10 +12,6 @@ from pydantic import Field, RootModel
 from starlette.responses import Response
 
 from clew.base.display.shown import make_view
-from clew.base.wire.indexes import Listed
-from clew.base.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
-from clew.base.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
-from clew.base.wire.refusals import no_such_resource
 from clew.errors import InputError
 from clew.extras.server import multipart
 from clew.extras.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
@@ -32,6 +28,10 @@ from clew.extras.server.jobs.options import (
 from clew.extras.server.jobs.queue import QUESTIONS, REPORT, Job, find_job_folder
 from clew.extras.server.request_records import parse_number
 from clew.extras.server.sse import stream_events, write_event
+from clew.extras.wire.indexes import Listed
+from clew.extras.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
+from clew.extras.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
+from clew.extras.wire.refusals import no_such_resource
 
 JOBS, EVALUATIONS = EndpointGroup("jobs"), EndpointGroup("evaluations")
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for

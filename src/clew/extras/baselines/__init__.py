@@ -1,0 +1,1 @@
+"""Methods of papers that others are compared with, registered as `clew.methods`."""

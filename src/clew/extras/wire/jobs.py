@@ -1,0 +1,138 @@
+"""Jobs as a server shows them: their states, what each has spent, and the events of one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from clew.extras.wire.answers import ErrorEvent
+
+QUEUED, RUNNING, INTERRUPTED = "queued", "running", "interrupted"
+DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
+STATES = (QUEUED, RUNNING, INTERRUPTED, DONE, FAILED, CANCELLED)
+ENDED = frozenset({DONE, FAILED, CANCELLED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpent:
+    """What a job spent so far, with what it has set aside; dollars are None without a price."""
+
+    tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as callers are shown it; times are seconds since 1970."""
+
+    id: str
+    index: str
+    kind: str
+    options: Mapping[str, Any]
+    state: str
+    cancelling: bool
+    made: float
+    began: float | None
+    ended: float | None
+    attempt: int
+    spent: JobSpent
+    progress: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent:
+    """Something that a job told; numbers of one job's events ascend from 1."""
+
+    number: int
+    at: float
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationView(JobView):
+    """An evaluation: a job with its report, once it is done."""
+
+    report: Mapping[str, Any] | None
+
+
+# -- the data of a job's server-sent events --------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JobTold:
+    at: float  # seconds since 1970
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuedEvent(_JobTold):
+    """A job waits for its turn."""
+
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningEvent(_JobTold):
+    """A job has begun, for the how often it did."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingEvent(_JobTold):
+    """A job waits, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressEvent(_JobTold):
+    """How far a job is."""
+
+    stage: str
+    bytes: int
+    bytes_total: int
+    source: str
+    documents: int
+    steps: int
+    steps_total: int
+    llm_calls: int
+    tokens: int
+    usd: float | None  # None: a price is not known
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedEvent(_JobTold):
+    """A file or a line that gave no document, and why."""
+
+    source: str
+    line: int | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedEvent(_JobTold):
+    """What became of a job, with what its kind reports of that."""
+
+    __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "allow"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedEvent(ReportedEvent):
+    """Why a job failed."""
+
+    error: ErrorEvent
+
+
+JOB_EVENTS: Mapping[str, object] = {
+    "queued": QueuedEvent,
+    "running": RunningEvent,
+    "waiting": WaitingEvent,
+    "progress": ProgressEvent,
+    "skipped": SkippedEvent,
+    "cancelling": ReportedEvent,
+    "interrupted": ReportedEvent,
+    "done": ReportedEvent,
+    "failed": FailedEvent,
+    "cancelled": ReportedEvent,
+}
