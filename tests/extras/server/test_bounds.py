@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from starlette.routing import Route
 
-import clew
+import clew.client
 from clew import errors
 from clew.base.wire.names import PREFIX
 from clew.extras.server import application
@@ -90,8 +90,6 @@ def test_an_empty_question_is_refused_as_it_is_described(client, blank):
         (f"{AT}/search", {"query": blank}),
         (f"{AT}/graph", {"query": blank}),
         (f"{AT}/ask", {"question": blank}),
-        ("/openwebui/search", {"query": blank}),
-        ("/dify/retrieval", {"query": blank, "knowledge_id": "small"}),
     ):
         found = client.post(url, json=body)
         assert found.status_code == 400
@@ -160,8 +158,6 @@ def test_numbers_of_json_and_other_media_types(client):
     found = client.post("/v1/chat/completions", content=json.dumps(body), headers=FORM)
     assert found.status_code == 415
     assert found.json()["error"]["type"] == "invalid_request_error"
-    found = client.post("/dify/retrieval", content="{}", headers=FORM)
-    assert (found.status_code, found.json()["error_code"]) == (415, 415)
     assert client.post(f"{AT}/shard", content=b"{}", headers=FORM).status_code == 415
 
 

@@ -59,18 +59,9 @@ def outside_rest():
         Asked("POST", "/v1/chat/completions", "/v1/chat/completions", chat),
         Asked("POST", "/v1/chat/completions", "/v1/chat/completions", {**chat, "stream": True}),
         Asked("POST", "/v1/responses", "/v1/responses", {"model": "clew/small", "input": QUESTION}),
-        *(
-            Asked("POST", path, path, {"knowledge_id": "small", "query": QUESTION, **_DIFY})
-            for path in ("/dify/retrieval", "/retrieval")
-        ),
-        Asked("POST", "/openwebui/search", "/openwebui/search", {"query": QUESTION}),
-        Asked("POST", "/openwebui/search/{index}", "/openwebui/search/small", {"query": QUESTION}),
         *(asks_tool(name, arguments) for name, arguments in TOOL_ARGUMENTS.items()),
         asks_tool("list_indexes", {}, index=""),
     ]
-
-
-_DIFY = {"retrieval_setting": {"top_k": 3, "score_threshold": 0.0}}
 
 
 def send(asked, client, headers, prefix):

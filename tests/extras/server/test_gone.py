@@ -96,17 +96,6 @@ def test_a_question_goes_on_without_an_llm_that_is_gone(home, door, caplog):
     assert port in line
 
 
-def test_programs_that_only_search_are_served(home, nobody):
-    """They have no place for a note, and get what is found without the LLM."""
-    asked = {"knowledge_id": "small@walk", "query": QUESTION}
-    with home.client(opener_of(OpenAIChat(base_url=nobody, model="m"))) as client:
-        records = client.post("/dify/retrieval", json=asked).json()["records"]
-        found = client.post("/openwebui/search", json={"query": QUESTION}).json()
-    with home.client() as client:
-        assert records == client.post("/dify/retrieval", json=asked).json()["records"]
-        assert found == client.post("/openwebui/search", json={"query": QUESTION}).json()
-
-
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

@@ -100,14 +100,6 @@ def test_nano_graphrag_has_texts_without_names_and_names_in_quotes():
     assert all(each[0] in texts[each[3]] for each in triples(stated))
 
 
-def test_hipporag_has_triples_as_they_were_extracted():
-    system, documents, stated, _ = take(KEPT / "hipporag")
-    assert system.name == "HippoRAG"
-    assert len(documents) == 3
-    assert ("Fridtjof Nansen", "lent the Fram to", "Roald Amundsen") in bare(stated)
-    assert len(bare(stated)) == 7
-
-
 def test_a_zip_file_is_as_its_folder(tmp_path):
     with zipfile.ZipFile(tmp_path / "kept.zip", "w") as archive:
         for each in sorted((KEPT / "lightrag").iterdir()):
@@ -123,7 +115,7 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(InputError, match="not a folder of GraphML, .* or Notion, Confluence"):
+    with pytest.raises(InputError, match="not a folder of GraphML, .* or Neo4j"):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)
@@ -133,116 +125,6 @@ def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     broken.write_text("{")
     with pytest.raises(UnreadableSource, match="one/kv_store_full_docs.json: is not valid JSON"):
         take(tmp_path / "one")
-
-
-def test_an_obsidian_vault_has_links_tags_properties_and_aliases(tmp_path):
-    (tmp_path / ".obsidian").mkdir()
-    (tmp_path / "people").mkdir()
-    (tmp_path / "Fram.md").write_text(
-        '---\ntags: [ship]\naliases: [The Fram]\nbuilder: "[[Colin Archer]]"\n---\n# A ship\n\n'
-        "Drawn by [[Colin Archer#Youth|Archer]] for the ice. `[[no link]]` ![[fram.png]]\n"
-        "- owner:: [[people/Nansen]], who [wrote](people/Nans%20en.md) it [off](https://a.b/c.md)\n"
-        "\n#wood/oak #1892 issue#5\n"
-    )
-    (tmp_path / "Colin Archer.md").write_text("He lived in [[Larvik]].\n")
-    (tmp_path / "people" / "Nansen.md").write_text("He paid for the [[fram]].\n")
-    _, documents, stated, problems = take(tmp_path)
-    of = tmp_path.name
-    assert {each.id for each in documents} == {
-        f"{of}/Fram.md",
-        f"{of}/Colin Archer.md",
-        f"{of}/people/Nansen.md",
-    }
-    assert triples(stated) == {
-        ("Fram", "has the tag", "ship", f"{of}/Fram.md"),
-        ("Fram", "has the tag", "wood/oak", f"{of}/Fram.md"),
-        ("Fram", "is also called", "The Fram", f"{of}/Fram.md"),
-        ("Fram", "builder", "Colin Archer", f"{of}/Fram.md"),
-        ("Fram", "links to", "Colin Archer", f"{of}/Fram.md"),
-        ("Fram", "owner", "Nansen", f"{of}/Fram.md"),
-        ("Fram", "owner", "Nans en", f"{of}/Fram.md"),
-        ("Colin Archer", "links to", "Larvik", f"{of}/Colin Archer.md"),
-        ("Nansen", "links to", "Fram", f"{of}/people/Nansen.md"),
-    }
-    [about] = {s.triple.description for s in stated if s.triple.object == "Larvik"}
-    assert about == "He lived in Larvik."
-    assert problems == []
-
-
-A, B, C = (letter * 32 for letter in "abc")
-
-
-def test_pages_of_notion_lose_the_numbers_of_their_files(tmp_path):
-    """Tables that are there twice are read once; two pages of one path keep their numbers."""
-    files = {
-        f"Ships {A}.md": f"# Ships\n\nSee [Fram](Ships%20{A}/Fram%20{B}.md) and [x](https://a.b/x.md).",
-        f"Ships {A}/Fram {B}.md": "# Fram\n\nA ship of wood.",
-        f"Ships {A}/Log {B}.md": "# Log\n\nOne log.",
-        f"Ships {A}/Log {C}.md": "# Log\n\nAnother log.",
-        f"Yards {C}.csv": "Name,Place\nTollerodden,Larvik\n",
-        f"Yards {C}_all.csv": "Name,Place\nTollerodden,Larvik\nHidden,Oslo\n",
-    }
-    (tmp_path / f"Ships {A}").mkdir()
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    system, documents, stated, problems = take(tmp_path)
-    of = tmp_path.name
-    assert (system.name, problems) == ("Notion", [])
-    assert {each.id.removeprefix(f"{of}/") for each in documents} == {
-        "Ships.md",
-        "Ships/Fram.md",
-        f"Ships {A}/Log {B}.md",
-        f"Ships {A}/Log {C}.md",
-        "Yards_all.csv:2",
-        "Yards_all.csv:3",
-    }
-    assert triples(stated) == {
-        ("Ships", "links to", "Fram", f"{of}/Ships.md"),
-        ("Fram", "is part of", "Ships", f"{of}/Ships/Fram.md"),
-        ("Log", "is part of", "Ships", f"{of}/Ships {A}/Log {B}.md"),
-        ("Log", "is part of", "Ships", f"{of}/Ships {A}/Log {C}.md"),
-    }
-
-
-def test_folders_of_notion_without_numbers(tmp_path):
-    (tmp_path / "Ships").mkdir()
-    (tmp_path / f"Ships {A}.md").write_text("# Ships\n\nAll of them.")
-    (tmp_path / "Ships" / f"Fram {B}.md").write_text(f"# Fram\n\n[Up](../Ships%20{A}.md).")
-    _, _, stated, _ = take(tmp_path)
-    assert bare(stated) == {("Fram", "is part of", "Ships"), ("Fram", "links to", "Ships")}
-
-
-def test_pages_of_confluence(tmp_path):
-    """Without its list of pages; what is above a page is the last of its breadcrumbs."""
-    crumb = '<div id="breadcrumb-section"><ol id="breadcrumbs">{}</ol></div>'
-    pages = {
-        "index.html": "<html><title>POL</title><p>Document generated by Confluence</p></html>",
-        "Ships_12.html": "<html><title>POL : Ships</title>"
-        + crumb.format('<li><a href="index.html">POL</a></li>')
-        + '<div id="main-content"><p>Ships: <a href="34.html#x">Fram</a></p></div></html>',
-        "34.html": "<html><title>POL : Fram</title>"
-        + crumb.format(
-            '<li><a href="index.html">POL</a></li><li><a href="Ships_12.html">S</a></li>'
-        )
-        + '<div id="main-content"><p>A ship of wood.</p></div>'
-        '<div id="footer" role="contentinfo">Document generated by Confluence</div></html>',
-    }
-    space = tmp_path / "POL"
-    (space / "styles").mkdir(parents=True)
-    (space / "styles" / "site.css").write_text("p {}")
-    for name, text in pages.items():
-        (space / name).write_text(text)
-    system, documents, stated, _ = take(tmp_path)
-    of = f"{tmp_path.name}/POL"
-    assert system.name == "Confluence"
-    assert {(each.id, each.title, each.text) for each in documents} == {
-        (f"{of}/Ships.html", "Ships", "Ships: Fram"),
-        (f"{of}/34.html", "Fram", "A ship of wood."),
-    }
-    assert triples(stated) == {
-        ("Ships", "links to", "Fram", f"{of}/Ships.html"),
-        ("Fram", "is part of", "Ships", f"{of}/34.html"),
-    }
 
 
 CSV = {
@@ -317,16 +199,8 @@ def test_what_was_imported_is_not_gone_for_its_folder(tmp_path):
     folder = tmp_path / "all"
     shutil.copytree(KEPT / "lightrag", folder / "rag")
     (folder / "note.md").write_text("A note of a ship.")
-    with zipfile.ZipFile(folder / "vault.zip", "w") as archive:
-        archive.writestr(".obsidian/app.json", "{}")
-        archive.writestr("a.md", "About [[b]].")
-    (folder / "vault" / ".obsidian").mkdir(parents=True)
-    (folder / "vault" / "c.md").write_text("About [[d]].")
     with clew.open(tmp_path / "my.clew", models=models()) as index:
-        for name in ("rag", "vault.zip", "vault"):
-            index.import_graph(folder / name)
+        index.import_graph(folder / "rag")
         before = index.documents()
         assert not index.add(folder, prune=True).report.gone
         assert {*before} <= {*index.documents()}
-        (folder / "vault" / "c.md").unlink()
-        assert index.add(folder, prune=True).report.gone == ["vault/c.md"]
