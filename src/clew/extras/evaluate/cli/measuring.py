@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         PaperTable,
     )
     from clew.extras.evaluate.report import Report
-    from clew.extras.evaluate.summary import Row
     from clew.models.budget import Budget
 
 
@@ -52,7 +51,7 @@ class EvaluationOptions(SimpleNamespace):
 
 
 report_option = options.several(
-    "--report FILE", "Also write a .md or .html report", "reports", type=click.Path(path_type=Path)
+    "--report FILE", "Also write a .md report", "reports", type=click.Path(path_type=Path)
 )
 given_option = options.several(
     "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
@@ -94,9 +93,6 @@ evaluation_options = options.gather_options(
         ),
         options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
         options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
-        options.several(
-            "--peers FILE", "Another system's ranking", "peers", type=click.Path(path_type=Path)
-        ),
         report_option,
         options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
         options.text("--metrics A,B,...", "Metrics of the plot. [default: recall, coverage]"),
@@ -360,7 +356,6 @@ def run_evaluation(
     judged = () if protocol.judge is None else protocol.judged
     have = measurable(dataset, protocol.scoring, answers=protocol.answers, judged=judged)
     shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, protocol)
-    peers = _read_peers(flags.peers, dataset, protocol)
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
         check_before(index, dataset, protocol, folder=flags.runs, budget=bought.budget)
@@ -376,7 +371,6 @@ def run_evaluation(
                 budget=bought.budget,
                 on_progress=tell,
             )
-    report = report.with_peers(peers)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)
     if flags.plot is not None:
         from clew.extras.evaluate.figures.sensitivity import draw
@@ -416,22 +410,6 @@ def _choose_plotted(
     shown = main_metrics(have, setup.scoring.ks) if metrics is None else options.split_list(metrics)
     check_figure(plot, setup.settings, shown, have)
     return shown
-
-
-def _read_peers(files: Sequence[Path], dataset: Dataset, setup: Protocol) -> dict[str, list[Row]]:
-    """Return the rows of other systems, by label; InputError where two files have the same."""
-    if not files:
-        return {}
-    from clew.extras.evaluate.peers import load_peers
-
-    peers: dict[str, list[Row]] = {}
-    for file in files:
-        rows = load_peers(file, dataset, setup.scoring)
-        twice = next((label for label in rows if label in peers), None)
-        if twice is not None:
-            raise InputError(f"{file} has {twice!r}, which another file has too: leave one out")
-        peers |= rows
-    return peers
 
 
 def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
