@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from html import escape
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from clew.errors import InputError, MissingExtra
 from clew.extras.evaluate import files
@@ -23,7 +24,7 @@ Colour = tuple[float, float, float, float]  # red, green, blue and opacity
 
 SUFFIXES = (".png", ".svg")
 MARKERS = "os^Dv"  # so that colour is not all that tells lines apart
-_STYLE = {
+_STYLE: Any = {  # matplotlib types each name
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,

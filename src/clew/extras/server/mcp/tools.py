@@ -463,7 +463,17 @@ def _make_tool(call: Callable[..., dict[str, Any]]) -> McpTool:
     )
 
 
-_CALLED = (search, fetch, ask, thread, hop, themes, changes, list_indexes, plan)
+_CALLED: Sequence[Callable[..., dict[str, Any]]] = (
+    search,
+    fetch,
+    ask,
+    thread,
+    hop,
+    themes,
+    changes,
+    list_indexes,
+    plan,
+)
 TOOLS: Sequence[McpTool] = tuple(map(_make_tool, _CALLED))
 INSTRUCTIONS = (
     "Clew finds the passages of the user's own documents that answer a question, and shows how it"
