@@ -260,7 +260,6 @@ class RestEndpoint:
     events: Mapping[str, object] = field(default_factory=dict)  # types of the data, by names
     bytes_of: str = ""  # takes and answers bytes of this media type
     upload: str = ""  # takes files as multipart/form-data, too: what they are called
-    upload_one: bool = False  # takes one file
     form: type[BaseModel] | None = None  # the options beside files
     paid: bool = False  # a model may bill for it
 

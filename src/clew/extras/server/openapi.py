@@ -114,12 +114,7 @@ def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
         "schema": {
             "type": "object",
             "properties": {
-                endpoint.upload: {
-                    "type": "array",
-                    "items": files,
-                    "minItems": 1,
-                    **({"maxItems": 1} if endpoint.upload_one else {}),
-                },
+                endpoint.upload: {"type": "array", "items": files, "minItems": 1},
                 "options": _make_schema(endpoint.form, schemas, "validation"),
             },
             "required": [endpoint.upload],

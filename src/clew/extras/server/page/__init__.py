@@ -17,7 +17,7 @@ from starlette.routing import Route
 from clew.base.wire.refusals import no_such_resource
 from clew.extras.server.endpoints import respond_to_refusal
 
-VIEWS = ("ask", "compare", "documents", "themes", "graph", "jobs", "spend", "evaluations", "keys")
+VIEWS = ("ask", "compare", "documents", "themes", "graph", "jobs", "spend", "keys")
 STATIC = Path(__file__).parent / "static"
 _SHELL = "index.html"
 _TYPES = {

@@ -5,7 +5,7 @@ import { address, get, indexPath, post, remove } from "./api.js";
 import { may, titleOf, to } from "./state.js";
 import { shortened } from "./text.js";
 
-const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact", evaluate: "Evaluate" };
+const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact" };
 const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, will resume", done: "done", failed: "failed", cancelled: "cancelled" };
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
@@ -185,12 +185,10 @@ function outcome(job) {
   if (result.partly?.n) parts.push(`${number(result.partly.n)} read in part`);
   if (result.size_bytes !== undefined) parts.push(`${bytes(result.size_bytes_before)}, now ${bytes(result.size_bytes)}`);
   if (Array.isArray(result.documents)) parts.push(`${count(result.documents.length, "document")} removed`);
-  if (result.headline) parts.push(...Object.entries(result.methods).map(([name, value]) => `${name}: ${typeof (value?.mean ?? value) === "number" ? (value.mean ?? value).toFixed(3) : "–"}`), result.headline);
   return [
     parts.length ? h("p", {}, parts.join(", ")) : null,
     result.error ? problem(result.error.message) : null,
     job.kind === "index" && result.added?.n ? h("p", {}, h("a", { href: to("ask", { index: job.index }) }, "Ask about them")) : null,
-    job.kind === "evaluate" && job.state === "done" ? h("p", {}, h("a", { href: to("evaluations", { index: job.index, id: job.id }) }, "Look at the report")) : null,
   ];
 }
 
