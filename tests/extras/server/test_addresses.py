@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 import clew
-from clew.extras.server.page import read_static_files
+from clew.extras.server.page import STATIC
 from tests.extras.server.conftest import open_small
 
 
@@ -106,4 +106,4 @@ def test_every_address_that_is_told_opens(home, odd, root_path):
                 assert "Light" in meant or door == "mcp fetch", door
                 assert address.startswith(f"{server}{root_path}/"), door
                 page = anybody.get(address.replace(root_path, "", 1))  # as a proxy passes it on
-                assert page.content == read_static_files()["index.html"].content, door
+                assert page.content == (STATIC / "index.html").read_bytes(), door
