@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from clew.extras.server.settings import ServerSettings
 
-_HEADER_BYTES = 4_096  # of one part
 _FIELD_BYTES = 1 << 16
 OPTIONS = "options"  # the field beside files
 _EVERY = 1 << 20  # bytes that are written together
@@ -164,24 +163,16 @@ class _Reader:
 
     def _begin(self) -> None:
         self._name = self._value = b""
-        self._n_header = 0
         self._disposition = b""
         self._field = ""
         self._content: list[bytes] = []
         self._n_content = 0
 
     def _header_name(self, data: bytes, start: int, end: int) -> None:
-        self._count_header(end - start)
         self._name += data[start:end]
 
     def _header_value(self, data: bytes, start: int, end: int) -> None:
-        self._count_header(end - start)
         self._value += data[start:end]
-
-    def _count_header(self, n: int) -> None:
-        self._n_header += n
-        if self._n_header > _HEADER_BYTES:
-            raise too_large(f"the headers of a part have at most {_HEADER_BYTES:,} bytes")
 
     def _header_end(self) -> None:
         if self._name.lower() == b"content-disposition":
