@@ -11,6 +11,7 @@ from typing import Any
 
 from clew.errors import InputError, MissingExtra
 from clew.extras.evaluate import files
+from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.summary import Estimate
 from clew.extras.evaluate.tables.cells import printable
 
@@ -73,6 +74,11 @@ def shown_name(text: str) -> str:
     """Return a name for display: printable, not empty, and not too long."""
     name = printable(text).strip() or "?"
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def make_title(report: Report) -> str:
+    """Return the title of the figures of a report."""
+    return f"{shown_name(report.dataset.name)}: {report.dataset.n_questions} questions"
 
 
 def svg_text(figure: Figure, title: str, about: str) -> str:

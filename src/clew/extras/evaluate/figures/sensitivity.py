@@ -49,8 +49,10 @@ def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
     shown = metrics or main_metrics(have, report.scoring.ks)
     check_figure(file, report.settings, shown, have)
     grid = _grid(report.settings)
-    figure = curves(make_title(report), grid, pair_estimates(report), shown)
-    canvas.save(figure, file, make_title(report), describe_curves(grid, shown))
+    estimates = [summary.estimates for summary in report.summaries]
+    title, pairs = canvas.make_title(report), list(zip(report.settings, estimates, strict=True))
+    about = f"{', '.join(shown)} over {' and '.join(grid.names)} of {grid.method}"
+    canvas.save(_curves(title, grid, pairs, shown), file, title, about)
 
 
 def check_figure(
@@ -66,24 +68,7 @@ def check_figure(
         raise InputError(f"a plot cannot show {what}: metrics that apply are {names}")
 
 
-def pair_estimates(report: Report) -> list[Measured]:
-    """Return the settings of a report with their estimates."""
-    estimates = [summary.estimates for summary in report.summaries]
-    return list(zip(report.settings, estimates, strict=True))
-
-
-def make_title(report: Report) -> str:
-    """Return the title of a figure."""
-    name = canvas.shown_name(report.dataset.name)
-    return f"{name}: {report.dataset.n_questions} questions"
-
-
-def describe_curves(grid: Grid, metrics: Sequence[str]) -> str:
-    """Describe `curves` in words, for screen readers."""
-    return f"{', '.join(metrics)} over {' and '.join(grid.names)} of {grid.method}"
-
-
-def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[str]) -> Figure:
+def _curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[str]) -> Figure:
     """Return a figure with a panel for each metric over the first parameter of `grid`.
 
     Settings of `shown` that are not of the grid are dashed lines.
