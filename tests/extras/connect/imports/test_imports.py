@@ -4,8 +4,6 @@ import shutil
 import zipfile
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import clew
@@ -72,24 +70,6 @@ def test_a_folder_gives_texts_and_what_is_said_of_them(path, name, paid, left):
     kinds = {each.described.name: each.described.type for each in stated if each.described}
     assert kinds["Colin Archer"] == "person"
     assert kinds["Gjøa"] == "product"  # in capitals in GraphRAG, and as its text spells it here
-
-
-def test_files_of_graphrag_before_version_2(tmp_path):
-    """They had other names, in a folder for each run, and names in quotes."""
-    artifacts = tmp_path / "output" / "20240709-1" / "artifacts"
-    artifacts.mkdir(parents=True)
-    for table in ("documents", "text_units", "entities", "relationships"):
-        rows = pq.read_table(KEPT / "graphrag" / "output" / f"{table}.parquet").to_pylist()
-        for row in rows:
-            row["document_ids"] = [row.pop("document_id", "")]
-            for old, new in (("title", "name"),) if table == "entities" else ():
-                row[new] = f'"{row.pop(old)}"'
-            for end in {"source", "target"} & row.keys():
-                row[end] = f'"{row[end]}"'
-        pq.write_table(pa.Table.from_pylist(rows), artifacts / f"create_final_{table}.parquet")
-    _, _, stated, problems = take(tmp_path)
-    assert problems == []
-    assert {each[:3] for each in SAID} < bare(stated)
 
 
 def test_nano_graphrag_has_texts_without_names_and_names_in_quotes():
