@@ -374,9 +374,9 @@ def import_graph(
 ) -> None:
     """Take a knowledge graph, or what another system keeps, into an index.
 
-    PATH is a folder of LightRAG, nano-graphrag or GraphRAG, Neo4j's CSV (a folder or one file),
-    GraphML, a zip file of any of them, or a file of triples: TSV, CSV, JSON Lines, Parquet,
-    N-Triples or Turtle. GraphRAG, Parquet and RDF need an extra package. No LLM reads anything.
+    PATH is a folder of LightRAG, nano-graphrag or GraphRAG, GraphML (of Neo4j by APOC), a zip file
+    of any of them, or a file of triples: TSV, CSV, JSON Lines, Parquet, N-Triples or Turtle.
+    GraphRAG, Parquet and RDF need an extra package. No LLM reads anything.
 
     Texts that a system keeps become documents, and what it says of a text goes to that one. Of all
     else what it says of one subject becomes a document, PATH#SUBJECT, with a line for each triple.

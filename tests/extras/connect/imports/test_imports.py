@@ -95,7 +95,9 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(InputError, match="not a folder of GraphML, .* or Neo4j"):
+    with pytest.raises(
+        InputError, match="not a folder of GraphML, GraphRAG or LightRAG, nano-graphrag"
+    ):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)
@@ -107,56 +109,12 @@ def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
         take(tmp_path / "one")
 
 
-CSV = {
-    "people-header.csv": "personId:ID(Person),name,born:int,:LABEL\n",
-    "people.csv": '1,"Archer, Colin",1832,Person\n2,Nansen,1861,Person;Explorer\n'
-    "3,Nansen,,Person\n",
-    "ships.csv": ":ID(Ship),name,tags:string[],:LABEL\n1,Fram,wooden;polar,Ship\n",
-    "built.csv": ":START_ID(Person),:END_ID(Ship),:TYPE\n1,1,BUILT\n2,1,paidFor\n9,1,BUILT\n",
-    "notes.csv": "a,b\n1,2\n",
-}
-
-
-def test_the_tables_of_neo4j_admin(tmp_path):
-    """Ids are unique in their space only, a header may be a file, two of one name stay two."""
-    for name, text in CSV.items():
-        (tmp_path / name).write_text(text)
-    system, _, stated, problems = take(tmp_path)
-    assert bare(stated) == {
-        ("Archer, Colin", "born", "1832"),
-        ("Nansen", "is a", "Explorer"),
-        ("Nansen", "born", "1861"),
-        ("Fram", "is a", "Ship"),
-        ("Fram", "tags", "wooden"),
-        ("Fram", "tags", "polar"),
-        ("Archer, Colin", "built", "Fram"),
-        ("Nansen", "paid for", "Fram"),
-    }
-    kinds = [(each.described.name, each.described.type) for each in stated if each.described]
-    assert kinds[1:3] == [("Nansen", "person"), ("Nansen (Person)", "person")]
-    assert system.left == ("notes.csv",)
-    [problem] = problems
-    assert "line 4: an end of its relationship is no node" in problem
-
-
-def test_one_table_of_apoc(tmp_path):
-    (tmp_path / "all.csv").write_text(
-        '"_id","_labels","name","_start","_end","_type","since"\n'
-        '"0",":Person","Colin Archer",,,,\n"1",":Ship","Fram",,,,\n,,,"0","1","BUILT","1892"\n'
-    )
-    assert ("Colin Archer", "built", "Fram") in bare(take(tmp_path / "all.csv")[2])
-
-
-def test_zip_files_and_tables_that_cannot_be_taken(tmp_path):
+def test_a_zip_file_that_cannot_be_taken(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a", "x")
         archive.writestr("a/b.md", "x")
     with pytest.raises(UnreadableSource, match=r"a\.zip: cannot be read: "):
         take(tmp_path / "a.zip")
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "mac.csv").write_bytes(b"a,b\rc,d\r")
-    with pytest.raises(InputError, match="is not a folder of"):
-        take(tmp_path)
 
 
 def test_graphml_of_any_program(tmp_path):
@@ -172,6 +130,43 @@ def test_graphml_of_any_program(tmp_path):
     (tmp_path / "h.graphml").write_text("<html/>")
     with pytest.raises(UnreadableSource, match="is no GraphML"):
         take(tmp_path / "h.graphml")
+
+
+def test_graphml_of_apoc(tmp_path):
+    """Labels are types or facts, two nodes of one name stay two, and a lost end is told."""
+    keys = "".join(
+        f'<key id="{name}" for="{of}" attr.name="{name}"/>'
+        for of, name in (("node", "labels"), ("node", "name"), ("node", "born"), ("edge", "label"))
+    )
+    nodes = "".join(
+        f'<node id="{own}" labels="{labels}"><data key="labels">{labels}</data>'
+        f'<data key="name">{name}</data></node>'
+        for own, labels, name in (
+            ("n0", ":Person", "Archer, Colin"),
+            ("n1", ":Person:Explorer", "Nansen"),
+            ("n2", ":Person", "Nansen"),
+            ("n3", ":Ship", "Fram"),
+        )
+    )
+    edges = "".join(
+        f'<edge id="{kind}" source="{start}" target="n3"><data key="label">{kind}</data></edge>'
+        for start, kind in (("n0", "BUILT"), ("n1", "paidFor"), ("n9", "LOST"))
+    )
+    (tmp_path / "g.graphml").write_text(
+        f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{keys}'
+        f'<graph edgedefault="directed">{nodes}{edges}</graph></graphml>'
+    )
+    _, _, stated, problems = take(tmp_path / "g.graphml")
+    assert bare(stated) == {
+        ("Nansen", "is a", "Explorer"),
+        ("Fram", "is a", "Ship"),
+        ("Archer, Colin", "built", "Fram"),
+        ("Nansen", "paid for", "Fram"),
+    }
+    kinds = [(each.described.name, each.described.type) for each in stated if each.described]
+    assert kinds[1:3] == [("Nansen", "person"), ("Nansen (Person)", "person")]
+    [problem] = problems
+    assert "an end of its relationship is no node" in problem
 
 
 def test_what_was_imported_is_not_gone_for_its_folder(tmp_path):
