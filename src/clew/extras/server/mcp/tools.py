@@ -67,7 +67,7 @@ class Place:
         return build_document_address(self.base, index, document, start, end)
 
 
-_Named = Annotated[
+_IndexName = Annotated[
     str, Field(description="The index; needed where there are several.", max_length=64)
 ]
 _Where = Annotated[str, Field(description=OPTIONS["where"].doc, max_length=LONGEST_FILTER)]
@@ -211,7 +211,11 @@ def _make_question(text: str, where: str, method: str) -> Question:
 
 
 def ask(
-    place: Place, question: _Question, index: _Named = "", where: _Where = "", method: _Method = ""
+    place: Place,
+    question: _Question,
+    index: _IndexName = "",
+    where: _Where = "",
+    method: _Method = "",
 ) -> dict[str, Any]:
     """Answer a question from the documents, with the passages that support it.
 
@@ -254,7 +258,11 @@ def _cite(place: Place, index: str, answer: Answer) -> Iterable[dict[str, Any]]:
 
 
 def thread(
-    place: Place, question: _Question, index: _Named = "", where: _Where = "", method: _Method = ""
+    place: Place,
+    question: _Question,
+    index: _IndexName = "",
+    where: _Where = "",
+    method: _Method = "",
 ) -> dict[str, Any]:
     """Show how a question leads to passages: the entities, sentences and passages on the way,
     each with the reason, and the passages whole. Writes no answer.
@@ -277,7 +285,7 @@ def hop(
     query: Annotated[
         str, Field(description="Passages like it come first.", max_length=MOST_CHARACTERS)
     ] = "",
-    index: _Named = "",
+    index: _IndexName = "",
 ) -> dict[str, Any]:
     """Go on from a passage or an entity to the next passages of other documents, each with the
     entity and the sentence that lead there. Costs nothing: call it at every stop of a walk.
@@ -340,7 +348,7 @@ def themes(
     level: Annotated[
         int, Field(description="0 for the widest themes, 1 for their parts.", ge=0, le=9)
     ] = 0,
-    index: _Named = "",
+    index: _IndexName = "",
 ) -> dict[str, Any]:
     """Say what the documents of an index are about as a whole: their themes, the largest first,
     with how many documents and passages each covers, and sentences that represent it. Asks no
@@ -375,7 +383,7 @@ def changes(
     dated: Annotated[  # noqa: FBT002 -- a model names what it gives
         bool, Field(description="By the dates of documents, not of writes.")
     ] = False,
-    index: _Named = "",
+    index: _IndexName = "",
 ) -> dict[str, Any]:
     """Say what came, went and says something else in an index since a date or between two:
     documents, values that differ, and entities. Of long lists it gives the beginning, and asks no
@@ -411,7 +419,7 @@ def changes(
     }
 
 
-def plan(place: Place, index: _Named = "") -> dict[str, Any]:
+def plan(place: Place, index: _IndexName = "") -> dict[str, Any]:
     """Say what it would cost to have an LLM extract units and triples from an index.
 
     Spends nothing.
