@@ -1,6 +1,6 @@
 // Jobs: how far each is, what it cost, what it could not read; and their end.
 
-import { announce, bytes, confirmed, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
+import { announce, bytes, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
 import { address, get, indexPath, post, remove } from "./api.js";
 import { may, titleOf, to } from "./state.js";
 import { shortened } from "./text.js";
@@ -190,9 +190,4 @@ function outcome(job) {
     result.error ? problem(result.error.message) : null,
     job.kind === "index" && result.added?.n ? h("p", {}, h("a", { href: to("ask", { index: job.index }) }, "Ask about them")) : null,
   ];
-}
-
-/** Ask before a job is begun that removes documents, and begin it. */
-export async function removeDocuments(index, options, question) {
-  return (await confirmed(question, "Delete")) ? post(indexPath(index, "/jobs"), { kind: "remove", options }) : null;
 }
