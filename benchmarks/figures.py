@@ -34,18 +34,16 @@ def draw_sensitivity(
 ) -> None:
     """Write a panel for each parameter: `metric` over its values, with a line for each dataset."""
     with canvas.style():
-        figure = canvas.figure()
         n_rows = -(-len(groups) // 2)
-        figure.set_size_inches(2 * _PANEL[0], n_rows * _PANEL[1])
+        figure = canvas.figure(2 * _PANEL[0], n_rows * _PANEL[1])
         panels = figure.subplots(n_rows, 2, squeeze=False).ravel().tolist()
         for panel, (name, lines) in zip(panels, groups.items(), strict=False):
             for number, (dataset, points) in enumerate(lines.items()):
                 found = [estimate for _, estimate in points]
                 means = [each.mean for each in found]
-                low = [each.mean - each.low for each in found]
-                high = [each.high - each.mean for each in found]
                 panel.errorbar(
-                    [value for value, _ in points], means, (low, high), marker="os^Dv"[number % 5],
+                    [value for value, _ in points], means, canvas.errors(found),
+                    marker=canvas.MARKERS[number % 5],
                     color=canvas.colour(number, len(lines)), label=canvas.shown_name(dataset),
                 )  # fmt: skip
             panel.set(xlabel=canvas.shown_name(name), ylabel=metric)
@@ -65,13 +63,12 @@ def draw_degrees(graphs: Mapping[str, Matrix], file: Path) -> None:
     share of all PageRank that the first chunks by it have.
     """
     with canvas.style():
-        figure = canvas.figure()
-        figure.set_size_inches(2 * _PANEL[0], _PANEL[1])
+        figure = canvas.figure(2 * _PANEL[0], _PANEL[1])
         left, right = figure.subplots(1, 2)
         for number, (name, graph) in enumerate(graphs.items()):
             drawn = {"color": canvas.colour(number, len(graphs)), "label": canvas.shown_name(name)}
             degrees, shares = tail_shares(graph)
-            left.loglog(degrees, shares, "os^Dv"[number % 5], markersize=3, **drawn)
+            left.loglog(degrees, shares, canvas.MARKERS[number % 5], markersize=3, **drawn)
             ranks = np.sort(page_ranks(graph))[::-1]
             firsts = np.arange(1, len(ranks) + 1) / max(len(ranks), 1)
             right.plot(firsts, np.cumsum(ranks) / ranks.sum(), **drawn)

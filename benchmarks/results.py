@@ -29,10 +29,10 @@ from benchmarks import papers, tables
 from benchmarks.ablations import ABLATIONS, SENSITIVITY
 from benchmarks.figures import draw_ablations, draw_ranking, draw_sensitivity
 from benchmarks.marks import Compared, Table, fill
+from benchmarks.peer_rankings import add_peers, load_peers
 from clew.cli.progress import show_count
 from clew.evaluate import Dataset, Report, Scoring, Setting, load
 from clew.extras.evaluate.measure import Protocol, measure
-from clew.extras.evaluate.peers import load_peers
 from clew.extras.evaluate.summary import Estimate
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -209,7 +209,7 @@ def _beside_peers(
         return {}
     asked = load(folder, split=split, limit=options.limit)
     peers = load_peers(folder / PEERS, asked, ours.scoring)
-    return {f"{name}, peers": _only(ours, METHODS).with_peers(peers)}
+    return {f"{name}, peers": add_peers(_only(ours, METHODS), peers)}
 
 
 def _only(report: Report, labels: Sequence[str]) -> Report:

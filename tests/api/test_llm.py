@@ -370,8 +370,8 @@ def test_a_question_goes_on_without_an_llm_that_fails(folder, method, caplog):
 @pytest.mark.satellite
 def test_an_evaluation_does_not_go_on_without_its_llm(folder):
     """What it measures would be another method: the failure stands in its row."""
+    from benchmarks.graph_questions import GraphQuestion, measure_graph
     from clew.evaluate import Dataset, DatasetQuestion, Setting
-    from clew.extras.evaluate.graph_questions import GraphQuestion, measure_graph
     from clew.extras.evaluate.measure import Protocol, measure
 
     question = DatasetQuestion(

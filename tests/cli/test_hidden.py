@@ -52,7 +52,6 @@ def folder(tmp_path_factory):
     (data / "corpus.jsonl").write_text(records, encoding="utf-8")
     asked["supporting_ids"] = [f"r{HIDDEN}0"]
     (data / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
-    (place / "graph_questions.txt").write_text(f"who built [A{HIDDEN}rk]\tNo{HIDDEN}ah\n", "utf-8")
     (place / "un\u200bsaid.jsonl").write_text(
         '{"id": "no\\u200bne", "triples": [["a"]]}\n', "utf-8"
     )
@@ -148,8 +147,6 @@ def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_pa
     evaluated = ["eval", folder / "da\u200bta", "--methods", "bm25,dense"]
     check_visible(clew(*evaluated, "--runs", tmp_path / "ru\u200bns"))
     check_visible(clew("eval", "compare", tmp_path / "ru\u200bns"))
-    asked = ["eval", "graph", folder / "graph_questions.txt", "--index", graph]
-    check_visible(clew(*asked, "--methods", "paths"), codes=(0, 1))
     check_visible(clew("search", ASKED, "--index", place, "--log", tmp_path / "a.log", "-vv"))
     assert not has_hidden((tmp_path / "a.log").read_text(encoding="utf-8"))
     (tmp_path / "clew.toml").write_text(

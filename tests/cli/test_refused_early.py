@@ -127,8 +127,7 @@ def test_dollars_without_a_price_buy_nothing(spent, dataset, command):
         (("--answers", "--judge", "openai:x@http://127.0.0.1:9/v1"), "127.0.0.1:9"),
         (("--methods", "magic"), "no method 'magic'"),
         (("--param", "dense.width=3"), "no parameter 'width'"),
-        (("--report", "nowhere/r.html"), "nowhere"),
-        (("--peers", "nowhere.jsonl"), "nowhere.jsonl"),
+        (("--report", "nowhere/r.md"), "nowhere"),
         (("--where", "date >"), "date >"),
     ],
 )

@@ -103,10 +103,10 @@ def test_ids_that_addresses_write_in_another_way(writing, followed, name):
     text = "\U0001f600 Before it. The lamp of Quorkholm was lit by Ada Lund. Behind it.\n" * 2
     given = {"documents": [{"id": name, "text": text}]}
     post(writing, "/api/v1/indexes/polar/documents?wait=60", given)
-    asked = {"query": "Who lit the lamp of Quorkholm?", "count": 1}
-    [found] = post(writing, "/openwebui/search", asked)
-    assert found["title"] == name
-    assert "The lamp of Quorkholm was lit by Ada Lund." in marked(followed(found["link"]))
+    asked = {"model": "clew/polar", "input": "Who lit the lamp of Quorkholm?"}
+    [said] = post(writing, "/v1/responses", asked)["output"]
+    found = said["content"][0]["annotations"][0]
+    assert "The lamp of Quorkholm was lit by Ada Lund." in marked(followed(found["url"]))
 
 
 def test_what_was_deleted_is_said_to_be_gone(reading, followed):
@@ -154,10 +154,9 @@ def test_a_server_below_a_path_of_a_proxy(corpus, tmp_path, followed):
     """The page is whole there: what it loads, asks for and links to is below the path, too."""
     arguments = (f"polar={corpus}", "--root-path", "/deep/clew")
     with served(tmp_path / "home", *arguments) as inside, below("/deep/clew", inside) as outside:
-        asked = {"query": FRAM, "count": 1}
-        [found] = post(outside, "/deep/clew/openwebui/search/polar", asked)
-        assert found["link"].startswith(f"{outside}/deep/clew/documents?index=polar&doc=")
-        page = followed(found["link"])
+        link = cited(f"{outside}/deep/clew")
+        assert link.startswith(f"{outside}/deep/clew/documents?index=polar&doc=")
+        page = followed(link)
         seen = []
         page.on("request", lambda request: seen.append(request.url))
         assert "Colin Archer" in marked(page)

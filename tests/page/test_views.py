@@ -16,7 +16,6 @@ VIEWS = {
     "graph?entity=fram": ".texts",
     "jobs": ".empty",
     "spend": "table",
-    "evaluations": ".empty",
     "keys": "form, summary",
     "documents?doc=corpus/fram.md": "#reader .text",
 }

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.page.conftest import EXAMPLES, ask, job_ends, served, shown_json, sign_in, until
+from tests.page.conftest import ask, job_ends, served, shown_json, sign_in, until
 from tests.readers.writers import pdf
 
 NODES = 5_000
@@ -347,23 +347,6 @@ def test_triples_without_an_llm(writing, opened):
     job_ends(page)
 
 
-def test_an_evaluation_and_its_report(writing, opened, tmp_path):
-    some = tmp_path / "some.jsonl"
-    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()[:6]
-    some.write_text("\n".join(lines).replace("polar/", "corpus/"), encoding="utf-8")
-    page = opened(writing, "/evaluations")
-    page.get_by_text("Measure methods on questions").click()
-    page.get_by_label("File of questions").set_input_files(some)
-    page.get_by_role("button", name="Measure").click()
-    job_ends(page)
-    page.get_by_role("link", name="Look at the report").click()
-    page.get_by_role("heading", name="some.jsonl").wait_for()
-    assert page.locator(".bars li").count() == 3
-    assert "recall@5" in page.get_by_label("Measures", exact=True).inner_text()
-    page.get_by_text("Each question").click()
-    assert page.get_by_label("Questions", exact=True).locator("tbody tr").count() == 6
-
-
 # -- keys -------------------------------------------------------------------------------------
 
 
@@ -434,7 +417,7 @@ def test_a_bound_key_sees_its_documents(locked, opened):
     page = opened(address, expected=[401, 403])
     sign_in(page, bound)
     page.get_by_role("heading", name="What do you want").wait_for()
-    for view in ("Documents", "Jobs", "Graph", "Plan and spend", "Evaluations"):
+    for view in ("Documents", "Jobs", "Graph", "Plan and spend"):
         page.get_by_role("link", name=view).click()
         page.wait_for_load_state("networkidle")
         page.locator("main").get_by_role("heading", name=view, exact=True).first.wait_for()

@@ -318,11 +318,11 @@ class Adding(OpenIndex):
 
         What the index has of it becomes what it states now: a document for each subject, which is
         removed where it is gone. A triple that names a document of the index goes to the chunks of
-        that one. The texts of LightRAG, GraphRAG, HippoRAG and the like become documents first, and
-        so do the notes of an Obsidian vault. What cannot be used is in `skipped`, what is not taken
-        in `left`, and the rest goes on; docs/guides/graphs.md has the formats, and `limits` what a
-        line and a packed file may take. Raises InputError where there is no such path or no such
-        format, UnreadableSource where nothing in it can be used, otherwise as `add`.
+        that one. The texts of LightRAG and GraphRAG become documents first. What cannot be used is
+        in `skipped`, what is not taken in `left`, and the rest goes on; docs/guides/graphs.md has
+        the formats, and `limits` what a line and a packed file may take. Raises InputError where
+        there is no such path or no such format, UnreadableSource where nothing in it can be used,
+        otherwise as `add`.
         """
         from clew.index import graph
         from clew.readers.systems import open_system
@@ -351,8 +351,7 @@ class Adding(OpenIndex):
                     texts = None
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
-                        if not system.in_place:
-                            origins.note_imported(store, place.id)
+                        origins.note_imported(store, place.id)
                         texts = graph.mirror_documents(
                             store, place, documents, models, meter=meter, on_progress=on_progress
                         )

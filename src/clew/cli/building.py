@@ -101,7 +101,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 
     A PATH is a file or a folder, - for standard input, or with --web a web address. It may also be
     git+REPOSITORY, a database whose rows --sql chooses, and with --web s3://BUCKET/FOLDER and the
-    like, sitemap+https://SITE, or imaps://USER@HOST/FOLDER: 'clew help documents' has them all.
+    like, or sitemap+https://SITE: 'clew help documents' has them all.
 
     What is there already and did not change costs nothing; a document that changed is replaced.
     Text, Markdown, HTML, JSON, JSON Lines, CSV and TSV are read as they are; PDF and Parquet
@@ -374,10 +374,9 @@ def import_graph(
 ) -> None:
     """Take a knowledge graph, or what another system keeps, into an index.
 
-    PATH is a folder of LightRAG, nano-graphrag, GraphRAG or HippoRAG, an Obsidian vault, an export
-    of Notion or Confluence, Neo4j's CSV (a folder or one file), GraphML, a zip file of any of
-    them, or a file of triples: TSV, CSV, JSON Lines, Parquet, N-Triples or Turtle. GraphRAG,
-    Parquet and RDF need an extra package. No LLM reads anything.
+    PATH is a folder of LightRAG, nano-graphrag or GraphRAG, GraphML (of Neo4j by APOC), a zip file
+    of any of them, or a file of triples: TSV, CSV, JSON Lines, Parquet, N-Triples or Turtle.
+    GraphRAG, Parquet and RDF need an extra package. No LLM reads anything.
 
     Texts that a system keeps become documents, and what it says of a text goes to that one. Of all
     else what it says of one subject becomes a document, PATH#SUBJECT, with a line for each triple.

@@ -99,8 +99,8 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
     """Write the graph of an index to FILE, or the graph that a question leads to.
 
     FILE ends with .graphml or .json (node-link), and for a whole index also with .jsonl, .tsv,
-    .parquet, .cypher or .zip (Neo4j's CSV). 'clew import' reads all but .json and .cypher. An
-    existing FILE is replaced. Without triples, .graphml and .json contain names that share a
+    .parquet, .cypher or .zip (Neo4j's CSV). 'clew import' reads the others but .json. An existing
+    FILE is replaced. Without triples, .graphml and .json contain names that share a
     sentence; the other formats need triples, which 'clew index PATH --triples cooccurrence'
     extracts without an LLM.
     """

@@ -3,7 +3,6 @@
 A package registers a module for each system (`clew.importers`):
 
     SYSTEM              what it is called
-    IS_COMMON = True    where the folder of another system may look like one of this
     locate(path)        where its files are, at or below a path; None where they are not
     read(place)         a `System`: documents, statements, and what is not taken
 
@@ -37,7 +36,6 @@ class System:
     documents: Iterable[Document | Skipped] = ()
     statements: Iterable[Stated | Skipped] = ()
     left: tuple[str, ...] = ()  # what is there and is not taken, such as "3 community reports"
-    in_place: bool = False  # its documents are the files at their paths, as `clew index` reads them
 
 
 @contextmanager
@@ -51,7 +49,7 @@ def open_system(
     """
     given = File(path=path, id="", source=path.as_posix(), named=True, limits=limits)
     with _unzip(given) as opened:
-        modules = sorted(plugins.load_all("importers"), key=lambda each: hasattr(each, "IS_COMMON"))
+        modules = plugins.load_all("importers")
         pairs = ((module, module.locate(opened.path)) for module in modules)
         module, place = next((pair for pair in pairs if pair[1] is not None), (None, None))
         if module is None or place is None:

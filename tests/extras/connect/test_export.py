@@ -212,9 +212,9 @@ FORMULAS = [
 
 
 @pytest.mark.satellite
-@pytest.mark.parametrize("name", ["g.zip", "g.graphml"])
-def test_names_come_back_from_property_graphs(tmp_path, name):
-    """From Neo4j's formats and GraphML, with white space as a space."""
+def test_names_come_back_from_graphml(tmp_path):
+    """With white space as a space."""
+    name = "g.graphml"
     formulas = [each for each in FORMULAS if each[1:] != "=1"]  # which have the key of another
     target(tmp_path / name, whole=True).write(made([*NAMES, *formulas, "two\nlines"]))
     with open_system(tmp_path / name, Roots()) as (_, system):
@@ -241,13 +241,7 @@ def test_cypher_merges_every_node_and_relationship(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("g.zip", marks=pytest.mark.satellite),
-        pytest.param("g.graphml", marks=pytest.mark.satellite),
-        "g.parquet",
-        "g.jsonl",
-    ],
+    "name", [pytest.param("g.graphml", marks=pytest.mark.satellite), "g.parquet", "g.jsonl"]
 )
 def test_an_export_is_imported_as_the_same_graph(index, tmp_path, name):
     """Alone, or beside the same texts, which have the triples again."""

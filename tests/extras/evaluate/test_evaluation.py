@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.peer_rankings import add_peers
 from clew.answers.context import build_context
 from clew.answers.method import MAX_ANSWER_TOKENS
 from clew.base.types import Citation, Table, Usage
@@ -395,14 +396,14 @@ def test_settings_are_compared_on_what_both_have(dataset, search, reply):
         )
         for question in dataset.questions
     ]
-    both = replace(report, index_cost={"tokens": 9}).with_peers({"peer: a": peers})
+    both = add_peers(replace(report, index_cost={"tokens": 9}), {"peer: a": peers})
     ours, theirs = both.summaries
     assert list(theirs.against_first) == ["recall@5"]
     assert (ours.index_cost, theirs.index_cost) == ({"tokens": 9}, {})
     assert (theirs.search, theirs.n_failed) == (None, 0)
     assert "peer: a" in render(both)
     with pytest.raises(InputError, match="'peer: a' is not measured on the 6 questions"):
-        report.with_peers({"peer: a": peers[1:]})
+        add_peers(report, {"peer: a": peers[1:]})
 
 
 def test_quoted_looks_into_what_is_cited(dataset):

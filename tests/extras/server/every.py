@@ -8,8 +8,7 @@ from clew.extras.cluster.shards.exchange import Describe
 from clew.extras.wire.names import PREFIX
 
 QUESTION = "Who built the Comet in Bakken?"
-JOB = "j1"  # an evaluation of the index, which has ended
-KNOWN = {"id": "q1", "question": QUESTION, "supporting_ids": ["comet"]}
+JOB = "j1"  # of the index, which has ended
 QUOTE = {"document_id": "comet", "start": 0, "end": 9, "quote": "The Comet", "sha256": "0"}
 PROOF = {"question": QUESTION, "text": "", "kind": "quoted", "quotes": [{"number": 1, **QUOTE}]}
 NEW = {"id": "new", "text": "The Comet was new."}
@@ -78,8 +77,6 @@ def reads(index):
         Asked("GET", f"{at}/aliases", f"{to}/aliases"),
         Asked("GET", f"{at}/entities", f"{to}/entities?type=person"),
         Asked("GET", f"{at}/vocabulary", f"{to}/vocabulary"),
-        Asked("GET", f"{at}/evaluations", f"{to}/evaluations"),
-        Asked("GET", f"{at}/evaluations/{{id}}", f"{to}/evaluations/{JOB}"),
         Asked("GET", "/jobs", f"/jobs?index={index}"),
         Asked("GET", "/jobs/{id}", f"/jobs/{JOB}"),
         Asked("GET", "/jobs/{id}/events", f"/jobs/{JOB}/events"),
@@ -103,7 +100,6 @@ def writes(index):
         Asked("DELETE", f"{at}/documents/{{id:path}}", f"{to}/documents/comet"),
         Asked("POST", f"{at}/documents", f"{to}/documents", {"documents": [NEW]}),
         Asked("POST", f"{at}/jobs", f"{to}/jobs", {"kind": "compact"}),
-        Asked("POST", f"{at}/evaluations", f"{to}/evaluations", {"questions": [KNOWN]}),
         Asked("POST", f"{at}/backup", f"{to}/backup"),
         Asked("POST", f"{at}/shard", f"{to}/shard", content=wire.pack(Describe())),
         Asked("DELETE", "/jobs/{id}", f"/jobs/{JOB}"),

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 import clew
-from clew.extras.server.page import read_static_files
+from clew.extras.server.page import STATIC
 from tests.extras.server.conftest import open_small
 
 
@@ -20,9 +20,9 @@ def test_addresses_are_those_by_which_the_server_is_called(home, proxies, scheme
     key = home.key()
     headers = {**key, "host": "docs.example", "x-forwarded-proto": "https"}
     with home.client(proxies=proxies, hosts=("docs.example",)) as client:
-        body = {"query": "Who built the Comet?", "count": 1}
-        [found] = client.post("/openwebui/search", json=body, headers=headers).json()
-    assert found["link"].startswith(f"{scheme}://docs.example/documents?index=small&doc=")
+        body = {"model": "clew/small", "input": "Who built the Comet?"}
+        answer = client.post("/v1/responses", json=body, headers=headers).text
+    assert f"{scheme}://docs.example/documents?index=small&doc=" in answer
 
 
 ODD = (
@@ -62,11 +62,6 @@ def by_mcp(client, name, **arguments):
 
 
 DOORS = {
-    "open-webui search": lambda c: c.post("/openwebui/search", json={"query": ASKED, "count": 9}),
-    "dify": lambda c: c.post(
-        "/dify/retrieval",
-        json={"knowledge_id": "odd", "query": ASKED, "retrieval_setting": {"top_k": 9}},
-    ),
     "chat": lambda c: by_openai(c, "/v1/chat/completions", "annotations"),
     "chat in markdown": lambda c: by_openai(c, "/v1/chat/completions", "markdown"),
     "responses": lambda c: by_openai(c, "/v1/responses", "annotations"),
@@ -111,4 +106,4 @@ def test_every_address_that_is_told_opens(home, odd, root_path):
                 assert "Light" in meant or door == "mcp fetch", door
                 assert address.startswith(f"{server}{root_path}/"), door
                 page = anybody.get(address.replace(root_path, "", 1))  # as a proxy passes it on
-                assert page.content == read_static_files()["index.html"].content, door
+                assert page.content == (STATIC / "index.html").read_bytes(), door

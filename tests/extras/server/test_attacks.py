@@ -364,7 +364,7 @@ def test_a_key_is_taken_from_its_header_only(home):
             {"X-Forwarded-For": "127.0.0.1"},
         ):
             assert client.get(API, headers=headers).status_code == 401, headers
-        for path in ("/v1/models", "/mcp", "/metrics", "/dify/retrieval", "/openwebui/search"):
+        for path in ("/v1/models", "/mcp", "/metrics", "/v1/responses"):
             method = "GET" if path in {"/v1/models", "/metrics"} else "POST"
             assert client.request(method, f"{path}?key={text}").status_code in {401, 403}, path
         assert [client.get(path).status_code for path in OPEN_PATHS] == [200, 200]

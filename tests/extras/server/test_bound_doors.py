@@ -40,7 +40,6 @@ def test_no_door_over_http_shows_what_is_hidden(home, bound, question):
     turn = [{"role": "user", "content": question}]
     chat = {"model": "clew/small", "messages": turn, "clew": {"min_support": 0}}
     responses = {"model": "clew/small", "input": question, "clew": {"min_support": 0}}
-    dify = {"knowledge_id": "small", "query": question, "retrieval_setting": {"top_k": 20}}
     asked = [
         ("/v1/chat/completions", chat),
         ("/v1/chat/completions", {**chat, "stream": True}),
@@ -48,30 +47,27 @@ def test_no_door_over_http_shows_what_is_hidden(home, bound, question):
         ("/v1/chat/completions", {**chat, "clew": {"citations": "markdown"}}),
         ("/v1/responses", responses),
         ("/v1/responses", {**responses, "stream": True}),
-        ("/dify/retrieval", dify),
-        ("/openwebui/search", {"query": question, "count": 20}),
     ]
     with home.client() as client:
         for path, body in asked:
             found = client.post(path, json=body, headers=bound)
             assert found.status_code == 200
             assert shown(found.text, question) == [], path
-        known = client.post("/dify/retrieval", json=dify, headers=home.key("all"))
+        search = {"query": question, "parameters": {"chunks": 20}}
+        known = client.post("/api/v1/indexes/small/search", json=search, headers=home.key("all"))
     assert shown(known.text, "")  # so the test can fail
 
 
-def test_conditions_tell_nothing_of_what_is_hidden(home, bound):
-    """A condition that only hidden documents fulfil finds as much as one that none fulfils."""
+def test_filters_tell_nothing_of_what_is_hidden(home, bound):
+    """A filter that only hidden documents fulfil is refused as one that none fulfils."""
     with home.client() as client:
         for name in (*HIDDEN, "nowhere"):
-            condition = {"name": "id", "comparison_operator": "is", "value": name}
-            body = {
-                "knowledge_id": "small",
-                "query": "?",
-                "metadata_condition": {"conditions": [condition]},
-            }
-            found = client.post("/dify/retrieval", json=body, headers=bound)
-            assert (found.status_code, found.json()) == (200, {"records": []})
+            body = {"query": "?", "where": f"id = '{name}'"}
+            found = client.post("/api/v1/indexes/small/search", json=body, headers=bound)
+            assert found.status_code == 400
+            assert found.json()["error"]["message"].replace(name, "") == (
+                "no document matches the filter \"id = ''\""
+            )
 
 
 def test_no_tool_shows_what_is_hidden(home):
@@ -122,10 +118,7 @@ def test_a_key_that_sees_nothing_of_an_index(home):
         chat = {"model": "clew/small", "messages": [{"role": "user", "content": "Who?"}]}
         found = [
             client.post("/v1/chat/completions", json=chat, headers=none),
-            client.post("/openwebui/search", json={"query": "Who?"}, headers=none),
-            client.post(
-                "/dify/retrieval", json={"knowledge_id": "small", "query": "Who?"}, headers=none
-            ),
+            client.post("/api/v1/indexes/small/search", json={"query": "Who?"}, headers=none),
         ]
-    assert [each.status_code for each in found] == [404, 404, 404]
+    assert [each.status_code for each in found] == [404, 404]
     assert not [each.text for each in found if "nobody" in each.text]

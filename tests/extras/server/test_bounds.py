@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from starlette.routing import Route
 
-import clew
+import clew.client
 from clew import errors
 from clew.extras.server import application
 from clew.extras.server.bodies import NOT_BLANK, Part
@@ -69,13 +69,12 @@ def test_what_stands_behind_the_question_mark_is_known(client):
         (f"{AT}?limit=5", "limit: "),
         (f"{PREFIX}/jobs?state=odd", "state: choose one of queued, running"),
         (f"{PREFIX}/jobs?kind=odd", "kind: choose one of index, extract"),
-        (f"{AT}/evaluations/none?rows=yes", ""),
     ):
         found = client.get(url)
         assert found.status_code == 400, url
         assert found.json()["error"]["message"].startswith(sentence)
     for header in ("", "x", "-1", str(10**15)):
-        found = client.get(f"{AT}/evaluations", headers={"X-Clew-Generation": header})
+        found = client.get(f"{AT}/documents", headers={"X-Clew-Generation": header})
         assert found.status_code == 400
 
 
@@ -90,8 +89,6 @@ def test_an_empty_question_is_refused_as_it_is_described(client, blank):
         (f"{AT}/search", {"query": blank}),
         (f"{AT}/graph", {"query": blank}),
         (f"{AT}/ask", {"question": blank}),
-        ("/openwebui/search", {"query": blank}),
-        ("/dify/retrieval", {"query": blank, "knowledge_id": "small"}),
     ):
         found = client.post(url, json=body)
         assert found.status_code == 400
@@ -153,15 +150,10 @@ def test_numbers_of_json_and_other_media_types(client):
         content = json.dumps({"query": QUESTION})[:-1] + f', "context_tokens": {wrong}}}'
         headers = {"content-type": "application/json"}
         assert client.post(f"{AT}/search", content=content, headers=headers).status_code == 400
-    evaluation = {"questions": [{"id": "q", "question": QUESTION}], "ks": [2, 2]}
-    found = client.post(f"{AT}/evaluations", json=evaluation)
-    assert found.json()["error"]["message"] == "ks: these are to differ"
     body = {"model": "clew/small", "messages": [{"role": "user", "content": QUESTION}]}
     found = client.post("/v1/chat/completions", content=json.dumps(body), headers=FORM)
     assert found.status_code == 415
     assert found.json()["error"]["type"] == "invalid_request_error"
-    found = client.post("/dify/retrieval", content="{}", headers=FORM)
-    assert (found.status_code, found.json()["error_code"]) == (415, 415)
     assert client.post(f"{AT}/shard", content=b"{}", headers=FORM).status_code == 415
 
 

@@ -52,25 +52,16 @@ def outside_rest():
     ]
     return [
         *found,
-        *(Asked("GET", path, path) for path in ("/evaluations", "/keys")),
+        Asked("GET", "/keys", "/keys"),
         Asked("GET", "/page/{name}", "/page/page.js"),
         Asked("GET", "/v1/models", "/v1/models"),
         Asked("GET", "/v1/models/{model:path}", "/v1/models/clew/small"),
         Asked("POST", "/v1/chat/completions", "/v1/chat/completions", chat),
         Asked("POST", "/v1/chat/completions", "/v1/chat/completions", {**chat, "stream": True}),
         Asked("POST", "/v1/responses", "/v1/responses", {"model": "clew/small", "input": QUESTION}),
-        *(
-            Asked("POST", path, path, {"knowledge_id": "small", "query": QUESTION, **_DIFY})
-            for path in ("/dify/retrieval", "/retrieval")
-        ),
-        Asked("POST", "/openwebui/search", "/openwebui/search", {"query": QUESTION}),
-        Asked("POST", "/openwebui/search/{index}", "/openwebui/search/small", {"query": QUESTION}),
         *(asks_tool(name, arguments) for name, arguments in TOOL_ARGUMENTS.items()),
         asks_tool("list_indexes", {}, index=""),
     ]
-
-
-_DIFY = {"retrieval_setting": {"top_k": 3, "score_threshold": 0.0}}
 
 
 def send(asked, client, headers, prefix):

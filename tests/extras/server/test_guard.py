@@ -90,10 +90,9 @@ def test_below_a_path_of_a_proxy(home):
     key = home.key()
     with home.serving(root_path="/clew") as address:
         assert httpx2.get(f"{address}/healthz", headers={"Host": "10.1.2.3"}).status_code == 200
-        tools = httpx2.post(
-            f"{address}/openwebui/search", json={"query": "Comet", "count": 1}, headers=key
-        ).json()
-    assert tools[0]["link"].startswith(f"{address}/clew/documents?index=small&doc=")
+        body = {"model": "clew/small", "input": "Who built the Comet?"}
+        answer = httpx2.post(f"{address}/v1/responses", json=body, headers=key).text
+    assert f"{address}/clew/documents?index=small&doc=" in answer
     for odd in ("clew", "/", "/a/", "//a", "/a b"):
         with pytest.raises(InputError, match="a root path is such as '/clew'"):
             replace(home.settings, root_path=odd)

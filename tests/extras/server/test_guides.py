@@ -97,7 +97,7 @@ def test_requests_for_jobs_are_taken(jobs_home, tmp_path):
     shutil.copy(tmp_path / "march.md", tmp_path / "report.pdf")
     settings = replace(jobs_home.settings, specs=replace(jobs_home.settings.specs, llm=LLM))
     commands = [each.values[0] for each in requests("jobs.md")]
-    assert len(commands) > 6
+    assert len(commands) > 5
     with on_loopback(make_config(application(settings), settings)) as address:
         for command in commands:
             done = sent(command, address, tmp_path)

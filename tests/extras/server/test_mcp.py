@@ -19,7 +19,7 @@ from clew.extras.server.callers import Caller
 from clew.extras.server.endpoints import Access
 from clew.extras.server.mcp import tools
 from clew.extras.server.mcp.protocol import make_server
-from clew.extras.server.mcp.tools import TOOLS, Fetch, Place
+from clew.extras.server.mcp.tools import TOOLS, Place
 from clew.testing import small_documents
 from tests.extras.server.conftest import REPLY, on_answers, open_small, open_with
 
@@ -184,16 +184,16 @@ async def test_a_long_document_is_fetched_in_parts(home, tmp_path, monkeypatch):
     settings = replace(home.settings, indexes={"long": tmp_path / "long.clew"})
     async with hubs.open_state(settings, open_small) as state:
         place = Place(Access(state, Caller()))
-        found = tools.search(place, tools.SearchFor(query="Who built the Dawn?")).results
-        assert len({each.id for each in found}) == len(found)
-        parts = [tools.fetch(place, Fetch(id=each.id)).text for each in found]
+        found = tools.search(place, query="Who built the Dawn?")["results"]
+        assert len({each["id"] for each in found}) == len(found)
+        parts = [tools.fetch(place, id=each["id"])["text"] for each in found]
         assert 0 < len(parts[0]) <= 2_000
         assert any("built the Dawn" in part for part in parts)
         texts, next_id = [], "long/log"
         while next_id:
-            part = tools.fetch(place, Fetch(id=next_id))
-            texts.append(part.text)
-            next_id = part.metadata.get("next")
+            part = tools.fetch(place, id=next_id)
+            texts.append(part["text"])
+            next_id = part["metadata"].get("next")
         assert "".join(texts) == text
 
 

@@ -119,7 +119,7 @@ def resting(home):
     """A home with a job that has ended, whose further jobs wait."""
     database, folder = ServerDatabase(home.folder), home.settings.indexes["small"]
     queue = JobQueue(database)
-    queue.add(JOB, name="small", folder=folder, kind="evaluate", key="", options={}, run={})
+    queue.add(JOB, name="small", folder=folder, kind="compact", key="", options={}, run={})
     queue.cancel(JOB)
     database.close()
     return replace(home, settings=replace(home.settings, jobs=0))

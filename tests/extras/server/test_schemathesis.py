@@ -60,10 +60,8 @@ def narrowed(described):
     del schemas["KeyBody"]["properties"]["where"]  # only a key that reads has one
     schemas["DocumentsBody"]["properties"]["documents"]["maxItems"] = 1  # ids differ
     index = found["paths"][f"{PREFIX}/indexes/{{index}}/documents"]["post"]["requestBody"]
-    # All files that are generated have one name, which says nothing of questions.
+    # All files that are generated have one name.
     index["content"]["multipart/form-data"]["schema"]["properties"]["files"]["maxItems"] = 1
-    questions = found["paths"][f"{PREFIX}/indexes/{{index}}/evaluations"]["post"]["requestBody"]
-    del questions["content"]["multipart/form-data"]
     # Bytes of `clew.extras.cluster.shards.wire`, of which a schema knows nothing.
     del found["paths"][f"{PREFIX}/indexes/{{index}}/shard"]
     return found

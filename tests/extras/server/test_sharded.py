@@ -69,11 +69,9 @@ def test_it_is_listed_and_its_documents_are_shown(client):
 
 
 def test_other_programs_ask_it(client):
-    """OpenAI's clients, Dify and agents, by a filter or without one."""
+    """OpenAI's clients and agents, by a filter or without one."""
     chat = {"model": "small", "messages": [{"role": "user", "content": QUESTION}]}
     assert "Ola Eriksen" in client.post("/v1/chat/completions", json=chat).text
-    body = {"knowledge_id": "small", "query": QUESTION, "retrieval_setting": {"top_k": 3}}
-    assert len(client.post("/dify/retrieval", json=body).json()["records"]) == 3
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     for name, given in (
         ("search", {"query": QUESTION}),

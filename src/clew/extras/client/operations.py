@@ -31,7 +31,7 @@ from clew.extras.wire.indexes import (
     Listed,
     VocabularyView,
 )
-from clew.extras.wire.jobs import DONE, ENDED, FAILED, EvaluationView, JobView
+from clew.extras.wire.jobs import DONE, ENDED, FAILED, JobView
 from clew.extras.wire.refusals import Refusal
 from clew.filters import Filter
 from clew.index.options import AddOptions
@@ -379,30 +379,6 @@ def start_job(
 ) -> Operation[JobView]:
     """Start a job: "index", "extract", "remove" or "compact"."""
     return _submit(f"{at}/jobs", wait, body={"kind": kind, "options": options})
-
-
-def start_evaluation(
-    at: str,
-    /,
-    questions: Sequence[Mapping[str, Any]],
-    *,
-    wait: float | None = None,
-    **options: Any,  # noqa: ANN401 -- as docs/guides/jobs.md has them
-) -> Operation[JobView]:
-    """Start a job that measures methods on questions; `evaluation` has its report."""
-    body = {"questions": list(map(dict, questions)), **options}
-    return _submit(f"{at}/evaluations", wait, body=body)
-
-
-def list_evaluations(at: str, /) -> Operation[list[JobView]]:
-    """Return the evaluations of the index, the newest first."""
-    return _list_all(f"{at}/evaluations", JobView)
-
-
-def read_evaluation(at: str, /, job_id: str, *, rows: bool = False) -> Operation[EvaluationView]:
-    """Return an evaluation with its report; with `rows`, also the result of each question."""
-    query = {"rows": "true"} if rows else {}
-    return _get(f"{at}/evaluations/{_quote_name(job_id)}", EvaluationView, **query)
 
 
 def _submit(path: str, seconds: float | None, **content: Any) -> Operation[JobView]:  # noqa: ANN401 -- of `ClientRequest`

@@ -5,7 +5,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from clew.extras.evaluate.formats.corpus import Corpus
 from clew.extras.evaluate.formats.parsed import DatasetQuestion, Parsed
 from clew.extras.evaluate.metrics import distinct, normalize_answer
 
-__all__ = ["About", "Dataset", "DatasetQuestion", "load", "load_questions"]
+__all__ = ["About", "Dataset", "DatasetQuestion", "load"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,28 +100,6 @@ def load(
     if other is not None:  # which makes another dataset
         name = f"{name}-{other.resolve().stem}"
     return _dataset(name, questions, parsed, documents)
-
-
-def load_questions(
-    path: str | Path,
-    document_ids: Iterable[str],
-    *,
-    name: str,
-    split: str | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-) -> Dataset:
-    """Read questions from a file, for documents that are already indexed.
-
-    They are in one of the formats that have their questions in one file, and are chosen as by
-    `load`, which says what is raised.
-    """
-    file = Path(path)
-    _check_wanted(limit, sample)
-    parsed = formats.parsed_questions(file)
-    questions = _choose(parsed.questions, file, split, limit, sample, seed)
-    return _dataset(name, questions, parsed, Corpus((), frozenset(document_ids)))
 
 
 def _check_wanted(limit: int | None, sample: int | None) -> None:

@@ -130,7 +130,7 @@ def score_retrieval(
 ) -> dict[str, float]:
     """Score ranked documents against gold documents, and the context against gold evidence.
 
-    Without a context, as of a peer, nothing is said of coverage.
+    Without a context nothing is said of coverage.
     """
     scores: dict[str, float] = {}
     if question.supporting_ids:

@@ -1,12 +1,11 @@
 """The results of an evaluation as plain data; `tables` and `pages` format them for people."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 from clew.base.types import Scalar, Usage
-from clew.errors import InputError
 from clew.extras.evaluate.datasets import About
 from clew.extras.evaluate.settings import Scoring, Setting, main_metrics
 from clew.extras.evaluate.summary import Row, Summary, model_seconds, summarize
@@ -45,21 +44,6 @@ class Report:
         costs = {label: self.index_costs.get(label, self.index_cost) for label in searched}
         labels = [setting.label for setting in self.settings]
         return summarize(self.rows, labels, tested, self.scoring.seed, costs)
-
-    def with_peers(self, peers: Mapping[str, Sequence[Row]]) -> "Report":
-        """Return the report with the rows of other systems added, by label.
-
-        Raises InputError for rows of other questions, whose means could not be compared.
-        """
-        questions = {row.question_id for row in self.rows}
-        for label, rows in peers.items():
-            if {row.question_id for row in rows} != questions:
-                raise InputError(
-                    f"{label!r} is not measured on the {len(questions)} questions of this report"
-                )
-        settings = (*self.settings, *(Setting(label) for label in peers))
-        joined = (*self.rows, *(row for each in peers.values() for row in each))
-        return replace(self, settings=settings, rows=joined)
 
     def to_json(self, *, with_rows: bool = False) -> dict[str, Any]:
         """Return plain data with a fixed key order; equal reports give equal bytes."""

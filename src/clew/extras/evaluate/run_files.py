@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from clew.base.display.shown import plain
-from clew.base.types import Scalar, Usage
+from clew.base.types import Scalar
 from clew.errors import InputError, suggest
 from clew.extras.evaluate.datasets import About
 from clew.extras.evaluate.report import Report
@@ -25,33 +27,11 @@ FORMAT = 1
 SUFFIX = ".jsonl"
 CONTEXTS = "contexts"  # the folder of what the questions of runs were given
 _FILE_START = b'{"clew_run": '
-_USAGES = ("usage", "answer_usage", "judge_usage")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=-]")
 _ABSENT = object()
 _MAX_NAME = 80  # characters of a file's name, but for its digest and suffix
 
-Types = type | tuple[type, ...]
-_NONE_TYPE = type(None)
-_HEAD: Mapping[str, Types] = {
-    **dict.fromkeys(("dataset", "setting", "parameters", "scoring"), dict),
-    "answers": bool,
-    "judged": list,
-    **dict.fromkeys(("models", "prompts", "versions", "index", "index_cost"), dict),
-}
-_ROW: Mapping[str, Types] = {
-    **dict.fromkeys(("question_id", "type", "error", "answer", "answer_error"), str),
-    "judge_error": str,
-    **dict.fromkeys(("hops", "context_tokens"), (int, _NONE_TYPE)),
-    **dict.fromkeys(("document_ids", "notes", "unparsable"), list),
-    "scores": dict,
-    **dict.fromkeys(_USAGES, (dict, _NONE_TYPE)),
-}
-_USAGE: Mapping[str, Types] = {
-    **dict.fromkeys(("llm_calls", "prompt_tokens", "completion_tokens", "recorded_calls"), int),
-    "embedding_tokens": int,
-    "cost_usd": (int, float, _NONE_TYPE),
-    "seconds": dict,
-}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,9 +164,11 @@ def read_run(file: Path) -> Run:
         raise InputError(f"{file}: {error.strerror or error}") from error
     if not lines or not lines[0].startswith(_FILE_START):
         raise InputError(f"{file} is not a run: name a file or folder of 'clew eval --runs'")
-    head = _head(_parse_line(lines[0], file, 1), file)
+    if not lines[0].startswith(_FILE_START + str(FORMAT).encode() + b","):
+        raise InputError(f"{file} is a run of another version of Clew: measure it again")
+    head = _read_line(lines[0], Head, f"{file}, line 1")
     rows = [
-        _row(_parse_line(line, file, number), head.setting.label, f"{file}, line {number}")
+        _read_line(line, Row, f"{file}, line {number}", label=head.setting.label)
         for number, line in enumerate(lines[1:], 2)
     ]
     ids = [row.question_id for row in rows]
@@ -368,69 +350,15 @@ def _row_record(row: Row) -> dict[str, Any]:
     return record
 
 
-def _parse_line(line: bytes, file: Path, number: int) -> dict[str, Any]:
+def _read_line(line: bytes, kind: type[T], place: str, **more: str) -> T:
+    """Return the head or the row of a line. Raises InputError for a line of anything else."""
     try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{file}, line {number}: not JSON: {error}") from error
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{place}: not JSON: {error}") from error
     if not isinstance(record, dict):
-        raise InputError(f"{file}, line {number}: must be a JSON object")
-    return record
-
-
-def _head(record: dict[str, Any], file: Path) -> Head:
-    if record.pop("clew_run") != FORMAT:
-        raise InputError(f"{file} is a run of another version of Clew: measure it again")
-    record.pop("label", None)
-    place = f"{file}, line 1"
-    _check_shape(record, _HEAD, place)
-    for name in ("models", "prompts", "versions"):
-        _check_values(record[name], str, f"{place}, {name!r}")
+        raise InputError(f"{place}: must be a JSON object")
     try:
-        dataset = About(**_tuples(record.pop("dataset")))
-        setting = Setting(**record.pop("setting"))
-        scoring = Scoring(**_tuples(record.pop("scoring")))
-        return Head(dataset=dataset, setting=setting, scoring=scoring, **_tuples(record))
-    except (AttributeError, KeyError, TypeError) as error:
-        raise InputError(f"{place}: not the head of a run: {error}") from error
-
-
-def _row(record: dict[str, Any], label: str, place: str) -> Row:
-    _check_shape(record, _ROW, place)
-    _check_values(record["scores"], (int, float), f"{place}, 'scores'")
-    values = _tuples(record)
-    for name in _USAGES:
-        values[name] = _usage(record[name], f"{place}, {name!r}")
-    return Row(label=label, **values)
-
-
-def _usage(record: dict[str, Any] | None, place: str) -> Usage | None:
-    if record is None:
-        return None
-    record = {"embedding_tokens": 0, **record}  # which runs of before do not have
-    _check_shape(record, _USAGE, place)
-    _check_values(record["seconds"], (int, float), f"{place}, 'seconds'")
-    return Usage(**record)
-
-
-def _check_shape(record: Mapping[str, Any], shape: Mapping[str, Types], place: str) -> None:
-    """Raise InputError unless the record has exactly these keys, with values of these types."""
-    for key in (*shape, *record):
-        if key not in shape or key not in record:
-            raise InputError(f"{place}: {key!r} is {'unknown' if key in record else 'missing'}")
-    for key, types in shape.items():
-        value = record[key]
-        if not isinstance(value, types) or (types is not bool and isinstance(value, bool)):
-            raise InputError(f"{place}: {key!r} cannot be {value!r:.80}")
-        if isinstance(value, list):
-            _check_values(dict(enumerate(value)), str, f"{place}, {key!r}")
-
-
-def _check_values(values: Mapping[Any, Any], types: Types, place: str) -> None:
-    wrong = next((v for v in values.values() if not isinstance(v, types)), None)
-    if wrong is not None or None in values.values():
-        raise InputError(f"{place}: a value cannot be {wrong!r:.80}")
-
-
-def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: tuple(value) if isinstance(value, list) else value for k, value in record.items()}
+        return msgspec.convert({**record, **more}, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{place}: {error}") from error

@@ -29,7 +29,7 @@ class Row:
     hops: int | None = None
     document_ids: tuple[str, ...] = ()  # ranked, without repeats
     scores: Mapping[str, float]  # by metric, in the order of a report
-    usage: Usage | None = None  # of the search; None where it failed, and of a peer
+    usage: Usage | None = None  # of the search; None where it failed
     context_tokens: int | None = None  # of the context that coverage looks into, as `usage`
     error: str = ""  # why the search failed
     notes: tuple[str, ...] = ()  # each once: what went another way than asked
@@ -105,11 +105,11 @@ class Summary:
     by_type: Mapping[str, Group]
     by_hops: Mapping[int, Group]
     unparsable: Mapping[str, int]  # by metric, how many verdicts of the judge could not be read
-    search: Spending | None  # None: every question failed, or a peer
+    search: Spending | None  # None: every question failed
     answer: Spending | None
     judge: Spending | None
     context_tokens: float | None  # the mean, over the questions that did not fail
-    index_cost: Mapping[str, Scalar]  # of the index that was searched, by name; of a peer empty
+    index_cost: Mapping[str, Scalar]  # of the index that was searched, by name
 
 
 Judge = Callable[[DatasetQuestion, Answer], "Verdict"]

@@ -1,4 +1,4 @@
-"""Indexes served over HTTP: REST, OpenAI-compatible, Dify, MCP, and a page.
+"""Indexes served over HTTP: REST, OpenAI-compatible, MCP, and a page.
 
 The server holds no logic of its own about retrieval: it calls what `clew.Index` has. What one
 caller may see and spend is decided in one place (`scoped`), through which every route goes.

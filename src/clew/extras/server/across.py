@@ -54,7 +54,7 @@ def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> l
     document to search in.
     """
     indexes = _choose_indexes(seat, [index] if index else seat.list_names())
-    question = Question(text=query, parameters=build_parameters(most, None))
+    question = Question(text=query, parameters=_build_parameters(most))
     of_each = [each.search(question) for each in indexes]
     return _merge_hits(indexes, of_each)[:most]
 
@@ -150,11 +150,11 @@ def split_document(index: str, document: str) -> tuple[str, str]:
 
 def _highest_ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
     """Pair each hit with the highest relevance at or behind it, which keeps their order."""
-    best = accumulate(reversed(compute_relevances(evidence)), max)
+    best = accumulate(reversed(_compute_relevances(evidence)), max)
     return list(zip(reversed(list(best)), evidence.hits, strict=True))
 
 
-def compute_relevances(evidence: Evidence) -> list[float]:
+def _compute_relevances(evidence: Evidence) -> list[float]:
     """Return how relevant each hit is, 0 to 1.
 
     Where that is not known, it is the score as a share of the best one, which says no more than
@@ -181,9 +181,9 @@ def split_method(name: str) -> tuple[str, str | None]:
     return index, method or None
 
 
-def build_parameters(most: int, method: str | None) -> dict[str, Any]:
-    """Return the parameters that let a method find `most` chunks."""
-    kind = methods.load(method or methods.DEFAULT)
+def _build_parameters(most: int) -> dict[str, Any]:
+    """Return the parameters that let the default method find `most` chunks."""
+    kind = methods.load(methods.DEFAULT)
     name = methods.get_limits(kind).chunks
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     usual = defaults.get(name)

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from clew.errors import ClewError
 from clew.extras.cluster.shards.index import open_any
-from clew.extras.server import dify, health, mcp, open_webui, openai, page, sign_in, state
+from clew.extras.server import health, mcp, openai, page, sign_in, state
 from clew.extras.server.endpoints import RestEndpoint, begin_call, make_reply, respond_to_refusal
 from clew.extras.server.guard import Guard, get_path, protect
 from clew.extras.server.indexes import Opener
@@ -55,7 +55,6 @@ def application(settings: ServerSettings, opener: Opener = open_any) -> Starlett
 
 
 def _list_routes() -> Sequence[BaseRoute]:
-    doors = (*openai.ROUTES, *dify.ROUTES, *open_webui.ROUTES, *mcp.ROUTES)
     # One route for each path: what it refuses a method with lists all that the path has.
     paths: dict[str, dict[str, RestEndpoint]] = {}
     for each in ENDPOINTS:
@@ -64,7 +63,7 @@ def _list_routes() -> Sequence[BaseRoute]:
         Route(f"{PREFIX}{path}", _handle_by_method(by_method), methods=list(by_method))
         for path, by_method in paths.items()
     ]
-    return [*rest, *doors, *health.ROUTES, *sign_in.ROUTES, *page.ROUTES]
+    return [*rest, *openai.ROUTES, *mcp.ROUTES, *health.ROUTES, *sign_in.ROUTES, *page.ROUTES]
 
 
 def _handle_by_method(endpoints: Mapping[str, RestEndpoint]) -> ASGIApp:

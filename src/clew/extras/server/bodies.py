@@ -104,13 +104,6 @@ def _check_whole_number(text: object) -> object:
     return text
 
 
-def _flag(text: object) -> object:
-    value = {"true": True, "false": False}.get(text) if isinstance(text, str) else text
-    if not isinstance(value, bool):
-        raise PydanticCustomError("bool_parsing", "it is true or false")
-    return value
-
-
 _FULL: dict[str, JsonValue] = {"minLength": 1, "pattern": NOT_BLANK}
 Text = Annotated[str, Field(json_schema_extra=_FULL), _more_than_blanks("the text is empty")]
 Asking = Annotated[
@@ -124,7 +117,6 @@ Method = Annotated[
     Field(max_length=100, json_schema_extra=lambda s: s.update(enum=list(methods.names()))),
 ]
 Whole = Annotated[int, BeforeValidator(_check_whole_number)]  # behind the question mark
-Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
 def one_of(values: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an annotation

@@ -259,9 +259,7 @@ class RestEndpoint:
     downloads: bool = False  # answers with a file
     events: Mapping[str, object] = field(default_factory=dict)  # types of the data, by names
     bytes_of: str = ""  # takes and answers bytes of this media type
-    upload: str = ""  # takes files as multipart/form-data, too: what they are called
-    upload_one: bool = False  # takes one file
-    form: type[BaseModel] | None = None  # the options beside files
+    form: type[BaseModel] | None = None  # the options beside files, where it takes these, too
     paid: bool = False  # a model may bill for it
 
     @property

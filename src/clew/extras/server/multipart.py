@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     from clew.extras.server.settings import ServerSettings
 
-_HEADER_BYTES = 4_096  # of one part
 _FIELD_BYTES = 1 << 16
-OPTIONS = "options"  # the field beside files
+FILES, OPTIONS = "files", "options"  # the fields of a form
 _EVERY = 1 << 20  # bytes that are written together
 _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
@@ -50,10 +49,8 @@ class UploadForm:
 
 
 @asynccontextmanager
-async def receive_upload(
-    request: Request, settings: ServerSettings, *, of: str
-) -> AsyncIterator[UploadForm]:
-    """Receive a form whose files are in fields called `of`; those not taken are deleted.
+async def receive_upload(request: Request, settings: ServerSettings) -> AsyncIterator[UploadForm]:
+    """Receive a form whose files are in fields called "files"; those not taken are deleted.
 
     Raises a refusal for more than the settings allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
@@ -68,7 +65,7 @@ async def receive_upload(
     folder = settings.home / "uploads" / secrets.token_hex(8)
     try:
         await run_sync(make_folder, folder)
-        yield await _read_form(request, boundary, _Reader(folder, settings, of))
+        yield await _read_form(request, boundary, _Reader(folder, settings))
     finally:
         rmtree(folder, ignore_errors=True)
 
@@ -117,11 +114,10 @@ def _make_error(why: str) -> InputError:
 class _Reader:
     """The callbacks of the parser, in one thread at a time."""
 
-    def __init__(self, folder: Path, settings: ServerSettings, of: str) -> None:
+    def __init__(self, folder: Path, settings: ServerSettings) -> None:
         self.form = UploadForm()
         self._folder = folder
         self._settings = settings
-        self._of = of
         self._size = 0
         self._has_ended = self._has_options = False
         self._file: BinaryIO | None = None
@@ -164,24 +160,16 @@ class _Reader:
 
     def _begin(self) -> None:
         self._name = self._value = b""
-        self._n_header = 0
         self._disposition = b""
         self._field = ""
         self._content: list[bytes] = []
         self._n_content = 0
 
     def _header_name(self, data: bytes, start: int, end: int) -> None:
-        self._count_header(end - start)
         self._name += data[start:end]
 
     def _header_value(self, data: bytes, start: int, end: int) -> None:
-        self._count_header(end - start)
         self._value += data[start:end]
-
-    def _count_header(self, n: int) -> None:
-        self._n_header += n
-        if self._n_header > _HEADER_BYTES:
-            raise too_large(f"the headers of a part have at most {_HEADER_BYTES:,} bytes")
 
     def _header_end(self) -> None:
         if self._name.lower() == b"content-disposition":
@@ -195,7 +183,7 @@ class _Reader:
             self._open(options[b"filename"])
         elif self._field != OPTIONS:
             raise _make_error(
-                f"it has files, sent as {self._of!r}, and {OPTIONS!r}: no {self._field!r:.60}"
+                f"it has files, sent as {FILES!r}, and {OPTIONS!r}: no {self._field!r:.60}"
             )
         elif self._has_options:
             raise _make_error(f"it has {OPTIONS!r} more than once")
@@ -203,8 +191,8 @@ class _Reader:
             self._has_options = True
 
     def _open(self, filename: bytes) -> None:
-        if self._field != self._of:
-            raise _make_error(f"files are sent as {self._of!r}, not as {self._field!r:.60}")
+        if self._field != FILES:
+            raise _make_error(f"files are sent as {FILES!r}, not as {self._field!r:.60}")
         if len(self.form.files) >= self._settings.upload_files:
             raise too_large(f"a request has at most {self._settings.upload_files:,} files")
         try:

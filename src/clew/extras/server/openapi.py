@@ -99,7 +99,7 @@ def _describe_operation(endpoint: RestEndpoint, schemas: Schema) -> Schema:
         item["description"] = f"Needs a key of the scope '{endpoint.scope}', where keys are needed."
     if endpoint.body is not None:
         content = _wrap_json(_make_schema(endpoint.body, schemas, "validation"))
-        if endpoint.upload:
+        if endpoint.form is not None:
             content[FORM] = _describe_form(endpoint, schemas)
         item["requestBody"] = {"required": True, "content": content}
     if endpoint.bytes_of:
@@ -114,15 +114,10 @@ def _describe_form(endpoint: RestEndpoint, schemas: Schema) -> Schema:
         "schema": {
             "type": "object",
             "properties": {
-                endpoint.upload: {
-                    "type": "array",
-                    "items": files,
-                    "minItems": 1,
-                    **({"maxItems": 1} if endpoint.upload_one else {}),
-                },
+                "files": {"type": "array", "items": files, "minItems": 1},
                 "options": _make_schema(endpoint.form, schemas, "validation"),
             },
-            "required": [endpoint.upload],
+            "required": ["files"],
             "additionalProperties": False,
         },
         "encoding": {"options": {"contentType": JSON}},

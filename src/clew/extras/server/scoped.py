@@ -111,9 +111,6 @@ class ScopedIndex(Scoped):
     def check_where(self, where: str | None) -> None:
         self.snapshot(where)
 
-    def has_match(self, wanted: Filter) -> bool:
-        return bool(len(match.find_rows(self.snapshot(), wanted)))
-
     def count_documents(self) -> tuple[int, int]:
         seen = self.snapshot()
         return len(seen.document_layer), len(seen.layer("chunk"))

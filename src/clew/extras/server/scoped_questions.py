@@ -63,10 +63,6 @@ class Scoped:
         """Raise a refusal or InputError for a filter by which nothing may be asked."""
 
     @abstractmethod
-    def has_match(self, wanted: Filter) -> bool:
-        """Say whether a document that the caller sees fulfils a filter."""
-
-    @abstractmethod
     def count_documents(self) -> tuple[int, int]:
         """Return how many documents the caller sees, and how many chunks."""
 
@@ -233,13 +229,6 @@ class ScopedShards(Scoped):
 
     def check_where(self, where: str | None) -> None:
         self.askable.sizes(self.narrow_filter(where))
-
-    def has_match(self, wanted: Filter) -> bool:
-        try:
-            self.askable.sizes(self.narrow_filter(wanted))
-        except InputError:
-            return False
-        return True
 
     def count_documents(self) -> tuple[int, int]:
         self.narrow_filter()

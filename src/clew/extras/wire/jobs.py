@@ -49,13 +49,6 @@ class JobEvent:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationView(JobView):
-    """An evaluation: a job with its report, once it is done."""
-
-    report: Mapping[str, Any] | None
-
-
 # -- the data of a job's server-sent events --------------------------------------------------------
 
 

@@ -42,7 +42,6 @@ _OWN: tuple[tuple[type[ClewError], str], ...] = (
     (errors.StoreError, "the server cannot access its storage: see its log"),
 )
 
-_ADDRESS = re.compile(r"https?://[^\s\"'()<>]+")
 _PLACE = r"[^\s\"'()<>,;:]"
 _PATH = re.compile(rf"(?<![\w./\\:-])(?:/{_PLACE}+/{_PLACE}*|[A-Za-z]:\\{_PLACE}*)")
 
@@ -92,15 +91,6 @@ def describe_briefly(error: ClewError, hide: Callable[[str], str] = str) -> str:
         if isinstance(error, kind):
             return sentence
     return _PATH.sub("a file of the server", hide(str(error)))
-
-
-def hide_addresses(text: str) -> str:
-    """Replace the addresses of models in a text.
-
-    >>> hide_addresses("EndpointError: http://10.0.0.7:8000/v1 cannot be reached (refused)")
-    'EndpointError: a model cannot be reached (refused)'
-    """
-    return _ADDRESS.sub("a model", text)
 
 
 # Refusals that take their sentence.

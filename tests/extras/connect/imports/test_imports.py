@@ -4,8 +4,6 @@ import shutil
 import zipfile
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import clew
@@ -74,38 +72,12 @@ def test_a_folder_gives_texts_and_what_is_said_of_them(path, name, paid, left):
     assert kinds["Gjøa"] == "product"  # in capitals in GraphRAG, and as its text spells it here
 
 
-def test_files_of_graphrag_before_version_2(tmp_path):
-    """They had other names, in a folder for each run, and names in quotes."""
-    artifacts = tmp_path / "output" / "20240709-1" / "artifacts"
-    artifacts.mkdir(parents=True)
-    for table in ("documents", "text_units", "entities", "relationships"):
-        rows = pq.read_table(KEPT / "graphrag" / "output" / f"{table}.parquet").to_pylist()
-        for row in rows:
-            row["document_ids"] = [row.pop("document_id", "")]
-            for old, new in (("title", "name"),) if table == "entities" else ():
-                row[new] = f'"{row.pop(old)}"'
-            for end in {"source", "target"} & row.keys():
-                row[end] = f'"{row[end]}"'
-        pq.write_table(pa.Table.from_pylist(rows), artifacts / f"create_final_{table}.parquet")
-    _, _, stated, problems = take(tmp_path)
-    assert problems == []
-    assert {each[:3] for each in SAID} < bare(stated)
-
-
 def test_nano_graphrag_has_texts_without_names_and_names_in_quotes():
     system, documents, stated, problems = take(KEPT / "nano_graphrag")
     assert (system.name, system.left, problems) == ("nano-graphrag", ("2 community reports",), [])
     assert {each[:3] for each in SAID} < bare(stated)
     texts = {each.id: each.text for each in documents}
     assert all(each[0] in texts[each[3]] for each in triples(stated))
-
-
-def test_hipporag_has_triples_as_they_were_extracted():
-    system, documents, stated, _ = take(KEPT / "hipporag")
-    assert system.name == "HippoRAG"
-    assert len(documents) == 3
-    assert ("Fridtjof Nansen", "lent the Fram to", "Roald Amundsen") in bare(stated)
-    assert len(bare(stated)) == 7
 
 
 def test_a_zip_file_is_as_its_folder(tmp_path):
@@ -123,7 +95,9 @@ def test_a_zip_file_is_as_its_folder(tmp_path):
 
 def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
-    with pytest.raises(InputError, match="not a folder of GraphML, .* or Notion, Confluence"):
+    with pytest.raises(
+        InputError, match="not a folder of GraphML, GraphRAG or LightRAG, nano-graphrag"
+    ):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)
@@ -135,166 +109,12 @@ def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
         take(tmp_path / "one")
 
 
-def test_an_obsidian_vault_has_links_tags_properties_and_aliases(tmp_path):
-    (tmp_path / ".obsidian").mkdir()
-    (tmp_path / "people").mkdir()
-    (tmp_path / "Fram.md").write_text(
-        '---\ntags: [ship]\naliases: [The Fram]\nbuilder: "[[Colin Archer]]"\n---\n# A ship\n\n'
-        "Drawn by [[Colin Archer#Youth|Archer]] for the ice. `[[no link]]` ![[fram.png]]\n"
-        "- owner:: [[people/Nansen]], who [wrote](people/Nans%20en.md) it [off](https://a.b/c.md)\n"
-        "\n#wood/oak #1892 issue#5\n"
-    )
-    (tmp_path / "Colin Archer.md").write_text("He lived in [[Larvik]].\n")
-    (tmp_path / "people" / "Nansen.md").write_text("He paid for the [[fram]].\n")
-    _, documents, stated, problems = take(tmp_path)
-    of = tmp_path.name
-    assert {each.id for each in documents} == {
-        f"{of}/Fram.md",
-        f"{of}/Colin Archer.md",
-        f"{of}/people/Nansen.md",
-    }
-    assert triples(stated) == {
-        ("Fram", "has the tag", "ship", f"{of}/Fram.md"),
-        ("Fram", "has the tag", "wood/oak", f"{of}/Fram.md"),
-        ("Fram", "is also called", "The Fram", f"{of}/Fram.md"),
-        ("Fram", "builder", "Colin Archer", f"{of}/Fram.md"),
-        ("Fram", "links to", "Colin Archer", f"{of}/Fram.md"),
-        ("Fram", "owner", "Nansen", f"{of}/Fram.md"),
-        ("Fram", "owner", "Nans en", f"{of}/Fram.md"),
-        ("Colin Archer", "links to", "Larvik", f"{of}/Colin Archer.md"),
-        ("Nansen", "links to", "Fram", f"{of}/people/Nansen.md"),
-    }
-    [about] = {s.triple.description for s in stated if s.triple.object == "Larvik"}
-    assert about == "He lived in Larvik."
-    assert problems == []
-
-
-A, B, C = (letter * 32 for letter in "abc")
-
-
-def test_pages_of_notion_lose_the_numbers_of_their_files(tmp_path):
-    """Tables that are there twice are read once; two pages of one path keep their numbers."""
-    files = {
-        f"Ships {A}.md": f"# Ships\n\nSee [Fram](Ships%20{A}/Fram%20{B}.md) and [x](https://a.b/x.md).",
-        f"Ships {A}/Fram {B}.md": "# Fram\n\nA ship of wood.",
-        f"Ships {A}/Log {B}.md": "# Log\n\nOne log.",
-        f"Ships {A}/Log {C}.md": "# Log\n\nAnother log.",
-        f"Yards {C}.csv": "Name,Place\nTollerodden,Larvik\n",
-        f"Yards {C}_all.csv": "Name,Place\nTollerodden,Larvik\nHidden,Oslo\n",
-    }
-    (tmp_path / f"Ships {A}").mkdir()
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    system, documents, stated, problems = take(tmp_path)
-    of = tmp_path.name
-    assert (system.name, problems) == ("Notion", [])
-    assert {each.id.removeprefix(f"{of}/") for each in documents} == {
-        "Ships.md",
-        "Ships/Fram.md",
-        f"Ships {A}/Log {B}.md",
-        f"Ships {A}/Log {C}.md",
-        "Yards_all.csv:2",
-        "Yards_all.csv:3",
-    }
-    assert triples(stated) == {
-        ("Ships", "links to", "Fram", f"{of}/Ships.md"),
-        ("Fram", "is part of", "Ships", f"{of}/Ships/Fram.md"),
-        ("Log", "is part of", "Ships", f"{of}/Ships {A}/Log {B}.md"),
-        ("Log", "is part of", "Ships", f"{of}/Ships {A}/Log {C}.md"),
-    }
-
-
-def test_folders_of_notion_without_numbers(tmp_path):
-    (tmp_path / "Ships").mkdir()
-    (tmp_path / f"Ships {A}.md").write_text("# Ships\n\nAll of them.")
-    (tmp_path / "Ships" / f"Fram {B}.md").write_text(f"# Fram\n\n[Up](../Ships%20{A}.md).")
-    _, _, stated, _ = take(tmp_path)
-    assert bare(stated) == {("Fram", "is part of", "Ships"), ("Fram", "links to", "Ships")}
-
-
-def test_pages_of_confluence(tmp_path):
-    """Without its list of pages; what is above a page is the last of its breadcrumbs."""
-    crumb = '<div id="breadcrumb-section"><ol id="breadcrumbs">{}</ol></div>'
-    pages = {
-        "index.html": "<html><title>POL</title><p>Document generated by Confluence</p></html>",
-        "Ships_12.html": "<html><title>POL : Ships</title>"
-        + crumb.format('<li><a href="index.html">POL</a></li>')
-        + '<div id="main-content"><p>Ships: <a href="34.html#x">Fram</a></p></div></html>',
-        "34.html": "<html><title>POL : Fram</title>"
-        + crumb.format(
-            '<li><a href="index.html">POL</a></li><li><a href="Ships_12.html">S</a></li>'
-        )
-        + '<div id="main-content"><p>A ship of wood.</p></div>'
-        '<div id="footer" role="contentinfo">Document generated by Confluence</div></html>',
-    }
-    space = tmp_path / "POL"
-    (space / "styles").mkdir(parents=True)
-    (space / "styles" / "site.css").write_text("p {}")
-    for name, text in pages.items():
-        (space / name).write_text(text)
-    system, documents, stated, _ = take(tmp_path)
-    of = f"{tmp_path.name}/POL"
-    assert system.name == "Confluence"
-    assert {(each.id, each.title, each.text) for each in documents} == {
-        (f"{of}/Ships.html", "Ships", "Ships: Fram"),
-        (f"{of}/34.html", "Fram", "A ship of wood."),
-    }
-    assert triples(stated) == {
-        ("Ships", "links to", "Fram", f"{of}/Ships.html"),
-        ("Fram", "is part of", "Ships", f"{of}/34.html"),
-    }
-
-
-CSV = {
-    "people-header.csv": "personId:ID(Person),name,born:int,:LABEL\n",
-    "people.csv": '1,"Archer, Colin",1832,Person\n2,Nansen,1861,Person;Explorer\n'
-    "3,Nansen,,Person\n",
-    "ships.csv": ":ID(Ship),name,tags:string[],:LABEL\n1,Fram,wooden;polar,Ship\n",
-    "built.csv": ":START_ID(Person),:END_ID(Ship),:TYPE\n1,1,BUILT\n2,1,paidFor\n9,1,BUILT\n",
-    "notes.csv": "a,b\n1,2\n",
-}
-
-
-def test_the_tables_of_neo4j_admin(tmp_path):
-    """Ids are unique in their space only, a header may be a file, two of one name stay two."""
-    for name, text in CSV.items():
-        (tmp_path / name).write_text(text)
-    system, _, stated, problems = take(tmp_path)
-    assert bare(stated) == {
-        ("Archer, Colin", "born", "1832"),
-        ("Nansen", "is a", "Explorer"),
-        ("Nansen", "born", "1861"),
-        ("Fram", "is a", "Ship"),
-        ("Fram", "tags", "wooden"),
-        ("Fram", "tags", "polar"),
-        ("Archer, Colin", "built", "Fram"),
-        ("Nansen", "paid for", "Fram"),
-    }
-    kinds = [(each.described.name, each.described.type) for each in stated if each.described]
-    assert kinds[1:3] == [("Nansen", "person"), ("Nansen (Person)", "person")]
-    assert system.left == ("notes.csv",)
-    [problem] = problems
-    assert "line 4: an end of its relationship is no node" in problem
-
-
-def test_one_table_of_apoc(tmp_path):
-    (tmp_path / "all.csv").write_text(
-        '"_id","_labels","name","_start","_end","_type","since"\n'
-        '"0",":Person","Colin Archer",,,,\n"1",":Ship","Fram",,,,\n,,,"0","1","BUILT","1892"\n'
-    )
-    assert ("Colin Archer", "built", "Fram") in bare(take(tmp_path / "all.csv")[2])
-
-
-def test_zip_files_and_tables_that_cannot_be_taken(tmp_path):
+def test_a_zip_file_that_cannot_be_taken(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a", "x")
         archive.writestr("a/b.md", "x")
     with pytest.raises(UnreadableSource, match=r"a\.zip: cannot be read: "):
         take(tmp_path / "a.zip")
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "mac.csv").write_bytes(b"a,b\rc,d\r")
-    with pytest.raises(InputError, match="is not a folder of"):
-        take(tmp_path)
 
 
 def test_graphml_of_any_program(tmp_path):
@@ -312,21 +132,50 @@ def test_graphml_of_any_program(tmp_path):
         take(tmp_path / "h.graphml")
 
 
+def test_graphml_of_apoc(tmp_path):
+    """Labels are types or facts, two nodes of one name stay two, and a lost end is told."""
+    keys = "".join(
+        f'<key id="{name}" for="{of}" attr.name="{name}"/>'
+        for of, name in (("node", "labels"), ("node", "name"), ("node", "born"), ("edge", "label"))
+    )
+    nodes = "".join(
+        f'<node id="{own}" labels="{labels}"><data key="labels">{labels}</data>'
+        f'<data key="name">{name}</data></node>'
+        for own, labels, name in (
+            ("n0", ":Person", "Archer, Colin"),
+            ("n1", ":Person:Explorer", "Nansen"),
+            ("n2", ":Person", "Nansen"),
+            ("n3", ":Ship", "Fram"),
+        )
+    )
+    edges = "".join(
+        f'<edge id="{kind}" source="{start}" target="n3"><data key="label">{kind}</data></edge>'
+        for start, kind in (("n0", "BUILT"), ("n1", "paidFor"), ("n9", "LOST"))
+    )
+    (tmp_path / "g.graphml").write_text(
+        f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{keys}'
+        f'<graph edgedefault="directed">{nodes}{edges}</graph></graphml>'
+    )
+    _, _, stated, problems = take(tmp_path / "g.graphml")
+    assert bare(stated) == {
+        ("Nansen", "is a", "Explorer"),
+        ("Fram", "is a", "Ship"),
+        ("Archer, Colin", "built", "Fram"),
+        ("Nansen", "paid for", "Fram"),
+    }
+    kinds = [(each.described.name, each.described.type) for each in stated if each.described]
+    assert kinds[1:3] == [("Nansen", "person"), ("Nansen (Person)", "person")]
+    [problem] = problems
+    assert "an end of its relationship is no node" in problem
+
+
 def test_what_was_imported_is_not_gone_for_its_folder(tmp_path):
     """Texts of a system are no files: only another import of it removes them."""
     folder = tmp_path / "all"
     shutil.copytree(KEPT / "lightrag", folder / "rag")
     (folder / "note.md").write_text("A note of a ship.")
-    with zipfile.ZipFile(folder / "vault.zip", "w") as archive:
-        archive.writestr(".obsidian/app.json", "{}")
-        archive.writestr("a.md", "About [[b]].")
-    (folder / "vault" / ".obsidian").mkdir(parents=True)
-    (folder / "vault" / "c.md").write_text("About [[d]].")
     with clew.open(tmp_path / "my.clew", models=models()) as index:
-        for name in ("rag", "vault.zip", "vault"):
-            index.import_graph(folder / name)
+        index.import_graph(folder / "rag")
         before = index.documents()
         assert not index.add(folder, prune=True).report.gone
         assert {*before} <= {*index.documents()}
-        (folder / "vault" / "c.md").unlink()
-        assert index.add(folder, prune=True).report.gone == ["vault/c.md"]

@@ -131,7 +131,6 @@ def test_object_storage(index, s3, monkeypatch):
         ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is fetched only"),
         ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is fetched only"),
         ("reference::file:///a.json", {}, "'reference::file:///a.json' is fetched only"),
-        ("imap://localhost:x/INBOX", {"web": True}, "an address: Port could not be cast"),
         ("sqlite://[a/b.db", {"sql": "SELECT 1"}, "an address: Invalid IPv6 URL"),
         ("git+.@--output=here", {}, "'--output=here' is not a commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
@@ -516,7 +515,7 @@ def test_no_secret_of_an_address_is_kept_or_told(index, site):
         add(index, "http://me:s3cr3t@127.0.0.1:1/a", web=True),
         add(index, "https://me:s3cr3t@127.0.0.1:x/a", web=True),
     ]
-    for refused in (f"{own}/a?sig=s3cr3t", "git+https://s3cr3t@host/r", "imap://me:s3cr3t@host/"):
+    for refused in (f"{own}/a?sig=s3cr3t", "git+https://s3cr3t@host/r"):
         with pytest.raises(InputError) as caught:
             add(index, refused)
         told.append(str(caught.value))
@@ -534,7 +533,6 @@ def test_no_secret_of_an_address_is_kept_or_told(index, site):
         ("git+https://s3cr3t@host.invalid/r.git", {}),
         ("git+https://me:s3cr3t@127.0.0.1:1/r.git@main", {}),
         ("postgres://me:s3cr3t@127.0.0.1:1/db?password=s3cr3t", {"sql": "SELECT 1"}),
-        ("imaps://me:s3cr3t@127.0.0.1:1/INBOX", {}),
         ("https://127.0.0.1:1/a?X-Amz-Signature=s3cr3t", {}),
         ("zip://a.md::https://me:s3cr3t@127.0.0.1:1/a.zip?token=s3cr3t", {}),
         ("ftp://me:s3cr3t@127.0.0.1:1/a", {}),
@@ -543,7 +541,6 @@ def test_no_secret_of_an_address_is_kept_or_told(index, site):
     ],
 )
 def test_no_reader_tells_a_secret(index, address, options, monkeypatch):
-    monkeypatch.setenv("CLEW_IMAP_PASSWORD", "s3cr3t")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     try:
         told = repr(add(index, address, web=True, **options))

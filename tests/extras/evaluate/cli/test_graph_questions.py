@@ -1,20 +1,22 @@
-"""`clew eval graph`: questions about a graph, in each of their formats."""
+"""Questions about a graph, in each of their formats, and how methods answer them."""
 
 import json
 
 import pytest
+from click.testing import CliRunner
 
-from clew.base.types import Evidence, EvidenceGraph, Fact, GraphAnswer, Hit, Table
-from clew.errors import InputError
-from clew.extras.evaluate.graph_questions import (
+from benchmarks.graph_questions import (
     GraphQuestion,
     load_graph_questions,
     measure_graph,
+    run,
     score_graph,
 )
+from clew.base.types import Evidence, EvidenceGraph, Fact, GraphAnswer, Hit, Table
+from clew.errors import InputError
 from clew.models import Reply
 from clew.testing import ScriptedLLM
-from tests.cli.conftest import with_llm
+from tests.cli.conftest import open_with_doubles, with_llm
 
 TABLE = "Fram\tbuilt_by\tColin Archer\nFram\tled_by\tNansen\nColin Archer\tborn_in\tLarvik\n"
 OBJECTS = [
@@ -128,6 +130,10 @@ def test_a_method_without_a_graph_has_recall_alone():
     assert row.notes == {"nearest instead": 1}
 
 
+def measured(*arguments, obj=open_with_doubles):
+    return CliRunner().invoke(run, list(map(str, arguments)), obj=obj)
+
+
 @pytest.fixture
 def answered(clew, files):
     """Return what asks the first question with answers of an LLM that replies so."""
@@ -135,8 +141,8 @@ def answered(clew, files):
 
     def ask(*replies, options):
 
-        asked = ("eval", "graph", files / "q.txt", "--index", files / "g.clew", "--answers")
-        return clew(*asked, "--limit", 1, *options, obj=with_llm(ScriptedLLM(*replies))).stdout
+        asked = (files / "q.txt", "--index", files / "g.clew", "--answers", "--limit", 1)
+        return measured(*asked, *options, obj=with_llm(ScriptedLLM(*replies))).stdout
 
     return ask
 
@@ -162,11 +168,11 @@ def test_an_answer_that_was_of_no_use_is_counted(answered):
 
 def test_on_the_command_line(clew, files):
     clew("import", files / "graph.tsv", "--into", files / "g.clew")
-    asked = ("eval", "graph", files / "q.jsonl", "--index", files / "g.clew")
-    text = clew(*asked, "--methods", "paths,bubble").stdout
+    asked = (files / "q.jsonl", "--index", files / "g.clew")
+    text = measured(*asked, "--methods", "paths,bubble").stdout
     assert text.split()[:5] == ["method", "questions", "n", "hits@1", "hits@5"]
-    rows = json.loads(clew(*asked, "--methods", "paths", "--places", "odd", "--json").stdout)
+    rows = json.loads(measured(*asked, "--methods", "paths", "--places", "odd", "--json").stdout)
     assert [(row["group"], row["n"]) for row in rows] == [("compositional", 1), ("all", 1)]
     (files / "one.txt").write_text("who led [Fram]\tNansen\n", encoding="utf-8")
-    none = clew("eval", "graph", files / "one.txt", "--index", files / "g.clew", "--places", "odd")
-    assert "no questions at odd places" in none.stderr
+    none = measured(files / "one.txt", "--index", files / "g.clew", "--places", "odd")
+    assert "no questions at odd places" in str(none.exception)

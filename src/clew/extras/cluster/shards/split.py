@@ -1,6 +1,6 @@
 """Create shards: empty ones, or by splitting an index without recomputing its rows."""
 
-import json
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from clew import Index, Snapshot
 from clew import open as open_index
 from clew.api import checked
-from clew.base.runtime.private import make_folder, open_file
+from clew.base.runtime.private import make_folder
 from clew.errors import InputError, StoreError
 from clew.index.generation import open_snapshot
 from clew.index.origins import set_part
 from clew.index.snapshot.batch import Batch
 from clew.index.store import Store, opening, paid, sharded
 from clew.index.store.database import LOCK, WriterLock
-from clew.index.store.embedded import has_foreign_files
 from clew.models import Ledger, cache
 from clew.models.cache import vector_keys
 from clew.models.ledger import piece_keys
@@ -33,8 +32,7 @@ Digests = NDArray[np.uint64]
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]+:/")  # which a path has made of an address
 _BATCH_SIZE = 500  # documents of a commit
 _TEXTS = 10_000
-_BEGUN = "split.json"  # in a folder whose shards are not whole: what this makes of it
-_OURS = {f"{_BEGUN}.tmp", LOCK, f"{LOCK}-journal", f"{sharded.SHARDS}.tmp"}  # beside the shards
+_STAGED = ".splitting"  # ends the name of the folder in which shards are not whole
 _DIGEST = 8  # bytes of a key by which it is told from others
 
 
@@ -58,30 +56,28 @@ def split(folder: str | Path, home: str | Path, n_shards: int) -> list[Path]:
     """Split an index into `n_shards` indexes in the folder `home`; return their folders.
 
     No model is loaded and nothing is extracted: the shards hold the same rows, and each has its
-    part of what was paid for. Where it is killed, no shards are there yet, and the same call begins
-    anew; behind its end it does nothing. Raises InputError and StoreError as `create`, IndexLocked
-    while another process splits into the folder, and NotAnIndex.
+    part of what was paid for. Where it is killed, `home` is as it was, and the same call begins
+    anew. Raises InputError and StoreError as `create`, IndexLocked while another process splits
+    into the folder, and NotAnIndex.
     """
     home = Path(home)
-    places = _shard_folders(home, n_shards)
-    with open_index(folder) as index:
-        parts: list[dict[str, str]] = [{} for _ in places]  # the documents, with their hashes
+    names = [place.name for place in _shard_folders(home, n_shards)]
+    _check_empty(home)
+    with open_index(folder) as index, _stage(home) as staged:
+        parts: list[dict[str, str]] = [{} for _ in names]  # the documents, with their hashes
         for name, content in sorted(index.hashes().items()):
             parts[shard_of(name, n_shards)][name] = content
-        if _is_done(home, places, parts):
-            (home / _BEGUN).unlink(missing_ok=True)  # by a process that was killed behind the rest
-            return places
-        with _begin(home, opening.place_of(index.folder), dict(zip(places, parts, strict=True))):
-            digests = []
-            for number, (place, part) in enumerate(zip(places, parts, strict=True)):
-                with closing(opening.create(place, dict(index.snapshot().recipe))) as store:
-                    _fill_shard(store, index, part)
-                    set_part(store, ShardPart(number, n_shards))
-                    digests.append(_read_digests(store, index.folder))
-            for place, own in zip(places, digests, strict=True):
-                _copy_paid(index.folder, place, _filter_keys(own, digests))
-            sharded.write_places(home, [place.name for place in places])
-    return places
+        digests = []
+        for number, (name, part) in enumerate(zip(names, parts, strict=True)):
+            recipe = dict(index.snapshot().recipe)
+            with closing(opening.create(staged / name, recipe)) as store:
+                _fill_shard(store, index, part)
+                set_part(store, ShardPart(number, n_shards))
+                digests.append(_read_digests(store, index.folder))
+        for name, own in zip(names, digests, strict=True):
+            _copy_paid(index.folder, staged / name, _filter_keys(own, digests))
+        sharded.write_places(staged, names)
+    return [home / name for name in names]
 
 
 def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
@@ -110,9 +106,9 @@ def _shard_folders(home: Path, n_shards: int) -> list[Path]:
 
 
 def _check_empty(home: Path) -> None:
-    """Raise InputError for a folder with more than the start of a split."""
+    """Raise InputError for a folder that has anything in it."""
     try:
-        is_empty = not home.exists() or {path.name for path in home.iterdir()} <= _OURS
+        is_empty = not home.exists() or not any(home.iterdir())
     except OSError as error:
         raise _making_error(home, error) from error
     if not is_empty:
@@ -131,66 +127,27 @@ def _making_error(home: Path, error: OSError) -> StoreError:
     return StoreError(f"{home} cannot be made ({error.strerror}): name another")
 
 
-def _is_done(home: Path, places: Sequence[Path], parts: Sequence[Mapping[str, str]]) -> bool:
-    """Check whether a folder has the shards that an index would be split into."""
-    names = [place.name for place in places]
-    if not sharded.is_home(home) or sharded.read_places(home) != names:
-        return False
-    return all(_read_hashes(place) == part for place, part in zip(places, parts, strict=True))
-
-
-def _read_hashes(place: Path) -> dict[str, str]:
-    """Return a shard's documents and their hashes; none if there is no index yet."""
-    if not opening.exists(place):
-        return {}
-    with closing(opening.open_store(place)) as store:
-        return dict(store.hashes())
-
-
 @contextmanager
-def _begin(home: Path, source: str, parts: Mapping[Path, Mapping[str, str]]) -> Iterator[None]:
-    """Create the folders of shards for a block, deleting what a killed split left.
-
-    That is told by a file, which is there until the block is done.
-    """
-    begun = json.dumps({"of": source, "shards": [place.name for place in parts]})
-    if not _is_begun(home, begun, parts):
-        _check_empty(home)
-    _make_folders(home, ())
-    lock = WriterLock(home)
+def _stage(home: Path) -> Iterator[Path]:
+    """Yield a folder that becomes `home` behind the block; what a killed split left is deleted."""
+    staged = home.with_name(f"{home.name}{_STAGED}")
+    _make_folders(staged, ())
+    lock = WriterLock(staged)
     try:
-        if _is_begun(home, begun, parts):
-            for place in parts:
-                shutil.rmtree(place, ignore_errors=True)
-        else:
-            _check_empty(home)  # another may have been faster
-        with open_file(home / f"{_BEGUN}.tmp") as file:
-            file.write(begun.encode())
-        (home / f"{_BEGUN}.tmp").replace(home / _BEGUN)
-        _make_folders(home, parts)
-        yield
-        (home / _BEGUN).unlink()
+        for each in staged.iterdir():
+            if each.is_dir():
+                shutil.rmtree(each)
+        yield staged
+        if os.name == "nt":  # where a folder with an open file cannot be renamed
+            lock.release()
+        if home.exists():
+            home.rmdir()
+        staged.rename(home)
+        (home / LOCK).unlink()
     except OSError as error:
         raise _making_error(home, error) from error
     finally:
         lock.release()
-
-
-def _is_begun(home: Path, begun: str, parts: Mapping[Path, Mapping[str, str]]) -> bool:
-    """Check whether a folder has nothing but an unfinished split of the same index."""
-    names = {place.name for place in parts}
-    try:
-        if (home / _BEGUN).read_text(encoding="utf-8") != begun:
-            return False
-        if not {path.name for path in home.iterdir()} <= names | _OURS | {_BEGUN}:
-            return False
-    except (OSError, ValueError):
-        return False
-    return all(
-        not has_foreign_files(place) and _read_hashes(place).items() <= part.items()
-        for place, part in parts.items()
-        if place.exists()
-    )
 
 
 # -- what was paid for -----------------------------------------------------------------------------

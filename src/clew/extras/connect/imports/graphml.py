@@ -1,4 +1,4 @@
-"""GraphML of any program: nodes and edges with their properties."""
+"""GraphML of any program, also of Neo4j by APOC: nodes and edges with their properties."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +32,7 @@ def read(place: File) -> System:
     """Return what a file says; an edge is called by its relation, label, type or keywords."""
     data = read_graphml(place.path, place)
     nodes = {
-        own: PropertyNode(properties=properties, line=line)
+        own: PropertyNode(labels=_pop_labels(properties), properties=properties, line=line)
         for line, (own, properties) in enumerate(data.nodes, 1)
     }
     edges = (
@@ -73,6 +73,11 @@ def _properties(element: Element, keys: Mapping[str, tuple[str, str]]) -> dict[s
         except ValueError:
             properties[name] = text
     return properties
+
+
+def _pop_labels(properties: dict[str, object]) -> list[str]:
+    """Take the labels out of a node's properties, as APOC writes them: ":Person:Explorer"."""
+    return str(properties.pop("labels", "")).strip(":").split(":")
 
 
 def _name_relation(properties: Mapping[str, object]) -> str:

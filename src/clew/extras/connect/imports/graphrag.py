@@ -1,6 +1,6 @@
 """GraphRAG of Microsoft: Parquet files of texts, entities and relationships. Extra `parquet`.
 
-Names of files and columns are those of its versions 0.3 to 3. A relationship has a sentence instead
+Names of files and columns are those of its versions 1 to 3. A relationship has a sentence instead
 of a relation: see `saying`.
 """
 
@@ -22,7 +22,6 @@ from clew.readers.triples import Stated
 from clew.readers.walk import File
 
 SYSTEM = "GraphRAG"
-_OLD = "create_final_"  # before the names of files, until version 1
 _LEFT = {
     "community_reports": "community reports",
     "communities": "communities",
@@ -34,18 +33,13 @@ Row = Mapping[str, object]
 
 def locate(path: Path) -> Path | None:
     """Return the output folder of a project."""
-    return only_folder(
-        path, "*relationships.parquet", ("output", "output/artifacts", "output/*/artifacts")
-    )
+    return only_folder(path, "relationships.parquet", ("output",))
 
 
 def read(place: File) -> System:
     """Return the texts of a project, and what its graph says of them."""
     texts = {
-        str(row.get("id")): (
-            str(row.get("title") or ""),
-            str(row.get("text") or row.get("raw_content") or ""),
-        )
+        str(row.get("id")): (str(row.get("title") or ""), str(row.get("text") or ""))
         for row in _rows(place, "documents")
     }
     ids, documents = make_documents(place, texts)
@@ -68,10 +62,7 @@ def read(place: File) -> System:
 def _state(
     place: File, owners: Mapping[str, list[str]], documents: Sequence[Document]
 ) -> Iterator[Stated | Skipped]:
-    rows = {
-        unquote_name(str(row.get("title") or row.get("name") or "")): row
-        for row in _rows(place, "entities")
-    }
+    rows = {unquote_name(str(row.get("title") or "")): row for row in _rows(place, "entities")}
     of = {
         name: distinct_documents(owners, _several(row, "text_unit_ids"))
         for name, row in rows.items()
@@ -94,11 +85,9 @@ def _state(
 
 def _rows(place: File, name: str) -> Iterator[Row]:
     """Yield the rows of a table; none where there is none."""
-    for each in (f"{name}.parquet", f"{_OLD}{name}.parquet"):
-        path = place.path / each
-        if path.exists():
-            yield from read_rows(path, f"{place.source}/{each}")
-            return
+    path = place.path / f"{name}.parquet"
+    if path.exists():
+        yield from read_rows(path, f"{place.source}/{path.name}")
 
 
 def _several(row: Row, *names: str) -> list[str]:

@@ -78,10 +78,10 @@ def state(
             yield Skipped(source=file.source, reason=reason, line=each.line)
 
 
-def words_of(name: str) -> str:
+def _words_of(name: str) -> str:
     """Return a name like BUILT_BY or builtBy as words.
 
-    >>> words_of("BUILT_BY"), words_of("birthPlace")
+    >>> _words_of("BUILT_BY"), _words_of("birthPlace")
     ('built by', 'birth place')
     """
     words = collapse(name.replace("_", " "))
@@ -96,7 +96,7 @@ def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
     for own, node in nodes.items():
         key = _key(node.properties, _NAMES)
         name = _text(node.properties[key]) if key else own.rpartition(":")[2] or own
-        longer = [f"{name} ({words_of(label)})" for label in _real_labels(node)]
+        longer = [f"{name} ({_words_of(label)})" for label in _real_labels(node)]
         names[own] = name_apart((name, *longer), taken, numbers)
     return names
 
@@ -134,7 +134,7 @@ def _state_node(name: str, node: PropertyNode, long: Counter[str]) -> Iterator[S
         yield Stated(described=described, line=node.line)
     for label in _real_labels(node):
         if label.casefold() not in ENTITY_TYPES:
-            yield _fact(name, "is a", words_of(label), node.line)
+            yield _fact(name, "is a", _words_of(label), node.line)
     for key, value in node.properties.items():
         if key in {called, about} or key.casefold() in _NO_FACTS:
             continue
@@ -145,7 +145,7 @@ def _state_node(name: str, node: PropertyNode, long: Counter[str]) -> Iterator[S
             if text and explain_refusal(text):
                 long[key] += 1
             elif text:
-                yield _fact(name, words_of(key), text, node.line)
+                yield _fact(name, _words_of(key), text, node.line)
 
 
 def _fact(name: str, relation: str, text: str, line: int) -> Stated:
@@ -158,7 +158,7 @@ def _state_relationship(
     properties = each.properties
     about = _key(properties, _ABOUT)
     description = _text(properties[about]) if about else ""
-    relation = _text(properties.get("relation", "")) or words_of(each.type)
+    relation = _text(properties.get("relation", "")) or _words_of(each.type)
     documents = list(dict.fromkeys(name_documents(properties)))
     weight = properties.get("strength", properties.get("weight"))
     if relation in {"", RELATED}:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.answers.question import OPTIONS, Question
+from clew.answers.question import OPTIONS
 from clew.base.display.columns import align as align_columns
 from clew.cli import options
 from clew.cli.building import describe_added, warn_skipped
-from clew.cli.plain import align, echo_json, one_line, print_result, say
+from clew.cli.plain import echo_json, one_line, print_result, say
 from clew.cli.program import SKIPPED, GroupedCommand
 from clew.cli.progress import show_count, show_progress
 from clew.errors import BudgetSpent, InputError, NotAnIndex
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clew.api import Added, Index
-    from clew.base.types import CostEstimate, Evidence, Scalar
+    from clew.base.types import CostEstimate, Scalar
     from clew.extras.evaluate.datasets import Dataset
-    from clew.extras.evaluate.graph_questions import GraphRow
     from clew.extras.evaluate.measure import Protocol
     from clew.extras.evaluate.papers import (
         IndexRecipe,
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
         PaperTable,
     )
     from clew.extras.evaluate.report import Report
-    from clew.extras.evaluate.summary import Row
     from clew.models.budget import Budget
 
 
@@ -52,7 +49,7 @@ class EvaluationOptions(SimpleNamespace):
 
 
 report_option = options.several(
-    "--report FILE", "Also write a .md or .html report", "reports", type=click.Path(path_type=Path)
+    "--report FILE", "Also write a .md report", "reports", type=click.Path(path_type=Path)
 )
 given_option = options.several(
     "--param METHOD.NAME=VALUE", "Method parameter, such as clue.depth=2", "given"
@@ -94,9 +91,6 @@ evaluation_options = options.gather_options(
         ),
         options.path("--runs FOLDER", "Write a file for each setting; continue an earlier run."),
         options.flag("--contexts", "With --runs, keep chunks, contexts, prompts and replies too."),
-        options.several(
-            "--peers FILE", "Another system's ranking", "peers", type=click.Path(path_type=Path)
-        ),
         report_option,
         options.path("--plot FILE", "Plot a grid of one or two parameters as .svg or .png."),
         options.text("--metrics A,B,...", "Metrics of the plot. [default: recall, coverage]"),
@@ -140,70 +134,6 @@ def compare_runs(
     check_reports(reports)
     report = report_of(read_runs(paths), baseline)
     print_report(report, reports, as_json=as_json)
-
-
-@click.command("graph")
-@click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
-@options.text("--methods NAMES", "Methods to measure.", "names", default="paths,paths_plain,bubble")
-@given_option
-@options.choice("--places all|even|odd", "Questions at these places, from 0.", default="all")
-@options.number("--limit N", "Only the first N of them.")
-@options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
-@context_option
-@options.index()
-@options.paid_options
-@options.json
-@click.pass_obj
-def measure_graph_questions(  # noqa: PLR0913 -- one argument for each option
-    opener: options.Opener,
-    *,
-    path: Path,
-    names: str,
-    given: tuple[str, ...],
-    places: str,
-    limit: int | None,
-    answers: bool,
-    context_tokens: int,
-    folder: Path,
-    paid: options.PaidModels,
-    as_json: bool,
-) -> None:
-    """Measure how well answers to QUESTIONS are ranked in the graph of an index.
-
-    QUESTIONS is MetaQA's text, or JSON lines with {"question", "answers"} and perhaps "id",
-    "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. The table has
-    hits@1, hits@5, the share of the answers that the evidence holds, that of the gold triples, and
-    the medians of milliseconds and of facts; fallbacks, such as unusable replies of the LLM, are
-    listed below it. With --llm, methods use the LLM if they can, it writes the answers of
-    --answers, and calls and tokens are counted too.
-    """
-    from clew.extras.evaluate.graph_questions import load_graph_questions, measure_graph
-
-    parameters = _parse_methods(names, given)
-    step = slice(None) if places == "all" else slice(places == "odd", None, 2)
-    questions = load_graph_questions(path)[step][:limit]
-    if not questions:
-        raise InputError(f"{path} has no questions at {places} places")
-    with opener(folder, **paid.choose_models()) as index:
-
-        def search(text: str, method: str) -> Evidence:
-            question = Question(
-                text=text,
-                method=method,
-                parameters=parameters[method],
-                context_tokens=context_tokens,
-                budget=paid.budget,
-            )
-            return index.search(question)
-
-        respond = partial(index.answer, context_tokens=context_tokens, budget=paid.budget)
-        rows = [
-            row
-            for name in parameters
-            for row in measure_graph(search, questions, name, respond=respond if answers else None)
-        ]
-    words = chain([_build_graph_table(rows)], map(one_line, _describe_graph_rows(rows)))
-    print_result(rows, words, as_json=as_json)
 
 
 @click.command("papers")
@@ -300,9 +230,7 @@ class EvaluationGroup(GroupedCommand):
     """Measures, unless its first word is that of another command."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        commands = {
-            each.name: each for each in (compare_runs, measure_graph_questions, measure_paper)
-        }
+        commands = {each.name: each for each in (compare_runs, measure_paper)}
         command = commands.get(args[0]) if args else None
         if command is not None:
             name = f"{info_name} {command.name}"
@@ -332,8 +260,7 @@ def run_evaluation(
     "hop_count", "split", "evidence", "gold_sure"}). The corpus is indexed first; an existing index
     is updated.
 
-    'clew eval graph QUESTIONS' asks about the knowledge graph of an index, and 'clew eval papers'
-    measures the rows of papers' tables.
+    'clew eval papers' measures the rows of papers' tables.
 
     'clew eval compare RUN...' puts runs that --runs wrote into one report. With --report, dense and
     bm25 are measured too.
@@ -360,7 +287,6 @@ def run_evaluation(
     judged = () if protocol.judge is None else protocol.judged
     have = measurable(dataset, protocol.scoring, answers=protocol.answers, judged=judged)
     shown = () if flags.plot is None else _choose_plotted(flags.plot, flags.metrics, have, protocol)
-    peers = _read_peers(flags.peers, dataset, protocol)
     place = flags.into or Path(f"{dataset.name}.clew")
     with opener(place, **bought.choose_models(flags.reranker)) as index:
         check_before(index, dataset, protocol, folder=flags.runs, budget=bought.budget)
@@ -376,7 +302,6 @@ def run_evaluation(
                 budget=bought.budget,
                 on_progress=tell,
             )
-    report = report.with_peers(peers)
     print_report(report, flags.reports, as_json=as_json, with_rows=flags.rows)
     if flags.plot is not None:
         from clew.extras.evaluate.figures.sensitivity import draw
@@ -418,22 +343,6 @@ def _choose_plotted(
     return shown
 
 
-def _read_peers(files: Sequence[Path], dataset: Dataset, setup: Protocol) -> dict[str, list[Row]]:
-    """Return the rows of other systems, by label; InputError where two files have the same."""
-    if not files:
-        return {}
-    from clew.extras.evaluate.peers import load_peers
-
-    peers: dict[str, list[Row]] = {}
-    for file in files:
-        rows = load_peers(file, dataset, setup.scoring)
-        twice = next((label for label in rows if label in peers), None)
-        if twice is not None:
-            raise InputError(f"{file} has {twice!r}, which another file has too: leave one out")
-        peers |= rows
-    return peers
-
-
 def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
     """Bring the corpus's index up to date; refuse one that holds anything else."""
     with suppress(NotAnIndex):  # it will be made
@@ -451,44 +360,6 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
     if added.extracted.stopped:
         raise BudgetSpent(added.extracted.stopped)
     return added
-
-
-def _parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Scalar]]:
-    """Return the parameters that were given, by method."""
-    from clew import methods
-
-    listed = options.split_list(names)
-    for name in listed:
-        methods.load(name)
-    check_given(given, listed, {})
-    return {name: method_settings(name, given) for name in listed}
-
-
-def _build_graph_table(rows: list[GraphRow]) -> str:
-    metrics = list(dict.fromkeys(metric for row in rows for metric in row.means))
-    called = any(row.llm_calls for row in rows)
-    head = ("method", "questions", "n", *metrics, "facts", "ms", *(("calls", "tokens") * called))
-    cells = [
-        (
-            row.method,
-            row.group,
-            f"{row.n:,}",
-            *(f"{row.means[m]:.3f}" if m in row.means else "-" for m in metrics),
-            f"{row.facts:g}",
-            f"{row.milliseconds:.0f}",
-            *((f"{row.llm_calls:.1f}", f"{row.tokens:,.0f}") * called),
-        )
-        for row in rows
-    ]
-    return align([head, *cells])
-
-
-def _describe_graph_rows(rows: list[GraphRow]) -> Iterator[str]:
-    """Yield what is true of each method, or of some of its questions."""
-    for row in (row for row in rows if row.group == "all"):
-        if "hits@1" not in row.means:
-            yield f"{row.method} gives no graph: recall is of the names in its tables and chunks"
-        yield from (f"{row.method}: {n} of {row.n}: {note}" for note, n in row.notes.items())
 
 
 def check_combination(

@@ -5,7 +5,7 @@ Its modules need matplotlib, the extra `plots`.
 
 from dataclasses import dataclass
 
-PICTURE_SECTIONS = ("ranking", "answers", "grids", "cost")  # of a page that have figures
+PICTURE_SECTIONS = ("ranking", "answers", "cost")  # of a page that have figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

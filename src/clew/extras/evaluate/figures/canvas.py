@@ -2,30 +2,41 @@
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
+from typing import Any
 
 from clew.errors import InputError, MissingExtra
 from clew.extras.evaluate import files
+from clew.extras.evaluate.report import Report
+from clew.extras.evaluate.summary import Estimate
 from clew.extras.evaluate.tables.cells import printable
 
 try:
     import matplotlib as mpl
     from matplotlib.figure import Figure
-    from matplotlib.textpath import TextPath
 except ModuleNotFoundError as error:
     raise MissingExtra("matplotlib", "plots", "a plot") from error
 
 Colour = tuple[float, float, float, float]  # red, green, blue and opacity
 
-_POINTS_PER_INCH = 72  # of an inch
 SUFFIXES = (".png", ".svg")
+MARKERS = "os^Dv"  # so that colour is not all that tells lines apart
+_STYLE: Any = {  # matplotlib types each name
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "grid.alpha": 0.3,
+    "hatch.linewidth": 0.6,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "clew",  # names in the file are the same every time
+    "text.parse_math": False,
+}
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _LONGEST_NAME = 44  # letters in a figure
@@ -37,32 +48,26 @@ def style() -> Iterator[None]:
     """Apply one style, independent of the user's matplotlib settings."""
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
-        mpl.rcParams.update(
-            {
-                "axes.grid": True,
-                "axes.spines.right": False,
-                "axes.spines.top": False,
-                "grid.alpha": 0.3,
-                "hatch.linewidth": 0.6,
-                "savefig.dpi": 150,
-                "svg.fonttype": "none",  # text stays text
-                "svg.hashsalt": "clew",  # names in the file are the same every time
-                "text.parse_math": False,
-            }
-        )
+        mpl.rcParams.update(_STYLE)
         # A script that the font of the measuring lacks is still text in an SVG.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
 
 
-def figure(layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """Return an empty figure with one pixel per point; draw within `style`."""
-    return Figure(layout=layout, dpi=_POINTS_PER_INCH)
+def figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a size in inches; draw within `style`."""
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def colour(number: int, n: int) -> Colour:
     """Return one of n colours that also differ in lightness."""
     return mpl.colormaps["viridis"](_LIGHTEST * number / max(n - 1, 1))
+
+
+def errors(estimates: Sequence[Estimate]) -> list[list[float]]:
+    """Return how far intervals reach below and above their means, as `errorbar` takes it."""
+    below = [max(0.0, each.mean - each.low) for each in estimates]
+    return [below, [max(0.0, each.high - each.mean) for each in estimates]]
 
 
 def shown_name(text: str) -> str:
@@ -71,10 +76,9 @@ def shown_name(text: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
-def width(name: str, size: float) -> float:
-    """Return the width of a text of a size, in points; call within `style`."""
-    outline = TextPath((0, 0), name, size=size).vertices[:, 0]
-    return float(np.ptp(outline)) if outline.size else 0.0
+def make_title(report: Report) -> str:
+    """Return the title of the figures of a report."""
+    return f"{shown_name(report.dataset.name)}: {report.dataset.n_questions} questions"
 
 
 def svg_text(figure: Figure, title: str, about: str) -> str:

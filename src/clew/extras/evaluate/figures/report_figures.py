@@ -5,19 +5,10 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from clew.base.types import Scalar
 from clew.extras.evaluate.figures import Picture, canvas
 from clew.extras.evaluate.figures.bars import bar_figure, families
-from clew.extras.evaluate.figures.sensitivity import (
-    Grid,
-    curves,
-    describe_curves,
-    make_title,
-    pair_estimates,
-)
 from clew.extras.evaluate.figures.tradeoff import Point, front, tradeoff_figure
 from clew.extras.evaluate.report import TESTED_ANSWER, Report
-from clew.extras.evaluate.settings import Setting
 from clew.extras.evaluate.stats import quantiles
 from clew.extras.evaluate.summary import Summary
 from clew.extras.evaluate.tables.cells import compared_metrics
@@ -26,28 +17,12 @@ Cost = Callable[[Summary], float | None]
 
 
 def pictures(report: Report) -> list[Picture]:
-    """Return bars, quality against cost and latency, and a curve for each grid of numbers."""
+    """Return bars, and quality against cost and latency, of each compared metric."""
     figures: list[Picture] = []
     for metric in compared_metrics(report):
         figures += _bars(report, metric)
         figures += _costs(report, metric)
-    grids = number_grids(report.settings)
-    return [*figures, *(_curves(report, grid, n) for n, grid in enumerate(grids, start=1))]
-
-
-def number_grids(settings: tuple[Setting, ...]) -> list[Grid]:
-    """Return the grids that can be drawn as curves: one or two parameters, one of numbers."""
-    values: dict[Grid, set[Scalar]] = {}
-    for setting in settings:
-        names = tuple(setting.parameters)
-        if 1 <= len(names) <= 2:
-            of_grid = values.setdefault(Grid(setting.method, names), set())
-            of_grid.add(setting.parameters[names[0]])
-    return [
-        grid
-        for grid, along in values.items()
-        if len(along) > 1 and not any(isinstance(value, bool | str) for value in along)
-    ]
+    return figures
 
 
 def _bars(report: Report, metric: str) -> Iterator[Picture]:
@@ -62,7 +37,7 @@ def _bars(report: Report, metric: str) -> Iterator[Picture]:
     if len(means) < 2:
         return
     parts = (f"{label} {mean:.3f}" for label, mean in means.items())
-    figure = bar_figure(groups, metric, make_title(report))
+    figure = bar_figure(groups, metric, canvas.make_title(report))
     about = f"Bars of {metric} with 95 % intervals: {', '.join(parts)}."
     section = "answers" if metric == TESTED_ANSWER else "ranking"
     yield _picture(figure, f"{_slug(metric)}-bars", section, f"{metric} by setting", about)
@@ -87,23 +62,11 @@ def _costs(report: Report, metric: str) -> Iterator[Picture]:
         ]
         if not any(point.cost for point in points):
             continue
-        figure = tradeoff_figure(points, metric, axis, make_title(report))
+        figure = tradeoff_figure(points, metric, axis, canvas.make_title(report))
         best = ", ".join(point.label for point in front(points))
         about = f"{metric} over {axis}; no other setting is both better and cheaper than: {best}."
         title = f"{metric} against {axis}"
         yield _picture(figure, f"{_slug(metric)}-{name}", "cost", title, about)
-
-
-def _curves(report: Report, grid: Grid, number: int) -> Picture:
-    points = [
-        (setting, estimates)
-        for setting, estimates in pair_estimates(report)
-        if grid.holds(setting) or not setting.parameters
-    ]
-    metrics = compared_metrics(report)
-    about = describe_curves(grid, metrics)
-    figure = curves(make_title(report), grid, points, metrics)
-    return _picture(figure, f"grid-{number}", "grids", about, f"Curves of {about}.")
 
 
 def _medians(report: Report, *, answers: bool) -> dict[str, float]:

@@ -17,15 +17,12 @@ from clew.extras.evaluate.summary import Estimate
 
 _DASHED = ("tab:orange", "tab:red", "tab:gray", "tab:brown", "tab:pink")  # none is of viridis
 _DASH = 3  # so short that a sample in the legend has one whatever its number
-_MARKERS = "os^Dv"  # so that colour is not all that tells lines apart
-_PANEL = (5.0, 3.4)  # inches, as the next three
+_PANEL = (5.0, 3.4)  # inches
 _LEGEND_ROW = 0.25
-_LEGEND_LINE = 0.7  # of a legend's entry, beside its letters
-_LETTER = 0.085
 _SERIES_OFFSET = 0.12  # between series at one value that is no number, where 1 is to the next value
 _MAX_OFFSET = 0.6  # of all of them, at most
 
-Measured = tuple[Setting, Mapping[str, "Estimate"]]  # by metric
+Measured = tuple[Setting, Mapping[str, Estimate]]  # by metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +41,18 @@ def draw(report: Report, file: str | Path, metrics: Sequence[str] = ()) -> None:
     """Draw a figure with a panel for each metric over a grid's parameters, and save it.
 
     A second parameter has a line for each value; settings without parameters are dashed lines.
-    Where a value of the first is no number, points with bars stand in place of lines with bands,
-    both of which are 95 % bootstrap intervals. Without `metrics` it shows those of `main_metrics`.
-    Equal reports give equal bytes. Raises InputError as `check` does, and where the file cannot
-    be written.
+    Values of the first that are no numbers are not joined. Bars are 95 % bootstrap intervals.
+    Without `metrics` it shows those of `main_metrics`. Equal reports give equal bytes. Raises
+    InputError as `check_figure` does, and where the file cannot be written.
     """
     have = report.summaries[0].estimates.keys()
     shown = metrics or main_metrics(have, report.scoring.ks)
     check_figure(file, report.settings, shown, have)
     grid = _grid(report.settings)
-    figure = curves(make_title(report), grid, pair_estimates(report), shown)
-    canvas.save(figure, file, make_title(report), describe_curves(grid, shown))
+    estimates = [summary.estimates for summary in report.summaries]
+    title, pairs = canvas.make_title(report), list(zip(report.settings, estimates, strict=True))
+    about = f"{', '.join(shown)} over {' and '.join(grid.names)} of {grid.method}"
+    canvas.save(_curves(title, grid, pairs, shown), file, title, about)
 
 
 def check_figure(
@@ -70,33 +68,18 @@ def check_figure(
         raise InputError(f"a plot cannot show {what}: metrics that apply are {names}")
 
 
-def pair_estimates(report: Report) -> list[Measured]:
-    """Return the settings of a report with their estimates."""
-    estimates = [summary.estimates for summary in report.summaries]
-    return list(zip(report.settings, estimates, strict=True))
-
-
-def make_title(report: Report) -> str:
-    """Return the title of a figure."""
-    name = canvas.shown_name(report.dataset.name)
-    return f"{name}: {report.dataset.n_questions} questions"
-
-
-def describe_curves(grid: Grid, metrics: Sequence[str]) -> str:
-    """Describe `curves` in words, for screen readers."""
-    return f"{', '.join(metrics)} over {' and '.join(grid.names)} of {grid.method}"
-
-
-def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[str]) -> Figure:
+def _curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[str]) -> Figure:
     """Return a figure with a panel for each metric over the first parameter of `grid`.
 
     Settings of `shown` that are not of the grid are dashed lines.
     """
     x, n = grid.names[0], len(metrics)
     places, joined = _places(s.parameters[x] for s, _ in shown if grid.holds(s))
+    n_columns, n_rows = min(n, 2), -(-n // 2)
+    height = _PANEL[1] * n_rows + _LEGEND_ROW * (len(shown) // n_columns + 2)
     with canvas.style():
-        figure = canvas.figure()
-        panels = list(chain(*figure.subplots(-(-n // 2), min(n, 2), squeeze=False)))  # two in a row
+        figure = canvas.figure(_PANEL[0] * n_columns, height)
+        panels = list(chain(*figure.subplots(n_rows, n_columns, squeeze=False)))
         for empty in panels[n:]:
             empty.remove()
         for metric, panel in zip(metrics, panels, strict=False):
@@ -108,7 +91,10 @@ def curves(title: str, grid: Grid, shown: Sequence[Measured], metrics: Sequence[
             pairs = [(s, estimates[metric]) for s, estimates in shown if metric in estimates]
             _draw_panel(panel, grid, pairs, places, joined=joined)
             panel.set(xlabel=f"{x} of {grid.method}", ylabel=metric)
-        _lay_out(figure, panels[0], title, "bands" if joined else "bars")
+        handles, labels = panels[0].get_legend_handles_labels()
+        about = "bars are 95 % intervals"
+        figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, title=about)
+        figure.suptitle(title)
     return figure
 
 
@@ -126,26 +112,6 @@ def _grid(settings: Sequence[Setting]) -> Grid:
             f"{', '.join(names)}"
         )
     return Grid(method, names)
-
-
-def _lay_out(figure: Figure, panel: Axes, title: str, intervals: str) -> None:
-    """Set a figure's shared legend, size and title."""
-    n_columns = min(len(figure.axes), 2)
-    n_rows = -(-len(figure.axes) // n_columns)
-    width, height = _PANEL[0] * n_columns, _PANEL[1] * n_rows
-    handles, labels = panel.get_legend_handles_labels()
-    fitting = int(width / (_LEGEND_LINE + _LETTER * max(map(len, labels))))
-    n_beside = max(1, min(fitting, len(labels)))
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=n_beside,
-        frameon=False,
-        title=f"{intervals} are 95 % intervals",
-    )
-    figure.set_size_inches(width, height + _LEGEND_ROW * (-(-len(labels) // n_beside) + 2))
-    figure.suptitle(title)
 
 
 def _places(values: Iterable[Scalar]) -> tuple[dict[Scalar, float], bool]:
@@ -182,38 +148,27 @@ def _draw_panel(
             points[places[setting.parameters[x]]] = estimate
         else:
             others[canvas.shown_name(setting.label)] = estimate.mean
-    _draw_lines(panel, series, joined=joined)
+    apart = 0.0 if joined else min(_SERIES_OFFSET, _MAX_OFFSET / len(series))
+    for number, (label, points) in enumerate(series.items()):
+        shift = apart * (number - (len(series) - 1) / 2)
+        estimates = [points[place] for place in sorted(points)]
+        panel.errorbar(
+            [place + shift for place in sorted(points)],
+            [each.mean for each in estimates],
+            canvas.errors(estimates),
+            color=canvas.colour(number, len(series)),
+            elinewidth=0.7,
+            linestyle="-" if joined else "none",
+            marker=canvas.MARKERS[number % len(canvas.MARKERS)],
+            markersize=4,
+            label=label,
+        )
     # Of dashed lines on one another each fills the others' gaps.
     gap = _DASH * max(1, min(len(others), len(_DASHED)) - 1)
     for number, (label, mean) in enumerate(others.items()):
         dashes = (_DASH * number, (_DASH, gap))
         cycled = _DASHED[number % len(_DASHED)]
         panel.axhline(mean, color=cycled, linestyle=dashes, linewidth=1.3, label=label)
-
-
-def _draw_lines(
-    panel: Axes, series: Mapping[str, Mapping[float, Estimate]], *, joined: bool
-) -> None:
-    """Draw each series with its label; unconnected points are drawn side by side."""
-    apart = 0.0 if joined else min(_SERIES_OFFSET, _MAX_OFFSET / len(series))
-    for number, (label, points) in enumerate(series.items()):
-        shift = apart * (number - (len(series) - 1) / 2)
-        estimates = [points[place] for place in sorted(points)]
-        along = [place + shift for place in sorted(points)]
-        low, high = [e.low for e in estimates], [e.high for e in estimates]
-        colour, marker = canvas.colour(number, len(series)), _MARKERS[number % len(_MARKERS)]
-        panel.plot(
-            along,
-            [e.mean for e in estimates],
-            f"{marker}-" if joined else marker,
-            color=colour,
-            markersize=4,
-            label=label,
-        )
-        if joined:
-            panel.fill_between(along, low, high, color=colour, alpha=0.15, linewidth=0)
-        else:
-            panel.vlines(along, low, high, color=colour, linewidth=1.3)
 
 
 def _series_label(setting: Setting, x: str) -> str:

@@ -1,1 +1,1 @@
-"""Report pages: Markdown with figures beside it, or one HTML file."""
+"""Report pages: Markdown with figures beside it."""

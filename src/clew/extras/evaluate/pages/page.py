@@ -1,4 +1,4 @@
-"""Write a report as a page: Markdown with figures beside it, or HTML."""
+"""Write a report as a page: Markdown with figures beside it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +10,11 @@ from clew.extras.evaluate.pages import markup
 from clew.extras.evaluate.pages.sections import sections
 from clew.extras.evaluate.report import Report
 
-SUFFIXES = (".md", ".html")
+SUFFIXES = (".md",)
 
 
 def write(report: Report, path: str | Path) -> None:
-    """Write a report as `.md`, with its figures beside it as `<stem>-<name>.svg`, or as `.html`.
+    """Write a report as `.md`, with its figures beside it as `<stem>-<name>.svg`.
 
     Without the extra `plots` the page has no figures, and says so. Equal reports give equal bytes.
     Raises InputError as `check` does, and where a file cannot be written.
@@ -29,9 +29,6 @@ def write(report: Report, path: str | Path) -> None:
     except MissingExtra as error:
         remark = f"Figures are left out: {error}"
     try:
-        if file.suffix == ".html":
-            _write(file, to_html(report, pictures, remark=remark))
-            return
         _write(file, to_markdown(report, pictures, stem=file.stem, remark=remark))
         for picture in pictures:
             _write(file.with_name(markup.file_name(file.stem, picture)), picture.svg)
@@ -52,11 +49,6 @@ def to_markdown(
     The file of a picture is `<stem>-<name>.svg`. A `remark` on figures stands at the beginning.
     """
     return markup.to_markdown(_title(report), sections(report, pictures, remark), stem)
-
-
-def to_html(report: Report, pictures: Sequence[Picture] = (), *, remark: str = "") -> str:
-    """Return a report as one HTML page that embeds `pictures`."""
-    return markup.to_html(_title(report), sections(report, pictures, remark))
 
 
 def _title(report: Report) -> str:

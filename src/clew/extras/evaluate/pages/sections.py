@@ -41,7 +41,6 @@ def sections(report: Report, pictures: Sequence[Picture] = (), remark: str = "")
             Section(title=title, tables=_drop_empty_tables(*(table(m, summaries) for m in metrics)))
             for title, table in by_metric.items()
         ),
-        Section(title="Over parameters", pictures=of["grids"]),
         _cost(report, of["cost"]),
         Section(
             title="Cost of indexing",

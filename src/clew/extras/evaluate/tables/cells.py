@@ -1,7 +1,6 @@
 """Reports as tables of cells, header first, for text and for pages.
 
-A cell is "-" where a setting has no such figure: a metric that a peer was not measured by, the
-cost of a setting that failed everywhere.
+A cell is "-" where a setting has no such figure, such as the cost of one that failed everywhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,13 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field
 
 from clew import methods as retrieval
 from clew.base.options import join_parts, plain_options
 from clew.errors import InputError
-from clew.extras.evaluate.measure import Protocol
 from clew.extras.server.bodies import (
     INTEGRAL,
     LONGEST_FILTER,
@@ -28,18 +26,6 @@ from clew.index.choose import NOTE, Wanted, merge_wanted
 from clew.index.options import AddOptions
 from clew.index.store import opening
 from clew.readers.pictures import check_engine
-
-_MOST = 10**9  # of what is counted
-Number = str | int | float | bool
-
-
-def _check_distinct(numbers: list[int]) -> list[int]:
-    if len(set(numbers)) < len(numbers):
-        raise PydanticCustomError("distinct", "these are to differ")
-    return numbers
-
-
-_DISTINCT = AfterValidator(_check_distinct)
 
 
 class CompactOptions(Body):
@@ -92,64 +78,16 @@ class RemoveOptions(Body):
     where: str = Field("", max_length=LONGEST_FILTER)
 
 
-class EvaluateOptions(PaidOptions):
-    """Which methods are measured, and how."""
-
-    name: str = Field("questions", min_length=1, max_length=200)
-    methods: list[Method] = Field(
-        default_factory=lambda: [retrieval.DEFAULT, "dense", "bm25"], min_length=1, max_length=20
-    )
-    parameters: dict[str, dict[str, Number]] = Field(default_factory=dict)  # by method
-    ks: Annotated[list[Annotated[int, Field(ge=1, le=1_000), INTEGRAL]], _DISTINCT] = Field(
-        default_factory=lambda: [2, 5, 10],
-        min_length=1,
-        max_length=10,
-        json_schema_extra={"uniqueItems": True},
-    )
-    context_tokens: Annotated[int, Field(ge=1, le=1_000_000), INTEGRAL] = 4_000
-    answers: bool = False
-    answer_tokens: Annotated[int, Field(ge=1, le=100_000), INTEGRAL] = 512
-    where: str = Field("", max_length=LONGEST_FILTER)
-    split: str | None = Field(None, max_length=200)
-    limit: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
-    sample: Annotated[int, Field(ge=1, le=_MOST), INTEGRAL] | None = None
-    seed: Annotated[int, Field(ge=0, le=2**32 - 1), INTEGRAL] = 0
-
-
 KINDS: Mapping[str, type[Body]] = {
     "index": IndexOptions,
     "extract": ExtractOptions,
     "remove": RemoveOptions,
     "compact": CompactOptions,
-    "evaluate": EvaluateOptions,
 }
-
-
-def make_protocol(options: EvaluateOptions) -> Protocol:
-    """Return the evaluation's protocol."""
-    from clew.extras.evaluate.measure import Protocol
-    from clew.extras.evaluate.settings import Scoring, Setting
-
-    return Protocol(
-        settings=tuple(Setting(name) for name in options.methods),
-        common=options.parameters,
-        scoring=Scoring(
-            ks=tuple(options.ks),
-            context_tokens=options.context_tokens,
-            answer_tokens=options.answer_tokens,
-            seed=options.seed,
-        ),
-        answers=options.answers,
-        where=to_filter(options.where),
-    )
 
 
 def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
     """Raise an error for options that the index in `folder`, or this installation, cannot meet."""
-    if isinstance(options, EvaluateOptions):
-        from clew.extras.evaluate.measure import check_protocol
-
-        check_protocol(make_protocol(options))
     if isinstance(options, IndexOptions):
         for each in options.files:
             check_file_name(each)

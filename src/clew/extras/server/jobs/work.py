@@ -11,16 +11,8 @@ from clew import Added, Budget, Index
 from clew.base.types import Document
 from clew.errors import InputError
 from clew.extras.server import files
-from clew.extras.server.jobs.options import (
-    KINDS,
-    EvaluateOptions,
-    ExtractOptions,
-    IndexOptions,
-    RemoveOptions,
-    make_protocol,
-)
-from clew.extras.server.jobs.queue import DOCUMENTS, FILES, QUESTIONS, REMOVED, REPORT, RUNS, Job
-from clew.extras.wire.refusals import hide_addresses
+from clew.extras.server.jobs.options import KINDS, ExtractOptions, IndexOptions, RemoveOptions
+from clew.extras.server.jobs.queue import DOCUMENTS, FILES, REMOVED, Job
 from clew.filters import to_filter
 from clew.progress import Progress
 from clew.stopping import Stop
@@ -50,8 +42,6 @@ def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
         return _report_added(task, _add([], task, options, progress))
     if isinstance(options, RemoveOptions):
         return _remove(task, options, progress)
-    if isinstance(options, EvaluateOptions):
-        return _evaluate(task, options, progress)
     progress.stage = "compacting"
     before = _measure_size(task.index.folder)
     task.index.compact()
@@ -132,54 +122,6 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
         _write_whole(path, json.dumps(removal.to_dict()))
     files.remove_documents(task.index, task.uploads, removal)
     return removal.to_dict()
-
-
-def _evaluate(task: JobTask, options: EvaluateOptions, progress: Progress) -> dict[str, Any]:
-    """Run an evaluation, write its report into the job's folder, and return its summary.
-
-    What a process that died had measured is not asked again, unless the index has changed since.
-    """
-    from clew.extras.evaluate.datasets import load_questions
-    from clew.extras.evaluate.measure import measure
-
-    def tell(done: int, total: int) -> None:
-        progress.stage, progress.chunks = "asking", (done, total)
-
-    index, folder = task.index, task.folder
-    [questions] = folder.glob(f"{QUESTIONS}.*")
-    dataset = load_questions(
-        questions,
-        index.documents(),
-        **options.model_dump(include={"name", "split", "limit", "sample", "seed"}),
-    )
-    runs = folder / RUNS / str(index.snapshot().generation)
-    report = measure(
-        index, dataset, make_protocol(options), folder=runs, budget=task.budget, on_progress=tell
-    )
-    content = _hide_addresses(report.to_json(with_rows=True))
-    _write_whole(folder / REPORT, json.dumps(content, ensure_ascii=False))
-    headline = content["headline"]
-    return {
-        "headline": headline,
-        "n_questions": content["dataset"]["questions"],
-        "methods": {
-            label: each["metrics"].get(headline) for label, each in content["methods"].items()
-        },
-    }
-
-
-def _hide_addresses(value: Any) -> Any:  # noqa: ANN401 -- JSON
-    """Remove the addresses of models from the errors of a report."""
-    if isinstance(value, list):
-        return [_hide_addresses(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: hide_addresses(each)
-        if name.endswith("error") and isinstance(each, str)
-        else _hide_addresses(each)
-        for name, each in value.items()
-    }
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -113,7 +113,6 @@ def _describe_tool(tool: McpTool) -> types.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=_make_schema(tool.given.model_json_schema()),
-        output_schema=_make_schema(tool.reply.model_json_schema(mode="serialization")),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=True,
@@ -138,13 +137,12 @@ async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> type
         raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {name!r:.80}")
     try:
         given = tool.given.model_validate(arguments)
-        reply = await place.seat.run(tool.call, place, given)
+        value = await place.seat.run(tool.call, place, **dict(given))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         return _make_failure(f"{'.'.join(map(str, first['loc'])) or name}: {first['msg']}")
     except ClewError as error:
         return _make_failure(str(place.seat.make_refusal(error)))
-    value = reply.model_dump(mode="json")
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=dump_json(value))], structured_content=value
     )

@@ -30,7 +30,6 @@ _GROUPS = (
     asking.ASKING,
     graphs.GRAPH,
     jobs.JOBS,
-    jobs.EVALUATIONS,
     indexes.SHARDS,
     access.KEYS,
 )

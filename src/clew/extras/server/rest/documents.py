@@ -81,7 +81,6 @@ async def remove(call: Call) -> Removal:
     body=DocumentsBody,
     status=202,
     reply=JobView,
-    upload="files",
     form=IndexOptions,
     query=WaitQuery,
 )
@@ -90,7 +89,7 @@ async def add_documents(call: Call) -> Response:
     name = call.open_named_index("write").name
     if call.check_kind(JSON, FORM) != FORM:
         return await _add_texts(call, name)
-    async with multipart.receive_upload(call.request, call.server.settings, of="files") as form:
+    async with multipart.receive_upload(call.request, call.server.settings) as form:
         options = parse_body(IndexOptions, form.options, at="options")
         if not form.files:
             raise InputError("send at least one file, called 'files'")

@@ -1,42 +1,36 @@
-"""Routes that queue, show, follow and cancel jobs, evaluations among them."""
+"""Routes that queue, show, follow and cancel jobs."""
 
-import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import anyio
 from anyio.to_thread import run_sync
 from pydantic import Field, RootModel
 from starlette.responses import Response
 
-from clew.base.display.shown import make_view
-from clew.errors import InputError
-from clew.extras.server import multipart
-from clew.extras.server.bodies import INTEGRAL, Body, Flag, Part, QueryParameters, Whole, one_of
-from clew.extras.server.endpoints import FORM, JSON, Call, EndpointGroup, make_reply, parse_body
+from clew.extras.server.bodies import Body, Part, QueryParameters, Whole, one_of
+from clew.extras.server.endpoints import Call, EndpointGroup, make_reply
 from clew.extras.server.jobs.options import (
     KINDS,
     CompactOptions,
-    EvaluateOptions,
     ExtractOptions,
     IndexOptions,
     RemoveOptions,
     check_options,
 )
-from clew.extras.server.jobs.queue import QUESTIONS, REPORT, Job, find_job_folder
+from clew.extras.server.jobs.queue import Job
 from clew.extras.server.request_records import parse_number
 from clew.extras.server.sse import stream_events, write_event
 from clew.extras.wire.indexes import Listed
-from clew.extras.wire.jobs import JOB_EVENTS, STATES, EvaluationView, JobView
+from clew.extras.wire.jobs import JOB_EVENTS, STATES, JobView
 from clew.extras.wire.names import EVENT_STREAM, LAST_EVENT_HEADER, MOST_NUMBER
 from clew.extras.wire.refusals import no_such_resource
 
-JOBS, EVALUATIONS = EndpointGroup("jobs"), EndpointGroup("evaluations")
+JOBS = EndpointGroup("jobs")
 _LOOK_S = 0.25  # for new events, and for the end of a job that is waited for
 _LONGEST_WAIT = 60
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 _JOB = {"id": "the id of a job"}
 
 
@@ -94,31 +88,6 @@ class EventsQuery(QueryParameters):
     after: Whole = Field(0, ge=0, le=MOST_NUMBER, description="number of the last event received")
 
 
-class EvaluationQuery(QueryParameters):
-    """How much is told of an evaluation."""
-
-    rows: Flag = Field(default=False, description="true: with what was measured on each question")
-
-
-class QuestionBody(Body):
-    """A question with what is known of its answer."""
-
-    id: str = Field(min_length=1, max_length=1_000)
-    question: str = Field(min_length=1, max_length=20_000)
-    answers: list[str] = Field(default_factory=list)
-    supporting_ids: list[str] = Field(default_factory=list)
-    type: str = ""
-    hop_count: Annotated[int, Field(ge=0, le=1_000), INTEGRAL] | None = None
-    split: str | None = None
-    evidence: list[str] = Field(default_factory=list)
-
-
-class EvaluationBody(EvaluateOptions):
-    """Questions, and what is measured on them."""
-
-    questions: list[QuestionBody] = Field(min_length=1, max_length=10_000)
-
-
 # -- putting in -----------------------------------------------------------------------------------
 
 
@@ -134,7 +103,7 @@ async def submit_job(
         server.indexes.check_one(name)
         has_llm = server.settings.specs.llm is not None
         check_options(options, server.indexes.find_folder(name), has_llm=has_llm)
-        plain = options.model_dump(mode="json", exclude_unset=True, exclude={"questions"})
+        plain = options.model_dump(mode="json", exclude_unset=True)
         key_id = "" if key is None else key.id
         return jobs.submit(name, kind, plain, key=key_id, prepare=prepare)
 
@@ -156,7 +125,9 @@ async def list_jobs(call: Call) -> Listed[JobView]:
     query, names = call.read_query(JobsQuery), _list_visible(call)
     if query.index:
         names = {query.index} if names is None or query.index in names else set()
-    return await _list_jobs(call, names, query)
+    options = query.model_dump(exclude={"index"})
+    page, total = await run_sync(partial(call.server.jobs.queue.list_jobs, names, **options))
+    return Listed(items=tuple(job.make_view() for job in page), total=total)
 
 
 @JOBS.endpoint(
@@ -173,12 +144,6 @@ async def add_job(call: Call) -> Response:
     name = call.open_named_index("write").name
     body = (await call.read_body(JobBody)).root
     return await submit_job(call, name, body.kind, body.options)
-
-
-async def _list_jobs(call: Call, names: set[str] | None, query: JobsQuery) -> Listed[JobView]:
-    options = query.model_dump(exclude={"index"})
-    page, total = await run_sync(partial(call.server.jobs.queue.list_jobs, names, **options))
-    return Listed(items=tuple(job.make_view() for job in page), total=total)
 
 
 def _list_visible(call: Call) -> set[str] | None:
@@ -251,77 +216,3 @@ async def _write_events(call: Call, job_id: str, last: int) -> AsyncGenerator[by
             if job is None or job.has_ended:
                 return
             await anyio.sleep(_LOOK_S)
-
-
-# -- evaluations ----------------------------------------------------------------------------------
-
-
-@EVALUATIONS.endpoint(
-    "POST",
-    "/indexes/{index}/evaluations",
-    scope="write",
-    body=EvaluationBody,
-    reply=JobView,
-    status=202,
-    upload="questions",
-    upload_one=True,
-    form=EvaluateOptions,
-    query=WaitQuery,
-)
-async def add_evaluation(call: Call) -> Response:
-    """Measure methods on questions.
-
-    They come as JSON, or as a file in a format of `clew eval`.
-    """
-    name = call.open_named_index("write").name
-    if call.check_kind(JSON, FORM) != FORM:
-        body = await call.read_body(EvaluationBody, most=call.server.settings.text_bytes)
-        lines = multipart.write_json_lines(
-            [each.model_dump(exclude_none=True) for each in body.questions]
-        )
-        return await submit_job(
-            call, name, "evaluate", body, lambda at: (at / f"{QUESTIONS}.jsonl").write_bytes(lines)
-        )
-    async with multipart.receive_upload(call.request, call.server.settings, of="questions") as form:
-        if len(form.files) != 1:
-            raise InputError("send the questions as one file, called 'questions'")
-        options = parse_body(EvaluateOptions, form.options, at="options")
-        [(name_of_file, staged)] = form.files.items()
-        suffix = Path(name_of_file).suffix.lower()
-        if suffix not in _SUFFIXES:
-            raise InputError(f"questions are a file {', '.join(_SUFFIXES)}, not {suffix!r:.40}")
-        return await submit_job(
-            call, name, "evaluate", options, lambda at: staged.replace(at / f"{QUESTIONS}{suffix}")
-        )
-
-
-@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations", query=Part)
-async def list_evaluations(call: Call) -> Listed[JobView]:
-    """List the evaluations of an index."""
-    index = call.open_named_index()
-    index.check_whole("evaluations are")
-    query = JobsQuery(**call.read_query(Part).model_dump(), kind="evaluate")
-    return await _list_jobs(call, {index.name}, query)
-
-
-@EVALUATIONS.endpoint("GET", "/indexes/{index}/evaluations/{id}", query=EvaluationQuery, named=_JOB)
-async def get_evaluation(call: Call) -> EvaluationView:
-    """Look at an evaluation and its report."""
-    index = call.open_named_index()
-    index.check_whole("evaluations are")
-    job = await _find_job(call, call.read_path("id"))
-    if job.kind != "evaluate" or job.name != index.name:
-        raise no_such_resource(f"there is no evaluation {job.id!r:.80} of this index")
-    report = await call.run(_read_report, find_job_folder(call.server.database.home, job.id))
-    if report is not None and not call.read_query(EvaluationQuery).rows:
-        report = {key: value for key, value in report.items() if key != "rows"}
-    return make_view(EvaluationView, job.make_view(), report=report)
-
-
-def _read_report(folder: Path) -> Mapping[str, Any] | None:
-    try:
-        text = (folder / REPORT).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    report: Mapping[str, Any] = json.loads(text)
-    return report

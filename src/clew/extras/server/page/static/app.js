@@ -13,7 +13,6 @@ const VIEWS = {
   graph: ["Graph", () => import("./graph.js")],
   jobs: ["Jobs", () => import("./jobs.js")],
   spend: ["Plan and spend", () => import("./spend.js")],
-  evaluations: ["Evaluations", () => import("./evaluations.js")],
   keys: ["Keys", () => import("./keys.js")],
 };
 const main = document.getElementById("main");

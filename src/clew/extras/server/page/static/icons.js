@@ -10,7 +10,6 @@ const PATHS = {
   graph: "M6 4.5a2.5 2.5 0 1 0 .01 0zM18 3.5a2.5 2.5 0 1 0 .01 0zM12 15.5a2.5 2.5 0 1 0 .01 0zM8.5 6.8l7-.6M7.2 9.2l3.6 6.5M16.8 8.2l-3.6 7.4",
   jobs: "M12 3a9 9 0 1 0 .01 0zM12 7v5l3.5 2",
   spend: "M4 20h16M7 17v-4M12 17V8M17 17V4",
-  evaluations: "M4 4h16v16H4zM8 12l3 3 5-6",
   keys: "M8 11a4 4 0 1 0 .01 0zM11 12l8-8M16 7l3 3",
   upload: "M12 16V4M7 9l5-5 5 5M4 15v5h16v-5",
   download: "M12 4v11M7 10l5 5 5-5M4 20h16",

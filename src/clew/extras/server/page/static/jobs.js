@@ -1,11 +1,11 @@
 // Jobs: how far each is, what it cost, what it could not read; and their end.
 
-import { announce, bytes, confirmed, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
+import { announce, bytes, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
 import { address, get, indexPath, post, remove } from "./api.js";
 import { may, titleOf, to } from "./state.js";
 import { shortened } from "./text.js";
 
-const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact", evaluate: "Evaluate" };
+const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact" };
 const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, will resume", done: "done", failed: "failed", cancelled: "cancelled" };
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
@@ -185,16 +185,9 @@ function outcome(job) {
   if (result.partly?.n) parts.push(`${number(result.partly.n)} read in part`);
   if (result.size_bytes !== undefined) parts.push(`${bytes(result.size_bytes_before)}, now ${bytes(result.size_bytes)}`);
   if (Array.isArray(result.documents)) parts.push(`${count(result.documents.length, "document")} removed`);
-  if (result.headline) parts.push(...Object.entries(result.methods).map(([name, value]) => `${name}: ${typeof (value?.mean ?? value) === "number" ? (value.mean ?? value).toFixed(3) : "–"}`), result.headline);
   return [
     parts.length ? h("p", {}, parts.join(", ")) : null,
     result.error ? problem(result.error.message) : null,
     job.kind === "index" && result.added?.n ? h("p", {}, h("a", { href: to("ask", { index: job.index }) }, "Ask about them")) : null,
-    job.kind === "evaluate" && job.state === "done" ? h("p", {}, h("a", { href: to("evaluations", { index: job.index, id: job.id }) }, "Look at the report")) : null,
   ];
-}
-
-/** Ask before a job is begun that removes documents, and begin it. */
-export async function removeDocuments(index, options, question) {
-  return (await confirmed(question, "Delete")) ? post(indexPath(index, "/jobs"), { kind: "remove", options }) : null;
 }

@@ -40,7 +40,6 @@ export function shortened(text, most) {
 }
 
 /** Where a document's text stands in a file: its last part, for people. */
-export const fileOf = (id) => id.split("/").pop() || id;
 
 /** Where something stands, in words: section and pages. */
 export function placeOf({ section, page, last_page: last }) {

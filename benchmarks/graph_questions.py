@@ -1,5 +1,7 @@
 """Evaluate the ranking of answers to questions about a knowledge graph.
 
+    python -m benchmarks.graph_questions questions.txt --index graph.clew --methods paths,bubble
+
 | a file is | a line has |
 |---|---|
 | `.txt`, as MetaQA has it | `what does [Joe Thomas] appear in`, a tab, answers parted by a bar |
@@ -12,15 +14,26 @@ subject, relation and object, as 2WikiMultiHopQA has them. Names are compared by
 import json
 import re
 import statistics
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from clew.base.types import Answer, Evidence
-from clew.errors import InputError
+import click
+
+import clew
+from clew import methods
+from clew.answers.question import Question
+from clew.base.types import Answer, Evidence, Scalar
+from clew.cli import options
+from clew.cli.plain import align, one_line, print_result
+from clew.errors import ClewError, InputError
+from clew.extras.evaluate.cli import measuring
 from clew.extras.evaluate.metrics import contains, normalize_answer
 from clew.models.run import evaluating
 from clew.text.keys import name_key
@@ -240,3 +253,111 @@ def _question(path: Path, line: int, item: object) -> GraphQuestion:
         group=f"{hops} hops" if "hops" in item else str(item.get("type") or ""),
         gold=tuple(gold),
     )
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("path", metavar="QUESTIONS", type=click.Path(path_type=Path))
+@options.text("--methods NAMES", "Methods to measure.", "names", default="paths,paths_plain,bubble")
+@measuring.given_option
+@options.choice("--places all|even|odd", "Questions at these places, from 0.", default="all")
+@options.number("--limit N", "Only the first N of them.")
+@options.flag("--answers", "Also answer, and measure whether a right name is in the answer.")
+@measuring.context_option
+@options.index()
+@options.paid_options
+@options.json
+@click.pass_obj
+def run(  # noqa: PLR0913 -- one argument for each option
+    opener: options.Opener,
+    *,
+    path: Path,
+    names: str,
+    given: tuple[str, ...],
+    places: str,
+    limit: int | None,
+    answers: bool,
+    context_tokens: int,
+    folder: Path,
+    paid: options.PaidModels,
+    as_json: bool,
+) -> None:
+    """Measure how well answers to QUESTIONS are ranked in the graph of an index.
+
+    QUESTIONS is MetaQA's text, or JSON lines with {"question", "answers"} and perhaps "id",
+    "topic_entity", "hops", "type", and "evidences" as 2WikiMultiHopQA has them. The table has
+    hits@1, hits@5, the share of the answers that the evidence holds, that of the gold triples, and
+    the medians of milliseconds and of facts; fallbacks, such as unusable replies of the LLM, are
+    listed below it. With --llm, methods use the LLM if they can, it writes the answers of
+    --answers, and calls and tokens are counted too.
+    """
+    parameters = parse_methods(names, given)
+    step = slice(None) if places == "all" else slice(places == "odd", None, 2)
+    questions = load_graph_questions(path)[step][:limit]
+    if not questions:
+        raise InputError(f"{path} has no questions at {places} places")
+    with opener(folder, **paid.choose_models()) as index:
+
+        def search(text: str, method: str) -> Evidence:
+            question = Question(
+                text=text,
+                method=method,
+                parameters=parameters[method],
+                context_tokens=context_tokens,
+                budget=paid.budget,
+            )
+            return index.search(question)
+
+        respond = partial(index.answer, context_tokens=context_tokens, budget=paid.budget)
+        rows = [
+            row
+            for name in parameters
+            for row in measure_graph(search, questions, name, respond=respond if answers else None)
+        ]
+    words = chain([_build_graph_table(rows)], map(one_line, _describe_graph_rows(rows)))
+    print_result(rows, words, as_json=as_json)
+
+
+def parse_methods(names: str, given: tuple[str, ...]) -> dict[str, dict[str, Scalar]]:
+    """Return the parameters that were given, by method."""
+    listed = options.split_list(names)
+    for name in listed:
+        methods.load(name)
+    measuring.check_given(given, listed, {})
+    return {name: measuring.method_settings(name, given) for name in listed}
+
+
+def _build_graph_table(rows: list[GraphRow]) -> str:
+    metrics = list(dict.fromkeys(metric for row in rows for metric in row.means))
+    called = any(row.llm_calls for row in rows)
+    head = ("method", "questions", "n", *metrics, "facts", "ms", *(("calls", "tokens") * called))
+    cells = [
+        (
+            row.method,
+            row.group,
+            f"{row.n:,}",
+            *(f"{row.means[m]:.3f}" if m in row.means else "-" for m in metrics),
+            f"{row.facts:g}",
+            f"{row.milliseconds:.0f}",
+            *((f"{row.llm_calls:.1f}", f"{row.tokens:,.0f}") * called),
+        )
+        for row in rows
+    ]
+    return align([head, *cells])
+
+
+def _describe_graph_rows(rows: list[GraphRow]) -> Iterator[str]:
+    """Yield what is true of each method, or of some of its questions."""
+    for row in (row for row in rows if row.group == "all"):
+        if "hits@1" not in row.means:
+            yield f"{row.method} gives no graph: recall is of the names in its tables and chunks"
+        yield from (f"{row.method}: {n} of {row.n}: {note}" for note, n in row.notes.items())
+
+
+if __name__ == "__main__":
+    try:
+        run(obj=clew.open)
+    except ClewError as error:
+        sys.exit(f"{type(error).__name__}: {error}")

@@ -5,7 +5,7 @@ other keys are ignored. What it cost is not known, and there is no context to lo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.errors import InputError
@@ -13,7 +13,8 @@ from clew.extras.evaluate.datasets import Dataset, DatasetQuestion
 from clew.extras.evaluate.evaluation import score_answer, score_retrieval
 from clew.extras.evaluate.formats.records import Record, records
 from clew.extras.evaluate.metrics import DEEPEST, distinct
-from clew.extras.evaluate.settings import Scoring
+from clew.extras.evaluate.report import Report
+from clew.extras.evaluate.settings import Scoring, Setting
 from clew.extras.evaluate.summary import Row
 
 
@@ -39,6 +40,22 @@ def load_peers(file: str | Path, dataset: Dataset, scoring: Scoring) -> dict[str
         of_method[line.question_id] = line
     peers = [_peer(path, name, by_id, dataset) for name, by_id in methods.items()]
     return {peer.label: peer.rows(tuple(sorted(scoring.ks))) for peer in peers}
+
+
+def add_peers(report: Report, peers: Mapping[str, Sequence[Row]]) -> Report:
+    """Return the report with the rows of other systems added, by label.
+
+    Raises InputError for rows of other questions, whose means could not be compared.
+    """
+    questions = {row.question_id for row in report.rows}
+    for label, rows in peers.items():
+        if {row.question_id for row in rows} != questions:
+            raise InputError(
+                f"{label!r} is not measured on the {len(questions)} questions of this report"
+            )
+    settings = (*report.settings, *map(Setting, peers))
+    joined = (*report.rows, *(row for each in peers.values() for row in each))
+    return replace(report, settings=settings, rows=joined)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
