@@ -54,7 +54,7 @@ COMMANDS = {
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
-    "check": f"--repair --index {PAID} --json",
+    "check": "--repair --index --json",
     "backup": "--index --json",
     "restore": "--into --json",
     "split": "--index --json",
