@@ -17,10 +17,9 @@ from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage
 from clew.errors import InputError, NotAnIndex, UnreadableSource
-from clew.filters import Filter, match, to_filter
-from clew.index import adding, origins
+from clew.filters import to_filter
+from clew.index import origins
 from clew.index import recipe as recipes
-from clew.index.adding import AddReport, OnProgress
 from clew.index.options import AddOptions, PlanOptions, ReadOptions
 from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.base.types import Plan
+    from clew.filters import Filter
+    from clew.index.adding import AddReport, OnProgress
     from clew.index.building import Workers
     from clew.index.choose import Wanted
     from clew.index.extract import ExtractionReport, OnChunks
@@ -106,7 +107,7 @@ class Adding(OpenIndex):
             IndexLocked: Another process writes.
             EndpointError: An LLM that is needed does not answer.
         """
-        from clew.index import choose, extract
+        from clew.index import adding, choose, extract
 
         for each in options.methods or ():
             retrieval.load(each)
@@ -429,6 +430,8 @@ class Adding(OpenIndex):
         condition = to_filter(where)
         if condition is None:
             return ids
+        from clew.filters import match
+
         fulfil = set(match.find_ids(self.snapshot(), condition))
         return [each for each in ids if each in fulfil]
 

@@ -20,7 +20,7 @@ from clew.api.upkeep import Upkeep
 from clew.base.runtime.threads import awaitable
 from clew.base.types import Answer, Evidence, Scalar
 from clew.errors import InputError
-from clew.filters import Filter, to_filter
+from clew.filters import to_filter
 from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import opening
@@ -31,6 +31,7 @@ from clew.text.questions import asks_of_whole, asks_to_compare
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
     from clew.base.types import Changes, Classified, QuestionPlan, Theme
+    from clew.filters import Filter
     from clew.methods import Method
     from clew.models import LLM, Models
     from clew.models.prices import Price

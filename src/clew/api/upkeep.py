@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 from clew.api.opened import OpenIndex, checked, one_at_a_time
 from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
-from clew.index import adding
 from clew.index.store import opening, paid
 from clew.models import loading
 from clew.models.bound import bind_models
-from clew.models.ledger import Cost
 from clew.models.run import ModelRun
 from clew.text.keys import name_key
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from clew.index.repair import Repaired
     from clew.index.store.backup import Backup
     from clew.index.store.check import Damage
+    from clew.models.ledger import Cost
 
 
 class Upkeep(OpenIndex):
@@ -187,7 +186,9 @@ class Upkeep(OpenIndex):
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
         every object is downloaded. Raises NotAnIndex where there is no index.
         """
-        return opening.damages(self.folder, adding.hash_content)
+        from clew.index.adding import hash_content
+
+        return opening.damages(self.folder, hash_content)
 
     @one_at_a_time
     def repair(self) -> Repaired:
@@ -270,8 +271,10 @@ class Upkeep(OpenIndex):
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
+        from clew.index.adding import get_rows_hash
+
         hashes = sorted(self._open_store().hashes().items())
-        rows = (f"{id_} {adding.get_rows_hash(content)}" for id_, content in hashes)
+        rows = (f"{id_} {get_rows_hash(content)}" for id_, content in hashes)
         return sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -281,11 +284,12 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     Every byte is looked at before the folder is there. Raises InputError for what is no whole
     backup, for a folder that is there and not empty, and for an index that is damaged.
     """
+    from clew.index.adding import hash_content
     from clew.index.store.backup import unpack
     from clew.index.store.check import find_damages
 
     with unpack(Path(source), Path(folder)) as (place, report):
-        for each in find_damages(place, adding.hash_content):
+        for each in find_damages(place, hash_content):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(

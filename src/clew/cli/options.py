@@ -190,9 +190,11 @@ def usual(command: Command) -> Command:
 
 def join_filters(filters: Sequence[str]) -> Filter | None:
     """Return what --where asks for, all of it."""
+    if not filters:
+        return None
     from clew.filters import parse
 
-    return reduce(and_, map(parse, filters)) if filters else None
+    return reduce(and_, map(parse, filters))
 
 
 def gather_options(

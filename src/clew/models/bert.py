@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.base.runtime.process import cores
+from clew.base.runtime.threads import cores
 from clew.errors import ModelError
 
 FILES = Path(__file__).parent / "all_minilm_l6_v2"

@@ -19,8 +19,6 @@ from clew.base.runtime import arguments
 from clew.base.runtime.lazy import compile_re
 from clew.errors import InputError, suggest
 from clew.models import LLM, Embedder, Extractor, Models, Reranker, Tagger, gives_tokens
-from clew.models.ledger import Ledger
-from clew.models.recorded_llm import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from clew.models import Chat, Wording
     from clew.models.budget import Budget
     from clew.models.extractive import SpanReader
+    from clew.models.ledger import Ledger
     from clew.models.prices import Price
     from clew.models.sqlite import Place
 
@@ -267,6 +266,8 @@ def load_llm(
     is asked in a `wording`.
     Raises InputError for a spec that names nothing, and a `sampling` that its LLM does not take.
     """
+    from clew.models.recorded_llm import recorded
+
     return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices, wording)
 
 

@@ -22,7 +22,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.base.runtime.private import make_folder, open_file
-from clew.base.runtime.process import unbounded_environment
+from clew.base.runtime.threads import unbounded_environment
 from clew.base.wire.jobs import RUNNING
 from clew.base.wire.refusals import no_space, no_such_resource
 from clew.errors import ClewError
