@@ -17,7 +17,7 @@ import click
 from clew.cli.plain import dim, is_quiet, one_line, say
 from clew.cli.program import INTERRUPTED, Failure
 from clew.errors import ClewError, IndexLocked, InputError, MissingExtra, NotAnIndex
-from clew.progress import Progress, TimeLeft
+from clew.progress import Progress
 from clew.stopping import Stop
 from clew.text.quantities import format_count
 
@@ -33,7 +33,6 @@ T = TypeVar("T")
 
 
 _LINE_S = 10.0  # between two lines, where stderr is no terminal
-_LOOK_S = 1.0  # between two looks at the progress
 _MOST = 24  # characters of a file's name
 _STEP_MS = 200  # without a change, and what came before is one update
 _DEBOUNCE_MS = 2_000  # of changes without a pause, at most
@@ -73,14 +72,17 @@ def show_progress() -> Iterator[Progress]:
 @contextmanager
 def _show_bar(progress: Progress) -> Iterator[None]:
     """Show a bar that looks at the progress whenever it is drawn."""
-    bars = _build_bars("{task.fields[told]}", bar=True, timed=False)
-    left = estimate_time_left(progress)
+    bars = _build_bars("{task.fields[told]}", bar=True)
     task = bars.add_task("starting", total=None, told="")
-    drawn = bars.get_renderables
+    drawn, of = bars.get_renderables, ("", "")
 
     def renderables() -> Any:  # noqa: ANN401 -- rich's
+        nonlocal of
+        if of != (progress.shard, progress.stage):
+            of = progress.shard, progress.stage
+            bars.reset(task)  # the speed of one stage says nothing of the next
         done, total = _measure_share(progress)
-        shown = describe_progress(progress, left(time.monotonic()))
+        shown = describe_progress(progress)
         bars.update(task, description=progress.stage, completed=done, total=total, told=shown)
         return drawn()
 
@@ -92,17 +94,12 @@ def _show_bar(progress: Progress) -> Iterator[None]:
 @contextmanager
 def _print_lines(progress: Progress) -> Iterator[None]:
     """Print a line every ten seconds."""
-    over, left = threading.Event(), estimate_time_left(progress)
+    over = threading.Event()
 
     def tell() -> None:
-        told_at = time.monotonic()
-        while not over.wait(min(_LINE_S, _LOOK_S)):
-            now = time.monotonic()
-            seconds = left(now)
-            if now - told_at >= _LINE_S:
-                told_at = now
-                words = [progress.stage, describe_progress(progress, seconds)]
-                click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
+        while not over.wait(_LINE_S):
+            words = [progress.stage, describe_progress(progress)]
+            click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
 
     thread = threading.Thread(target=tell, name="clew-progress", daemon=True)
     thread.start()
@@ -113,21 +110,8 @@ def _print_lines(progress: Progress) -> Iterator[None]:
         thread.join()
 
 
-def estimate_time_left(progress: Progress) -> Callable[[float], float | None]:
-    """Return what says at a time how many seconds a stage has left; each stage begins anew."""
-    of, left = ("", ""), TimeLeft()
-
-    def seconds(now: float) -> float | None:
-        nonlocal of, left
-        if of != (progress.shard, progress.stage):
-            of, left = (progress.shard, progress.stage), TimeLeft()
-        return left.estimate_seconds_left(now, *_measure_share(progress))
-
-    return seconds
-
-
-def describe_progress(progress: Progress, left: float | None = None) -> str:
-    """Return how far a run is in words: share, time left, the file at hand, what it cost."""
+def describe_progress(progress: Progress) -> str:
+    """Return how far a run is in words: share, the file at hand, what it cost."""
     done, total = _measure_share(progress)
     parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
@@ -136,8 +120,6 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         parts += [f"{done / total:.0%}", f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"]
     else:
         parts.append(format_count(progress.documents, "document"))
-    if left is not None:
-        parts.append(f"{format_clock(round_seconds(left))} left")
     usage = None if progress.meter is None else progress.meter.usage
     if usage is not None and usage.llm_calls:
         tokens = f"{usage.total_tokens:,} tokens"
@@ -146,20 +128,6 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         name = one_line(progress.source)
         parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
     return ", ".join(parts)
-
-
-def round_seconds(seconds: float) -> float:
-    """Return a time that is estimated, as exactly as it can be known."""
-    steps = ((3_600, 300), (600, 60), (60, 10), (0, 1))
-    step = next(step for least, step in steps if seconds >= least)
-    return round(seconds / step) * step
-
-
-def format_clock(seconds: float) -> str:
-    """Return a time as 1:02:03."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _measure_share(progress: Progress) -> tuple[float, float | None]:
@@ -171,15 +139,14 @@ def _measure_share(progress: Progress) -> tuple[float, float | None]:
     return progress.done_bytes, progress.total or None
 
 
-def _build_bars(text: str, *, bar: bool, timed: bool = True) -> Bars:
+def _build_bars(text: str, *, bar: bool) -> Bars:
     from rich import progress as rich
     from rich.console import Console
 
     # A name of a file is no markup, whatever brackets it has.
     parts: list[rich.ProgressColumn] = [rich.SpinnerColumn(), rich.TextColumn("{task.description}")]
     parts += [rich.BarColumn(16)] if bar else []
-    is_foreseen = bar and timed
-    times = rich.TimeRemainingColumn(compact=True) if is_foreseen else rich.TimeElapsedColumn()
+    times = rich.TimeRemainingColumn(compact=True) if bar else rich.TimeElapsedColumn()
     text_column = rich.TextColumn(text, markup=False)
     return rich.Progress(*parts, times, text_column, console=Console(stderr=True), transient=True)
 
