@@ -5,7 +5,6 @@ of one generation, and behind them a list of these with their digests, without w
 holds a read transaction and not the writer's lock, so a job of hours does not keep backups out.
 """
 
-import filecmp
 import gzip
 import json
 import os
@@ -16,7 +15,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -53,15 +52,12 @@ class Backup(Shown):
 def write_backup(folder: Path, target: Path) -> Backup:
     """Write the newest generation of an index to an archive; nobody has to wait for it.
 
-    Where the target is there with the very same files nothing is written. Raises InputError for
-    another one that is there, or is no archive's, and for an index in PostgreSQL;
-    NotAnIndex; and StoreError where it cannot be written.
+    Raises InputError for a target that is there, or is no archive's, and for an index in
+    PostgreSQL; NotAnIndex; and StoreError where it cannot be written.
     """
     if target.suffix not in (".tgz", ".tar") and not target.name.endswith(".tar.gz"):
         raise InputError(f"{target} is not a name of a backup: let it end in .tar.gz or .tar")
-    there = _read_list(target)
-    if there is None:
-        _check_target(folder, target)
+    _check_target(folder, target)
     place = opening.address_of(folder)
     if place is not None:
         raise InputError(place.explain_backup())
@@ -72,20 +68,16 @@ def write_backup(folder: Path, target: Path) -> Backup:
             stack.callback(shutil.rmtree, place, ignore_errors=True)
             database, segments = stack.enter_context(_open_generation(folder))
             generation = int(database.meta("generation"))
-            if there is not None and there.get("generation") != generation:
-                _check_target(folder, target)
             database.copy(place / FILE)
             for name in paid.FILES:  # later: they hold at least what the generation needs
                 _copy_paid(folder / name, place / name, generation)
             target_path = place / target.name
             with open_file(target_path) as file:
-                listing = _write_archive(file, target_path, segments, generation)
+                _write_archive(file, target_path, segments, generation)
                 file.flush()
                 os.fsync(file.fileno())
             n, n_bytes = len(database.live_documents()), target_path.stat().st_size
             backup = Backup(path=str(target), generation=generation, n_documents=n, n_bytes=n_bytes)
-            if there == listing:  # by a process that was killed behind the rest
-                return replace(backup, n_bytes=target.stat().st_size)
             _check_target(folder, target)
             target_path.replace(target)
     except sqlite.Error as error:
@@ -95,20 +87,6 @@ def write_backup(folder: Path, target: Path) -> Backup:
             f"{target} cannot be written ({error.strerror or error}): name another place"
         ) from error
     return backup
-
-
-def _read_list(target: Path) -> dict[str, Any] | None:
-    """Return the list of the backup at `target`, or None if there is none."""
-    try:
-        with tarfile.open(target, "r:*") as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.name == _LIST else None
-                if content is not None:
-                    listing = json.loads(content.read(_LIST_BYTES))
-                    return listing if isinstance(listing, dict) else None
-    except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError):
-        pass
-    return None
 
 
 def _check_target(folder: Path, target: Path) -> None:
@@ -151,8 +129,8 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
 
 def _write_archive(
     file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO], generation: int
-) -> dict[str, Any]:
-    """Write the archive of what lies beside `target` and some segments, and return its list."""
+) -> None:
+    """Write the archive of what lies beside `target` and some segments."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
         if target.suffix != ".tar":
@@ -166,7 +144,6 @@ def _write_archive(
         files = {name: _add_file(archive, name, source) for name, source in sources}
         listing = {"version": _VERSION, "generation": generation, "files": files}
         _add_file(archive, _LIST, BytesIO(json.dumps(listing, indent=1).encode()))
-    return listing
 
 
 def _add_file(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
@@ -206,13 +183,10 @@ def check_new(folder: Path) -> None:
 def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
     """Give a folder with the files of an archive, each as it was written; rename it at the end.
 
-    Where `folder` is there with the same index it stays. Raises InputError for what is no whole
-    backup, or where anything else is there; StoreError where it cannot be written. Where the block
-    raises nothing is left.
+    Raises InputError for what is no whole backup, or where anything is there; StoreError where it
+    cannot be written. Where the block raises nothing is left.
     """
-    is_again = (folder / FILE).exists()
-    if not is_again:
-        check_new(folder)
+    check_new(folder)
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)
@@ -220,8 +194,6 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
         try:
             backup = _unpack(source, place / "index")
             yield place / "index", backup
-            if is_again and _are_same(place / "index", folder):
-                return
             check_new(folder)
             if folder.exists():
                 folder.rmdir()
@@ -233,23 +205,6 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             f"{source} cannot be restored to {folder} ({error.strerror or error}): see what is in"
             f" the way"
         ) from error
-
-
-def _are_same(one: Path, other: Path) -> bool:
-    """Say whether two folders have the same index, whatever their paid files are."""
-    try:
-        with closing(Database(one)) as first, closing(Database(other)) as second:
-            files = [each.name for each in first.segments()]
-            names = [f"{name}{SUFFIX}" for name in files]
-            folders = one / "segments", other / "segments"
-            return (
-                first.meta("generation") == second.meta("generation")
-                and first.hashes() == second.hashes()
-                and files == [each.name for each in second.segments()]
-                and not any(filecmp.cmpfiles(*folders, names, shallow=False)[1:])
-            )
-    except (StoreError, OSError):
-        return False
 
 
 def _unpack(source: Path, place: Path) -> Backup:
