@@ -29,10 +29,8 @@ BUILD = (
     "--token-bits --papers --embedder --tagger"
 )
 SET = "--dataset --corpus"
-PAID = (
-    "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
-    "--seed"
-)
+PRICED = "--llm --price --temperature --top-p --prompts --keep-prompts --seed"
+PAID = f"{PRICED} --budget-tokens --budget-usd"
 QUERY = "--index --method --chunks --param --reranker --where --as-of"
 COMMANDS = {
     "index": f"{SET} {BUILD} {flags(AddOptions, 'index')} "
@@ -44,8 +42,8 @@ COMMANDS = {
     "verify": "--index --json",
     "classify": f"--file {flags(ClassifyOptions, 'classify')} --method --param --reranker --where "
     f"--index {PAID} --context-tokens --json",
-    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PAID} --ask --json",
-    "themes": "--level --report --where --index --json",
+    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --ask --json",
+    "themes": "--level --where --index --json",
     "changes": "--dated --where --index --json",
     "show": "--aliases --vocabulary --index --json",
     "list": "--sort --where --index --json",

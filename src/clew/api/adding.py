@@ -16,12 +16,11 @@ from clew.api.opened import MADE_FOR, OpenIndex, checked, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage
-from clew.errors import InputError, NotAnIndex, UnreadableSource
+from clew.errors import InputError, UnreadableSource
 from clew.filters import to_filter
 from clew.index import origins
 from clew.index import recipe as recipes
 from clew.index.options import AddOptions, PlanOptions, ReadOptions
-from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
 from clew.models.bound import bind_models
@@ -379,8 +378,8 @@ class Adding(OpenIndex):
         this index holds just these documents, else a random sample. Nothing is written, and what
         the ledger of this index has costs nothing.
 
-        What is left out of the graph's options is as it was wanted last. Probes are made within
-        `budget`, and not made again. Raises InputError where there is nothing to plan for.
+        What is left out of the graph's options is as it was wanted last. Raises InputError where
+        there is nothing to plan for.
 
         Args:
             source: What is read, as by `add`.
@@ -406,17 +405,10 @@ class Adding(OpenIndex):
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(options.budget)
-        ledger = self._ledger if options.probe or self._ledger.exists() else None
+        ledger = self._ledger if self._ledger.exists() else None
         memory = ReplyMemory.from_llm(ledger, llm, gleanings=wanted.gleanings)
-        if options.probe:
-            if sharded.is_home(self.folder):  # whose ledgers are those of the shards
-                raise NotAnIndex(sharded.explain_home(self.folder))
-            self._make_folder()  # of the ledger
-        models = self.models  # one that cannot be loaded is known before a probe is paid for
-        estimate = plan.plan_extraction(
-            corpus, llm, memory, core=options.core, n_probes=options.probe
-        )
-        vectors = plan.estimate_embedding(documents, chunking, models, store)
+        estimate = plan.plan_extraction(corpus, llm, memory, core=options.core)
+        vectors = plan.estimate_embedding(documents, chunking, self.models, store)
         return replace(estimate, embedding=vectors)
 
     @checked

@@ -291,19 +291,9 @@ class Index(Adding, Upkeep, Askable):
         filter they are those of the documents that fulfil it, at most `most` of them. The first
         call after a write brings them up to date. Raises InputError for a level below 0.
         """
-        from clew.views.themes import list_themes
+        from clew.views.browse import list_themes
 
         return list_themes(self.snapshot(where), level, most)
-
-    @checked
-    def report_themes(self, path: str | Path, *, where: str | Filter | None = None) -> int:
-        """Write a report of all themes to a file, .md or .html, and return how many it has.
-
-        Raises InputError for another suffix, and where the file cannot be written.
-        """
-        from clew.views.themes import write_report
-
-        return write_report(self.snapshot(where), Path(path), f"Themes of {self.shown}")
 
     @checked
     def export(

@@ -240,7 +240,7 @@ def _watch(
 @options.dataset_options
 @options.build_options
 @options.gather_derived(PlanOptions, "plan", "planned")
-@options.paid_options
+@options.priced_options
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.json
 @click.pass_obj
@@ -258,8 +258,8 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
 ) -> None:
     """Estimate what indexing PATH... with an LLM would cost, for each setting, or asking QUESTION.
 
-    Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
-    what the LLM will answer is estimated, and the plan says from what.
+    Nothing is sent to the LLM and nothing is written. Prompts are the real ones; what the LLM will
+    answer is estimated, and the plan says from what.
     """
     if ask is not None:
         with opener(folder, **paid.join_build(build)) as opened:
@@ -268,7 +268,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
         return
     source, folder = dataset.choose(paths, folder)
     with opener(folder, **paid.join_build(build)) as opened:
-        plan = opened.plan(source, **planned, budget=paid.budget)
+        plan = opened.plan(source, **planned)
     print_result(plan, _describe_plan(plan), as_json=as_json)
 
 
@@ -312,15 +312,12 @@ def _list_notes(plan: Plan) -> Iterator[str]:
         yield f"The ledger has {held}, which cost nothing."
     if not whole.repair_tokens:
         yield "Repairs of replies that cannot be used come on top: none are known of."
-    if plan.n_useless:
-        useless = f"{plan.n_useless:,} of {plan.n_probed:,} probes gave no usable reply"
-        yield f"{useless}: this model may not be up to it."
     if plan.embedding is not None:
         yield _describe_vectors(plan.embedding)
     if whole.cost_usd is None:
         yield "The price is not known: give it with --price MODEL=IN,OUT."
     if whole.seconds is None:
-        yield "The time is not known before some calls were made: try --probe 5."
+        yield "The time is not known before some calls were made: index a few documents first."
 
 
 def _describe_vectors(estimate: EmbeddingEstimate) -> str:

@@ -414,17 +414,10 @@ def _format_value(value: object) -> str:
 
 @click.command("themes", cls=GroupedCommand)
 @options.number("--level N", "0 for the widest themes, 1 for their parts.", least=0, default=0)
-@options.path("--report FILE", "Write all themes to FILE, .md or .html.", "report")
 @options.where
 @options.usual
 def show_themes(
-    opener: options.Opener,
-    folder: Path,
-    *,
-    level: int,
-    report: Path | None,
-    filters: Sequence[str],
-    as_json: bool,
+    opener: options.Opener, folder: Path, *, level: int, filters: Sequence[str], as_json: bool
 ) -> None:
     """Show what the documents are about: their themes, the largest first.
 
@@ -433,14 +426,7 @@ def show_themes(
     needed.
     """
     with opener(folder) as index:
-        where = options.join_filters(filters)
-        if report is not None:
-            n = index.report_themes(report, where=where)
-            line = f"{one_line(str(report))} has {format_count(n, 'theme')}"
-            value = {"file": str(report), "n_themes": n}
-            print_result(value, [line], as_json=as_json, is_news=True)
-            return
-        themes = index.themes(level, where=where)
+        themes = index.themes(level, where=options.join_filters(filters))
     print_result(themes, _describe_themes(themes), as_json=as_json)
 
 

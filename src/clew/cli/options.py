@@ -317,11 +317,9 @@ PAID_OPTIONS = [
     text("--budget-usd X", "Dollar limit of this run.", type=click.FloatRange(min=0)),
 ]
 served_options = gather_options([llm, price, prompts], "paid", read_paid)
-paid_options = gather_options(
-    [*PAID_OPTIONS, *DRAWN_OPTIONS, number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)],
-    "paid",
-    read_paid,
-)
+_seed = number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)
+priced_options = gather_options([llm, price, *DRAWN_OPTIONS, _seed], "paid", read_paid)
+paid_options = gather_options([*PAID_OPTIONS, *DRAWN_OPTIONS, _seed], "paid", read_paid)
 
 
 # -- a data set's documents -----------------------------------------------------------------------

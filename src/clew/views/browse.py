@@ -1,4 +1,4 @@
-"""List and describe the documents and entities of a snapshot, as JSON values.
+"""List and describe the documents, entities and themes of a snapshot, as JSON values.
 
 The snapshot contains only documents that the caller may see. Offsets count code points, as in
 Python, not UTF-16 units.
@@ -15,7 +15,7 @@ from clew.algo.links import neighbours
 from clew.algo.topk import positive_top_k
 from clew.base.derived import Derived
 from clew.base.display.shown import make_view
-from clew.base.types import Document, Value
+from clew.base.types import Document, Theme, Value
 from clew.base.wire.indexes import (
     ChunkPlace,
     DocumentLine,
@@ -33,6 +33,8 @@ from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.index.snapshot.layers import TripleLayer
 from clew.steps.entity_types import find_entry, find_types
+from clew.steps.theme_descriptions import describe_themes
+from clew.steps.themes import themes
 from clew.text.keys import name_key
 from clew.text.patterns import match_ids
 
@@ -264,3 +266,33 @@ def _find_triples(snapshot: Snapshot, row: int) -> tuple[StatedTriple, ...]:
         StatedTriple(id=i, subject=subject, relation=relation, object=target, chunks=tuple(where))
         for i, relation, subject, target, where in stated
     )
+
+
+# -- themes ----------------------------------------------------------------------------------------
+
+
+def list_themes(snapshot: Snapshot, level: int = 0, most: int | None = None) -> tuple[Theme, ...]:
+    """Return the themes of a level, largest first, with undivided ones of the level above."""
+    return tuple(describe_themes(snapshot, themes(snapshot).of_level(level)[:most]))
+
+
+def page_themes(
+    snapshot: Snapshot, level: int, parent: str, offset: int, limit: int
+) -> Listed[Theme]:
+    """Return a page of a level's themes, or of a `parent`'s parts, largest first.
+
+    Raises a refusal, 404, where there is no such theme.
+    """
+    levels = themes(snapshot)
+    row = levels.find(parent) if parent else -1
+    if parent and row < 0:
+        raise no_such_resource(f"this index has no theme {parent!r:.200}")
+    rows = levels.children(row) if parent else levels.of_level(level)
+    described = describe_themes(snapshot, rows[offset : offset + limit])
+    return Listed(items=tuple(described), total=len(rows))
+
+
+def find_theme(snapshot: Snapshot, name: str) -> Theme | None:
+    """Return a theme by its id, or None."""
+    row = themes(snapshot).find(name)
+    return None if row < 0 else describe_themes(snapshot, [row])[0]

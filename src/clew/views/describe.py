@@ -28,7 +28,7 @@ from clew.steps.entity_types import find_types
 from clew.steps.themes import THEME_MARK
 from clew.text.keys import name_key
 from clew.text.normalize import fold
-from clew.views.themes import find_theme
+from clew.views.browse import find_theme
 
 _MAX_SHOWN = 20  # neighbours shown of one kind
 _LEAST_SCORE = 0.3  # of two names that are proposed

@@ -24,7 +24,7 @@ from clew.models.ledger import Cost
 from clew.text.dates import parse_period
 from clew.text.keys import name_key
 from clew.views import browse, describe, index_graph
-from clew.views.themes import page_themes
+from clew.views.browse import page_themes
 
 
 @dataclass(frozen=True, slots=True)
