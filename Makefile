@@ -173,7 +173,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
 	@$(LOCK) --output-file requirements/serve.txt --constraints requirements/dev.txt \
-		--extra models --extra openai --extra files --extra watch --extra eval --extra server --extra oidc
+		--extra models --extra openai --extra files --extra eval --extra server --extra oidc
 	@$(LOCK) --output-file requirements/site.txt --constraints requirements/dev.txt --group site --extra openai
 	@$(LOCK) --output-file requirements/page.txt --constraints requirements/dev.txt --group page \
 		--extra models --extra openai --extra files --extra eval --extra server --extra oidc

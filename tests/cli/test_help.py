@@ -34,7 +34,7 @@ PAID = f"{PRICED} --budget-tokens --budget-usd"
 QUERY = "--index --method --chunks --param --reranker --where --as-of"
 COMMANDS = {
     "index": f"{SET} {BUILD} {flags(AddOptions, 'index')} "
-    f"--workers --shards --part --vocabulary --watch {PAID} --json",
+    f"--workers --shards --part --vocabulary {PAID} --json",
     "ask": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history "
     "--proof --json",
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",

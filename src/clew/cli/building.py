@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,11 @@ from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, is_verbose, one_line, print_result, say, wrap_text
 from clew.cli.program import INTERRUPTED, SKIPPED, Failure, GroupedCommand
 from clew.cli.progress import (
-    Watcher,
     describe_kept,
     handle_stop,
-    has_files,
-    print_update,
     report_interruption,
     show_count,
     show_progress,
-    write_when_free,
 )
 from clew.cli.render import render_usage
 from clew.errors import BudgetSpent, InputError, write_install
@@ -78,7 +74,6 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 @options.number("--shards N", "Make a new index of N shards below FOLDER, searched as one.")
 @options.text("--part I/N", "Only documents of shard I of N, from 0; any machine may fill one.")
 @options.path("--vocabulary FILE", "CSV file of names, aliases and types; replaces an earlier one.")
-@options.flag("--watch", "Keep following changes in the folders afterwards, until Ctrl-C.")
 @options.json
 @click.pass_obj
 def run_index(  # noqa: PLR0913 -- one argument for each group of options
@@ -94,7 +89,6 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     shards: int | None,
     part: str | None,
     vocabulary: Path | None,
-    watch: bool,
     as_json: bool,
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
@@ -115,36 +109,20 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
     source, folder = dataset.choose(paths, folder)
-    if watch and (as_json or vocabulary or not paths or not all(map(os.path.isdir, paths))):
-        raise click.UsageError("--watch is for folders, and not with --json or --vocabulary")
     _take_vocabulary(vocabulary, ())  # one that cannot be taken is refused before anything is read
     if shards is not None:
         _make_shards(folder, shards)
     with options.open_any(opener, folder, **paid.join_build(build)) as opened:
-
-        def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
-            with show_progress() as progress, handle_stop() as stop:
-                added: Added = opened.add(
-                    paths[0] if len(paths) == 1 else source,
-                    **{**adding, **more},
-                    budget=paid.budget,
-                    progress=progress,
-                    stop=stop,
-                    workers=workers,
-                    part=part,
-                )
-                return added
-
-        if watch:
-            from clew import api
-
-            if not isinstance(opened, api.Index):
-                why = "watch each shard by itself, with --part"
-                raise click.UsageError(f"--watch is for one index: {why}")
-            _watch(opened, add, paths, adding)
-            return
-        with report_interruption(opened):
-            added = add()
+        with report_interruption(opened), show_progress() as progress, handle_stop() as stop:
+            added: Added = opened.add(
+                paths[0] if len(paths) == 1 else source,
+                **adding,
+                budget=paid.budget,
+                progress=progress,
+                stop=stop,
+                workers=workers,
+                part=part,
+            )
         _take_vocabulary(vocabulary, options.iterate_indexes(opened))
         line = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
@@ -203,35 +181,6 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
         raise BudgetSpent(added.extracted.stopped)
     if not all(each.unread for each in report.skipped):
         sys.exit(SKIPPED)
-
-
-def _watch(
-    opened: Index, add: Callable[..., Added], paths: Sequence[str], adding: Mapping[str, Any]
-) -> None:
-    """Index folders, then bring the index up to date with every change until Ctrl-C."""
-    from clew.index.store import opening
-
-    def update(changed: set[Path] | None) -> Added:
-        try:
-            added = write_when_free(lambda: add(prune=True, changed=changed), opened.folder)
-        finally:
-            opened.close()  # so that others may write while nothing changes
-        warn_skipped([each for each in added.report.skipped if not each.unread])
-        warn_partly(added.report.partly)
-        if added.report.stopped:
-            raise KeyboardInterrupt
-        if added.extracted.stopped:
-            click.echo(f"clew: {one_line(added.extracted.stopped)}", err=True)
-        return added
-
-    folders = [Path(path) for path in paths]
-    watcher = Watcher(folders, opened.folder)
-    if opening.exists(opened.folder) or has_files(folders, adding):
-        say("\n".join(_summarize(update(None), opened.folder)))
-    names = one_line(", ".join(paths))
-    say(f"Watching {names}: Ctrl-C ends it.")
-    watcher.follow(lambda changed: print_update(update(changed).report))
-    say(f"\nNo longer watching {names}; what is reported above is in the index.")
 
 
 @click.command("plan", cls=GroupedCommand)
