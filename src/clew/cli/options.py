@@ -168,12 +168,7 @@ def param(example: str) -> Decorator:
 reranker = text(
     "--reranker SPEC", "maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL."
 )
-reader = text(
-    "--answers SPEC",
-    "Quote and let no LLM write answers: extractive, or extractive:MODEL, a folder with model.onnx "
-    "or a model of transformers that gives the short answer.",
-    "reader",
-)
+reader = text("--answers SPEC", "extractive: quote, and let no LLM write answers.", "reader")
 where = several(
     "--where FILTER",
     "Only documents that match every FILTER, such as \"date >= 2024 and tags has 'fram'\"",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from clew.models.extractive import SpanReader
     from clew.models.extractors.cooccurrence import Cooccurrence as Cooccurrence
     from clew.models.extractors.dependency import DependencyTriples as DependencyTriples
     from clew.models.ledger import Ledger as Ledger
@@ -348,6 +347,26 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
 
 
 OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpan:
+    """The range of a text that answers a question."""
+
+    text: int  # its place among the texts, from 0
+    start: int
+    end: int
+    probability: float  # as the model has it, among all ranges and no answer
+
+
+class SpanReader(Protocol):
+    """Finds the range of a text that answers a question."""
+
+    @property
+    def name(self) -> str: ...
+
+    def read(self, question: str, texts: Sequence[str]) -> ReadSpan | None:
+        """Return the likeliest range of all texts, None where they have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

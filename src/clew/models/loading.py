@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from clew.models import Chat, Wording
     from clew.models.budget import Budget
-    from clew.models.extractive import SpanReader
     from clew.models.ledger import Ledger
     from clew.models.prices import Price
     from clew.models.sqlite import Place
@@ -73,7 +72,7 @@ class Specs:
     tagger: str | None = None
     reranker: str | None = None
     llm: str | None = None
-    reader: str | None = None  # of answers without an LLM: extractive, extractive:MODEL
+    reader: str | None = None  # of answers without an LLM: extractive
     temperature: float = 0.0  # of all LLMs, and so are the next two
     top_p: float | None = None
     seed: int | None = None
@@ -84,6 +83,8 @@ class Specs:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         given = {name: value for name, value in values.items() if value is not None}
         arguments.check_arguments(given, {**dict.fromkeys(given, arguments.TEXT), **_DRAWN})
+        if self.reader not in (None, "extractive"):
+            raise InputError(f"answers are not made by {self.reader!r}: take extractive")
 
     @property
     def sampling(self) -> Sampling:
@@ -121,7 +122,6 @@ def load_models(
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
         llm=llm,
-        reader=load_reader(specs.reader) if specs.reader else None,
         writes=specs.reader is None,
     )
 
@@ -236,18 +236,6 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
         f"there is no reranker {spec!r}{suggest(kind, _RERANKERS)}: choose one of maxsim, cosine,"
         f" cross-encoder:NAME, endpoint:MODEL@URL"
     )
-
-
-def load_reader(spec: str) -> SpanReader | None:
-    """Return the model that `spec` names for short answers; None without one."""
-    kind, _, model = spec.partition(":")  # a path may have any sign in it
-    if kind == "extractive" and model:
-        from clew.models.extractive import ExtractiveReader
-
-        return ExtractiveReader(model)
-    if spec == "extractive":
-        return None
-    raise InputError(f"answers are not made by {spec!r}: take extractive or extractive:MODEL")
 
 
 @arguments.check_values({"spec": arguments.TEXT})
