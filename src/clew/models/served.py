@@ -40,7 +40,6 @@ class Served:
     attempts: int = 5
     patience_s: float = PATIENCE_S  # between attempts in all, at a server that is overloaded
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
-    certificates: str = ""  # a PEM file of further certificates that are trusted
 
     def check(self) -> None:
         """Raise MissingExtra where the package for HTTP is missing."""
@@ -60,7 +59,6 @@ class Served:
             attempts=self.attempts,
             patience_s=self.patience_s,
             sleep=self.sleep,
-            certificates=self.certificates,
         )
 
 
