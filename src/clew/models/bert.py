@@ -1,4 +1,4 @@
-"""The BERT encoder of all-MiniLM-L6-v2, run by CTranslate2, or by onnxruntime from a file.
+"""The BERT encoder of all-MiniLM-L6-v2, run by CTranslate2.
 
 The weights are int8 with a scale for each output; each token's numbers are brought to int8 by a
 scale of their own, or the weights to float32. So what a text gives depends on no other one: short
@@ -101,56 +101,3 @@ def _equal_batches(texts: Sequence[list[int]]) -> Iterator[list[int]]:
         if len(batch) == _TOGETHER:
             yield waiting.pop(len(ids))
     yield from waiting.values()
-
-
-_BATCH_PIECES = 512  # word pieces, padding included: small batches stay in the cache
-
-
-class OnnxBert:
-    """An encoder in a file of ONNX, whose first output is the hidden states."""
-
-    def __init__(self, path: Path, *, threads: int = 0) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.enable_cpu_mem_arena = False  # 0.7 GB less at the same speed
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # Its kernel of a layer's norm with the sum before it takes twice the time of both.
-        options.add_session_config_entry(
-            "optimization.disable_specified_optimizers", "SkipLayerNormFusion"
-        )
-        self._session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
-
-    def states(self, texts: Sequence[list[int]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield each text's position and its (n, d) hidden states, given its n word pieces."""
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        for batch in _padded_batches(order, [len(ids) for ids in texts]):
-            width = max(len(texts[i]) for i in batch)
-            pieces = np.zeros((len(batch), width), dtype=np.int64)
-            mask = np.zeros_like(pieces)
-            for row, i in enumerate(batch):
-                pieces[row, : len(texts[i])] = texts[i]
-                mask[row, : len(texts[i])] = 1
-            inputs = {
-                "input_ids": pieces,
-                "attention_mask": mask,
-                "token_type_ids": np.zeros_like(pieces),
-            }
-            hidden = self._session.run(None, inputs)[0]
-            for row, i in enumerate(batch):
-                yield i, np.asarray(hidden[row, : len(texts[i])], dtype=np.float32)
-
-
-def _padded_batches(order: Sequence[int], widths: Sequence[int]) -> Iterator[list[int]]:
-    """Cut `order`, ascending in width, into runs of at most _BATCH_PIECES padded pieces."""
-    batch: list[int] = []
-    for n in order:
-        if batch and (len(batch) + 1) * widths[n] > _BATCH_PIECES:
-            yield batch
-            batch = []
-        batch.append(n)
-    if batch:
-        yield batch

@@ -135,10 +135,10 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder of a spec; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
-    if kind in {"minilm", "minilm-float32"}:
+    if spec in {"minilm", "minilm-float32"}:
         from clew.models.minilm import MiniLM
 
-        return MiniLM(name or None, float32=kind == "minilm-float32")
+        return MiniLM(float32=spec == "minilm-float32")
     if spec == "multilingual":
         from clew.models.packaged import MultilingualE5
 
@@ -168,7 +168,7 @@ def load_embedder(
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(
         f"there is no embedder {spec!r}{suggest(kind, _EMBEDDERS)}: choose one of minilm,"
-        f" minilm-float32, minilm:FOLDER, multilingual, sentence-transformers:NAME, static:FOLDER,"
+        f" minilm-float32, multilingual, sentence-transformers:NAME, static:FOLDER,"
         f" openai:MODEL@URL, ollama:MODEL"
     )
 

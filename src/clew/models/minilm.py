@@ -1,26 +1,22 @@
 """The default embedder: all-MiniLM-L6-v2 (384 dimensions) in int8, without torch.
 
-The weights and the tokenizer come with Clew, unless the caller names a folder: nothing is fetched.
-CTranslate2 multiplies int8 numbers, or float32 where that is asked for. A text's vector does not
-depend on its batch, to the bit.
-Wang et al. (2020), "MiniLM", arXiv:2002.10957; sentence-transformers/all-MiniLM-L6-v2.
+The weights and the tokenizer come with Clew: nothing is fetched. CTranslate2 multiplies int8
+numbers, or float32 where that is asked for. A text's vector does not depend on its batch, to the
+bit. Wang et al. (2020), "MiniLM", arXiv:2002.10957; sentence-transformers/all-MiniLM-L6-v2.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.base.runtime.lazy import check_installed, compile_re
-from clew.errors import ModelError
 from clew.models import Kind, TokenVectors
-from clew.models.bert import FILES, Bert, OnnxBert
+from clew.models.bert import FILES, Bert
 from clew.text.analyze import IDEOGRAPHS, UNSPACED, term_spans
 from clew.text.unseen import blank_codes
 
@@ -33,27 +29,23 @@ DIMENSION = 384
 
 _WINDOW = 510  # word pieces: the model has 512 positions, two of them for the markers
 _CLS, _SEP = 101, 102
-_PURPOSE = "the embedder"
 
 
 class MiniLM:
     """all-MiniLM-L6-v2. Texts beyond 510 word pieces are read in windows and averaged."""
 
-    def __init__(
-        self, folder: Path | str | None = None, *, threads: int = 0, float32: bool = False
-    ) -> None:
-        """Use `folder`'s tokenizer.json (and model.onnx, if there); `threads` 0 is all cores.
+    def __init__(self, *, threads: int = 0, float32: bool = False) -> None:
+        """Compute in int8 or `float32`, in so many threads, where 0 is all cores.
 
-        `float32` computes in float32, as onnxruntime does with a model.onnx. Nothing is loaded
-        before the first text.
+        Nothing is loaded before the first text.
         """
-        self._folder = Path(folder) if folder is not None else None
         self._threads = threads
         self._float32 = float32
 
     @property
     def name(self) -> str:
-        return f"all-MiniLM-L6-v2/{self._version}"
+        products = "int8" if self._float32 else "int8-products"
+        return f"all-MiniLM-L6-v2/{products}-{WEIGHTS}"
 
     @property
     def dimension(self) -> int:
@@ -103,32 +95,14 @@ class MiniLM:
                 parts = waiting.pop(i)
                 yield i, encodings[i], [parts[m] for m in sorted(parts)]
 
-    @cached_property
-    def _version(self) -> str:
-        """The version of the weights: a folder's model may change, and its vectors with it."""
-        if self._own_weights is None:
-            return f"int8-{WEIGHTS}" if self._float32 else f"int8-products-{WEIGHTS}"
-        return hashlib.sha256(self._own_weights.read_bytes()).hexdigest()[:12]
-
-    @property
-    def _own_weights(self) -> Path | None:
-        path = self._folder / "model.onnx" if self._folder is not None else None
-        return path if path is not None and path.exists() else None
-
     def check(self) -> None:
-        """Raise what the first text would where a package or file is missing; load nothing."""
-        if self._own_weights is not None:
-            check_installed("onnxruntime", "onnx", _PURPOSE)
-        else:
-            check_installed("ctranslate2", "models", _PURPOSE)
-        check_installed("tokenizers", "models", _PURPOSE)
-        self._vocabulary()
+        """Raise what the first text would where a package is missing; load nothing."""
+        for package in ("ctranslate2", "tokenizers"):
+            check_installed(package, "models", "the embedder")
 
     @cached_property
-    def _encoder(self) -> Bert | OnnxBert:
+    def _encoder(self) -> Bert:
         self.check()
-        if self._own_weights is not None:
-            return OnnxBert(self._own_weights, threads=self._threads)
         return Bert(float32=self._float32, threads=self._threads)
 
     @cached_property
@@ -136,16 +110,10 @@ class MiniLM:
         self.check()
         import tokenizers
 
-        tokenizer = tokenizers.Tokenizer.from_file(str(self._vocabulary()))
+        tokenizer = tokenizers.Tokenizer.from_file(str(FILES / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
         return tokenizer
-
-    def _vocabulary(self) -> Path:
-        file = (self._folder or FILES) / "tokenizer.json"
-        if not file.exists():
-            raise ModelError(f"no tokenizer.json in {self._folder}: name a folder that holds one")
-        return file
 
 
 def _pool(hidden: Sequence[NDArray[np.float32]], n_pieces: int) -> NDArray[np.float32]:
