@@ -29,7 +29,7 @@ BUILD = (
     "--token-bits --papers --embedder --tagger"
 )
 SET = "--dataset --corpus"
-PRICED = "--llm --price --temperature --top-p --prompts --keep-prompts --seed"
+PRICED = "--llm --price --temperature --top-p --prompts --seed"
 PAID = f"{PRICED} --budget-tokens --budget-usd"
 QUERY = "--index --method --chunks --param --reranker --where --as-of"
 COMMANDS = {

@@ -344,8 +344,7 @@ class OpenIndex(Closing):
     def _ledger(self) -> Ledger:
         from clew.models.ledger import Ledger
 
-        place = opening.paid_place(self.folder, paid.CALLS)
-        return Ledger(place, keep_prompts=self._specs.keep_prompts)
+        return Ledger(opening.paid_place(self.folder, paid.CALLS))
 
     def _load_llm(self, budget: Budget | None) -> RecordedLLM | None:
         """Return the LLM by itself: a plan needs no other model."""

@@ -303,7 +303,6 @@ DRAWN_OPTIONS = [
     text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),
     text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
     prompts,
-    flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
 ]
 PAID_OPTIONS = [
     llm,

@@ -137,7 +137,7 @@ HEADINGS: Mapping[str, str] = {
     "How it is answered": "anyway history proof reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged peers metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
-    "How the LLM replies": "temperature top_p seed prompts keep_prompts",
+    "How the LLM replies": "temperature top_p seed prompts",
     "Address": "host port hosts proxies root_path",
     "Single sign-on": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
     "Concurrency": "processes threads workers stop_jobs concurrency",

@@ -125,8 +125,7 @@ def record_models(
         from clew.models.ledger import Ledger
         from clew.models.recorded_llm import recorded
 
-        place = opening.paid_place(folder, paid.CALLS)
-        ledger = Ledger(place, keep_prompts=specs.keep_prompts)
+        ledger = Ledger(opening.paid_place(folder, paid.CALLS))
         wording = specs.read_wording()
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices, wording=wording))
     if recipe:

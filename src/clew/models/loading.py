@@ -60,7 +60,6 @@ _DRAWN = {
     "temperature": arguments.number(0, 2),
     "top_p": arguments.number(0, 1),
     "seed": arguments.whole_numbers(0),
-    "keep_prompts": arguments.TRUTH,
 }
 
 
@@ -77,7 +76,6 @@ class Specs:
     top_p: float | None = None
     seed: int | None = None
     prompts: str | None = None  # a folder of them, in place of Clew's own
-    keep_prompts: bool = False  # the ledger keeps what was asked beside the replies
 
     def __post_init__(self) -> None:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
