@@ -1,12 +1,12 @@
 """An index as one archive: a committed generation, whatever is written meanwhile.
 
-A backup is a tar file, gzipped where its name says so. It holds the SQLite files and the segments
-of one generation, and behind them a list of these with their digests, without which it is none. It
-holds a read transaction and not the writer's lock, so a job of hours does not keep backups out.
+A backup is a tar file, gzipped where its name says so. It holds the SQLite files and, behind them,
+the segments of one generation. These have checksums of their own, and the database says which
+segments there are, so a restored index tells whether it is whole. While a backup is written it
+holds a read transaction and not the writer's lock, so a job of hours does not keep it out.
 """
 
 import gzip
-import json
 import os
 import re
 import shutil
@@ -16,23 +16,18 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from clew.base.display.shown import Shown
 from clew.base.runtime import sqlite
 from clew.base.runtime.private import make_folder, make_inner_folder, open_file
-from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
+from clew.errors import AlreadyExists, DamagedIndex, InputError, NotAnIndex, StoreError
 from clew.index.store import opening, paid
 from clew.index.store.database import FILE, Database
 from clew.index.store.segments import SUFFIX, MissingSegment
 
-_VERSION = 1
-_LIST = "backup.json"  # the last member
 _MEMBER = re.compile(rf"(?:index|calls|embeddings)\.sqlite|segments/[0-9]{{6,}}{re.escape(SUFFIX)}")
-_LIST_BYTES = 1 << 24
 _PIECE = 1 << 20
 _LEVEL = 1  # of gzip: vectors hardly shrink, and texts do at once
 _TRIES = 50  # to open the segments of a generation while merges replace them
@@ -73,7 +68,7 @@ def write_backup(folder: Path, target: Path) -> Backup:
                 _copy_paid(folder / name, place / name, generation)
             target_path = place / target.name
             with open_file(target_path) as file:
-                _write_archive(file, target_path, segments, generation)
+                _write_archive(file, target_path, segments)
                 file.flush()
                 os.fsync(file.fileno())
             n, n_bytes = len(database.live_documents()), target_path.stat().st_size
@@ -127,10 +122,8 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
             connection.execute("DELETE FROM cost WHERE generation > ?", (generation,))
 
 
-def _write_archive(
-    file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO], generation: int
-) -> None:
-    """Write the archive of what lies beside `target` and some segments."""
+def _write_archive(file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO]) -> None:
+    """Write the archive of what lies beside `target`, and behind that some segments."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
         if target.suffix != ".tar":
@@ -140,34 +133,12 @@ def _write_archive(
         )
         copies = [target.with_name(name) for name in (FILE, *paid.FILES)]
         opened = {p.name: stack.enter_context(p.open("rb")) for p in copies if p.exists()}
-        sources = {**opened, **segments}.items()
-        files = {name: _add_file(archive, name, source) for name, source in sources}
-        listing = {"version": _VERSION, "generation": generation, "files": files}
-        _add_file(archive, _LIST, BytesIO(json.dumps(listing, indent=1).encode()))
-
-
-def _add_file(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
-    """Add a file to an archive; return its size and digest."""
-    member = tarfile.TarInfo(name)
-    member.size = source.seek(0, os.SEEK_END)
-    member.mode = 0o600
-    source.seek(0)
-    hashing = _HashingFile(source)
-    archive.addfile(member, hashing)
-    return {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
-
-
-class _HashingFile:
-    """A file that notes what was read of it."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-        self.digest = sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        piece = self._source.read(size)
-        self.digest.update(piece)
-        return piece
+        for name, source in {**opened, **segments}.items():
+            member = tarfile.TarInfo(name)
+            member.size = source.seek(0, os.SEEK_END)
+            member.mode = 0o600
+            source.seek(0)
+            archive.addfile(member, source)
 
 
 # -- and back --------------------------------------------------------------------------------------
@@ -211,7 +182,7 @@ def _unpack(source: Path, place: Path) -> Backup:
     try:
         size = source.stat().st_size
         with tarfile.open(source, "r:*") as archive:
-            listing, files = _extract_files(archive, place)
+            _extract_files(archive, place)
     except FileNotFoundError as error:
         raise InputError(f"there is no backup {source}: name the file") from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -219,46 +190,28 @@ def _unpack(source: Path, place: Path) -> Backup:
         raise InputError(
             f"{source} is not a complete backup ({reason}): it is damaged, or was cut off"
         ) from error
-    if listing is None or listing.get("version") != _VERSION or listing.get("files") != files:
-        raise InputError(f"{source} is not a complete backup: its list of files does not fit them")
     try:
         with closing(Database(place)) as database:
             generation = int(database.meta("generation"))
-            if generation != listing.get("generation"):
-                raise InputError(
-                    f"{source} is not a complete backup: its generation is {generation}"
-                )
             database.tell_generation()
             n = len(database.live_documents())
-    except DamagedIndex as error:
-        raise InputError(f"{source} holds a damaged index ({error}): take another") from error
+    except (DamagedIndex, NotAnIndex) as error:
+        raise InputError(f"{source} holds no sound index ({error}): take another") from error
     return Backup(path=str(source), generation=generation, n_documents=n, n_bytes=size)
 
 
-def _extract_files(
-    archive: tarfile.TarFile, place: Path
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Write the known files of an archive; return its list and the files that it has."""
+def _extract_files(archive: tarfile.TarFile, place: Path) -> None:
+    """Write the files of an archive, each of which has to be one of an index."""
     make_folder(place)
     make_inner_folder(place / "segments")
-    listing: dict[str, Any] | None = None
-    files: dict[str, Any] = {}
     for member in archive:
         content = archive.extractfile(member) if member.isreg() else None
-        is_known = member.name == _LIST or _MEMBER.fullmatch(member.name)
-        if content is None or not is_known or member.name in files or listing is not None:
+        path = place / member.name
+        if content is None or not _MEMBER.fullmatch(member.name) or path.exists():
             raise InputError(
                 f"{archive.name!s} is not a backup of an index: it has {member.name!r:.100}"
             )
-        if member.name == _LIST:
-            read = json.loads(content.read(_LIST_BYTES))
-            listing = read if isinstance(read, dict) else {}
-            continue
-        hashing = _HashingFile(content)  # type: ignore[arg-type]
-        with open_file(place / member.name) as file:
-            while piece := hashing.read(_PIECE):
-                file.write(piece)
+        with open_file(path) as file:
+            shutil.copyfileobj(content, file, _PIECE)
             file.flush()
             os.fsync(file.fileno())
-        files[member.name] = {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
-    return listing, files
