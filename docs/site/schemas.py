@@ -20,6 +20,7 @@ from clew.base.wire.about import MethodView
 from clew.base.wire.proofs import Proof, Verified
 from clew.cli import main
 from clew.cli.config import PRICES, list_names
+from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
 from clew.index.graph import GraphImport
 from clew.index.repair import Repaired
@@ -28,7 +29,8 @@ from clew.index.store.check import Damage
 from clew.views.export import Exported
 
 Schema = dict[str, Any]
-adding.ExtractionReport = ExtractionReport  # which that module imports for type checkers only
+# That module imports these for type checkers only.
+adding.AddReport, adding.ExtractionReport = AddReport, ExtractionReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
