@@ -15,8 +15,7 @@ import pytest
 import clew
 from clew.errors import MissingExtra
 from clew.models import gives_tokens
-from clew.models.bert import FILES
-from clew.models.minilm import DIMENSION, MiniLM
+from clew.models.minilm import DIMENSION, FILES, MiniLM
 
 for package in ("ctranslate2", "tokenizers"):
     pytest.importorskip(package)

@@ -32,7 +32,7 @@ from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
 from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
 from clew.models.run import ModelRun
-from clew.models.served import PATIENCE_S, STEP_S
+from clew.models.served import STEP_S, Address
 
 try:
     import httpx2
@@ -148,21 +148,13 @@ class _Rest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class Endpoint(Address):
     """One address that takes JSON by POST."""
 
-    base_url: str
     path: str = ""
-    api_key: str = field(default="", repr=False)
-    api_key_env: str = ""  # the environment variable to read the key from, if `api_key` is empty
-    timeout_s: float = 60.0  # without a byte
-    step_s: float = STEP_S  # the same, at most, for a step of a question that can do without it
-    concurrency: int = 8
-    attempts: int = 5
+    step_s: float = STEP_S  # time-out, at most, for a step of a question that can do without it
     first_wait_s: float = 1.0  # doubles with every attempt
     longest_wait_s: float = 60.0  # also where Retry-After asks for more
-    patience_s: float = PATIENCE_S  # in all, where a server is overloaded and nobody waits
-    sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
     random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
     clock: Callable[[], float] = time.monotonic
     _reached: threading.Event = field(
