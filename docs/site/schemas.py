@@ -59,8 +59,7 @@ class _Unmerged(_Index):
 @dataclass
 class _Edited:
     entity: str
-    into: str | None
-    entry: VocabularyEntry | None
+    entry: VocabularyEntry
 
 
 @dataclass

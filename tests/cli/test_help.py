@@ -60,7 +60,7 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "edit": "--name --type --into --split --apart --together --index --json",
+    "edit": "--name --type --apart --together --index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --oidc "
     "--oidc-client --oidc-key --oidc-claim --oidc-hours --llm --price --prompts "
     "--reranker --answers --processes --threads --workers --stop-jobs --log-format",

@@ -33,15 +33,7 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.base.types import (
-        CostEstimate,
-        EmbeddingEstimate,
-        Plan,
-        QuestionPlan,
-        Skipped,
-        Usage,
-        VocabularyEntry,
-    )
+    from clew.base.types import CostEstimate, EmbeddingEstimate, Plan, QuestionPlan, Skipped, Usage
     from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
@@ -374,48 +366,34 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
 @click.argument("name")
 @options.text("--name TEXT", "How it is to be shown.", "rename")
 @options.text("--type TYPE", "What it is: person, place, ship; '' takes it back.", "type_")
-@options.text("--into NAME", "Make it an alias of this entity.", "target")
-@options.flag("--split", "Stop it from being an alias.", "parted")
 @options.flag("--apart", "Never merge it by rules, nor propose that.")
 @options.flag("--together", "Take --apart back.")
 @options.usual
-def edit_entity(  # noqa: PLR0913 -- one argument for each option
+def edit_entity(
     opener: options.Opener,
     name: str,
     folder: Path,
     *,
     rename: str | None,
     type_: str | None,
-    target: str | None,
-    parted: bool,
     apart: bool,
     together: bool,
     as_json: bool,
 ) -> None:
-    """Rename or retype the entity NAME, merge it into another one, or part them again.
+    """Rename or retype the entity NAME, or keep it apart from others.
 
     What is said so is kept over updates, and comes before what texts, lists and extractions say.
     'clew show --vocabulary' lists it.
     """
-    entry: VocabularyEntry | None = None
-    says = rename is not None or type_ is not None or apart or together
-    if says + parted + (target is not None) != 1 or (apart and together):
-        raise click.UsageError("give --name, --type, --apart or --together, or --into, or --split")
+    if (rename is None and type_ is None and not (apart or together)) or (apart and together):
+        raise click.UsageError("give --name, --type, or one of --apart and --together")
     with opener(folder) as opened:
-        if target is not None:
-            opened.merge(name, target)
-            line = f"{one_line(name)} stands for {one_line(target)} now."
-        elif parted:
-            opened.unmerge(name)
-            line = f"{one_line(name)} stands for itself again."
-        else:
-            is_apart = True if apart else False if together else None
-            entry = opened.edit(name, rename=rename, type=type_, apart=is_apart)
-            said = [entry.name, entry.type, "kept apart" if entry.apart else ""]
-            what = ", ".join(filter(None, said)) or "nothing is said of it by hand any more"
-            line = f"{one_line(name)}: {one_line(what)}"
-    written = None if entry is None else asdict(entry)
-    value = {"entity": name, "into": target, "entry": written}
+        is_apart = True if apart else False if together else None
+        entry = opened.edit(name, rename=rename, type=type_, apart=is_apart)
+    said = [entry.name, entry.type, "kept apart" if entry.apart else ""]
+    what = ", ".join(filter(None, said)) or "nothing is said of it by hand any more"
+    line = f"{one_line(name)}: {one_line(what)}"
+    value = {"entity": name, "entry": asdict(entry)}
     print_result(value, [line], as_json=as_json, is_news=True)
 
 
