@@ -29,6 +29,7 @@ from clew.base.types import (
 from clew.cli import main
 from clew.cli.config import PRICES, list_names
 from clew.extras.wire.about import MethodView
+from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport
 from clew.index.graph import GraphImport
 from clew.index.repair import Repaired
@@ -36,7 +37,8 @@ from clew.index.store.backup import Backup
 from clew.index.store.check import Damage
 
 Schema = dict[str, Any]
-adding.ExtractionReport = ExtractionReport  # which that module imports for type checkers only
+# That module imports these for type checkers only.
+adding.AddReport, adding.ExtractionReport = AddReport, ExtractionReport
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -65,8 +67,7 @@ class _Unmerged(_Index):
 @dataclass
 class _Edited:
     entity: str
-    into: str | None
-    entry: VocabularyEntry | None
+    entry: VocabularyEntry
 
 
 @dataclass

@@ -1,15 +1,9 @@
-"""Progress of a run that reads documents: one thread updates it, others read it.
-
-From what was looked at, `TimeLeft` says how long the rest takes.
-"""
+"""Progress of a run that reads documents: one thread updates it, others read it."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
-from math import exp
 from typing import Any
 
 
@@ -83,94 +77,3 @@ class Progress:
             self.documents += 1
         if not self._weights:
             self._at_hand = self._expected = self._embedded = 0.0
-
-
-# -- how long the rest takes ----------------------------------------------------------------------
-
-_BASIS_S, _LEAST_SHARE, _LONG_S = 10.0, 0.01, 60.0
-_WINDOW_S, _WINDOW_SHARE = 60.0, 1 / 3
-_SLOTS, _MOST_OF_MEDIAN = 12, 3.0
-_SMOOTH_S = 10.0
-_ASLEEP_S, _MOST_S = 30.0, 360_000.0
-_APART_S, _MOST_STEPS = 1.0, 2_000  # seconds between two that are kept, and how many are
-
-
-@dataclass(slots=True)
-class TimeLeft:
-    """An estimate of the remaining time, from the speed observed so far.
-
-    Work comes in steps, stands still, and is sometimes had for nothing: vectors that were embedded
-    before, documents that did not change. So the speed is that of the last third of the time, and
-    of its parts none counts for more than three times the usual one. What is said follows what is
-    found within some ten seconds. Nothing is said before there is a basis: ten seconds behind the
-    first step and a hundredth of the work, or a minute; nor of more than a hundred hours. While
-    nobody looks for half a minute, as of a machine that sleeps, no time passes.
-    """
-
-    _steps: list[tuple[float, float]] = field(default_factory=list)  # seconds, and work done then
-    _looked: float | None = None  # at the time of the last look
-    _slept: float = 0.0  # seconds that did not pass
-    _before: float | None = None  # work done at the first look: behind the first step the time runs
-    _last: tuple[float, float] | None = None  # seconds at which, and what was found to be left
-
-    def estimate_seconds_left(self, now: float, done: float, total: float | None) -> float | None:
-        """Return the seconds that are left at a time, of which so much work is done; or None."""
-        if self._looked is not None and now - self._looked > _ASLEEP_S:
-            self._slept += now - self._looked
-        self._looked, now = now, now - self._slept
-        if self._before is None:
-            self._before = done
-        if done > (self._steps[-1][1] if self._steps else self._before):
-            self._step(now, done)
-        if not (self._steps and total) or done >= total:
-            return None
-        first, at_first = self._steps[0]
-        passed, share = now - first, (done - at_first) / total
-        if passed < _BASIS_S or done == at_first or (share < _LEAST_SHARE and passed < _LONG_S):
-            return None
-        left = self._estimate(now, done, total)
-        if self._last is not None:
-            when, estimate = self._last
-            aged = max(estimate - (now - when), 1.0)
-            left = aged * (left / aged) ** (1.0 - exp(-(now - when) / _SMOOTH_S))
-        self._last = now, left
-        return left if left < _MOST_S else None
-
-    def _step(self, now: float, done: float) -> None:
-        if len(self._steps) > 1 and now - self._steps[-2][0] < _APART_S:
-            self._steps.pop()
-        elif len(self._steps) > _MOST_STEPS:
-            self._steps = self._steps[::2]
-        self._steps.append((now, done))
-
-    def _estimate(self, now: float, done: float, total: float) -> float:
-        """Return an estimate from the speed between steps, expecting pauses like earlier ones."""
-        window = max(_WINDOW_S, (now - self._steps[0][0]) * _WINDOW_SHARE)
-        recent = self._steps[bisect_left(self._steps, (now - window,)) - 1 :] or self._steps
-        usual = max((after[0] - before[0] for before, after in pairwise(recent)), default=0.0)
-        waited = now - self._steps[-1][0]
-        steps = self._steps if waited <= usual else [*self._steps, (now, done)]
-        left = (total - done) / _speed(steps, window)
-        return max(left - min(waited, usual), 1.0)
-
-
-def _speed(steps: Sequence[tuple[float, float]], window: float) -> float:
-    """Return the typical speed in the last `window` of some steps."""
-    from statistics import median  # which loads fractions and decimals
-
-    end = steps[-1][0]
-    begin = max(steps[0][0], end - window)
-    edges = [begin + (end - begin) * i / _SLOTS for i in range(_SLOTS + 1)]
-    done = [_work_at(steps, edge) for edge in edges]
-    parts = [after - before for before, after in pairwise(done)]
-    usual = median(parts)
-    work = sum(min(part, usual * _MOST_OF_MEDIAN) for part in parts) if usual > 0 else sum(parts)
-    return max(work, 1e-9) / max(end - begin, 1e-9)
-
-
-def _work_at(steps: Sequence[tuple[float, float]], when: float) -> float:
-    """Return the work done at a time between two steps, interpolated linearly."""
-    place = min(max(bisect_left(steps, (when,)), 1), len(steps) - 1)
-    (left, before), (right, after) = steps[place - 1], steps[place]
-    share = (when - left) / (right - left) if right > left else 1.0
-    return before + (after - before) * min(max(share, 0.0), 1.0)

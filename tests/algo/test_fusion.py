@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.fusion import mean_of_min_max, min_max, reciprocal_rank_fusion
+from clew.algo.topk import mean_of_min_max, min_max, reciprocal_rank_fusion
 
 SCORES = st.lists(st.floats(-100, 100), min_size=1, max_size=12).map(np.array)
 

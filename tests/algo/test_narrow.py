@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.algo.narrow import narrow, narrow_type, widen
+from clew.algo.coding import narrow, narrow_type, widen
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1)), st.integers(0, 31))

@@ -12,7 +12,7 @@ from clew.answers.short_answer import add_short_answer, name_first
 from clew.base.types import Document
 from clew.errors import InputError
 from clew.models import ReadSpan
-from clew.models.loading import Specs, load_reader
+from clew.models.loading import Specs
 from clew.testing import ScriptedLLM
 from clew.testing import models as real_models
 from tests.answers.test_quotes import passage
@@ -248,8 +248,6 @@ def test_extractive_answers_are_written_by_no_llm(tmp_path):
             [span] = answer.short.spans
             assert answer.citations[span.citation].document_id == span.document_id == "fram"
             assert FRAM[span.start : span.end] == span.text
-    assert load_reader("extractive") is None
-    assert load_reader("extractive:some/model").name == "extractive:some/model"
-    with pytest.raises(InputError, match="take extractive or extractive:MODEL"):
-        load_reader("abstractive")
+    with pytest.raises(InputError, match="take extractive"):
+        Specs(reader="abstractive")
     assert Specs(reader="extractive").reader == "extractive"

@@ -131,26 +131,11 @@ def test_a_plan_leaves_out_what_the_ledger_has(folder):
     assert (again.calls, again.total_tokens, again.cost_usd) == (0, 0, 0.0)
 
 
-def test_a_probe_is_kept(folder):
-    chat = ReadsChat()
-    documents = small_documents()
-    with opened(folder, chat) as index:
-        plan = index.plan(documents, probe=5)
-        n_probed = chat.n_asked
-        assert n_probed > 0
-        assert plan.estimates[-1].n_known > 0
-        index.add(documents, **BOTH)
-        probed_and_planned = n_probed + plan.estimates[-1].calls
-    assert chat.n_asked == probed_and_planned
-
-
 def test_a_plan_without_an_llm(folder):
     with opened(folder) as index:
         plan = index.plan(small_documents())
         assert (plan.model, plan.exact) == ("", False)
         assert all(estimate.cost_usd is None for estimate in plan.estimates)
-        with pytest.raises(InputError, match="a probe needs an LLM"):
-            index.plan(small_documents(), probe=2)
         with pytest.raises(InputError, match="nothing to plan for"):
             index.plan([])
     with opened(folder) as index:

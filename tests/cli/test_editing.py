@@ -20,15 +20,15 @@ def test_an_entity_is_renamed_retyped_merged_and_parted(indexed):
     assert (shown["name"], shown["type"], shown["id"]) == ("FS Fram", "ship", "fram")
     assert "by hand" in indexed("show", "--vocabulary").output
     assert "kept apart" in indexed("edit", "Fram", "--apart").output
-    assert "--together" in indexed("edit", "Colin Archer", "--into", "Fram").output
+    assert "--together" in indexed("merge", "Colin Archer", "Fram").output
     assert indexed("edit", "Fram", "--together").exit_code == 0
-    assert "stands for Fram now" in indexed("edit", "Colin Archer", "--into", "Fram").output
+    assert "stands for Fram now" in indexed("merge", "Colin Archer", "Fram").output
     assert json.loads(indexed("show", "Colin Archer", "--json").stdout)["id"] == "fram"
-    assert "for itself again" in indexed("edit", "Colin Archer", "--split").output
+    assert "for itself again" in indexed("unmerge", "Colin Archer").output
     assert json.loads(indexed("show", "Colin Archer", "--json").stdout)["id"] == "colin archer"
 
 
-@pytest.mark.parametrize("options", [(), ("--split", "--type", "ship"), ("--apart", "--together")])
+@pytest.mark.parametrize("options", [(), ("--apart", "--together")])
 def test_one_thing_is_said_at_a_time(indexed, options):
     assert indexed("edit", "Fram", *options).exit_code == 2
 

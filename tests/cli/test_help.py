@@ -29,14 +29,12 @@ BUILD = (
     "--token-bits --papers --embedder --tagger"
 )
 SET = "--dataset --corpus"
-PAID = (
-    "--llm --price --budget-tokens --budget-usd --temperature --top-p --prompts --keep-prompts "
-    "--seed"
-)
+PRICED = "--llm --price --temperature --top-p --prompts --seed"
+PAID = f"{PRICED} --budget-tokens --budget-usd"
 QUERY = "--index --method --chunks --param --reranker --where --as-of"
 COMMANDS = {
     "index": f"{SET} {BUILD} {flags(AddOptions, 'index')} "
-    f"--workers --shards --part --vocabulary --watch {PAID} --json",
+    f"--workers --shards --part --vocabulary {PAID} --json",
     "ask": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history "
     "--proof --json",
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
@@ -44,8 +42,8 @@ COMMANDS = {
     "verify": "--index --json",
     "classify": f"--file {flags(ClassifyOptions, 'classify')} --method --param --reranker --where "
     f"--index {PAID} --context-tokens --json",
-    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PAID} --ask --json",
-    "themes": "--level --report --where --index --json",
+    "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --ask --json",
+    "themes": "--level --where --index --json",
     "changes": "--dated --where --index --json",
     "show": "--aliases --vocabulary --index --json",
     "list": "--sort --where --index --json",
@@ -54,7 +52,7 @@ COMMANDS = {
     "methods": "--json",
     "remove": "--where --dry-run --index --json",
     "compact": "--index --json",
-    "check": f"--repair --index {PAID} --json",
+    "check": "--repair --index --json",
     "backup": "--index --json",
     "restore": "--into --json",
     "split": "--index --json",
@@ -62,7 +60,7 @@ COMMANDS = {
     "import-triples": "--index --json",
     "merge": "--rules --index --json",
     "unmerge": "--index --json",
-    "edit": "--name --type --into --split --apart --together --index --json",
+    "edit": "--name --type --apart --together --index --json",
     "serve": "--home --host --port --allow-host --proxy --root-path --oidc "
     "--oidc-client --oidc-key --oidc-claim --oidc-hours --llm --price --prompts "
     "--reranker --answers --processes --threads --workers --stop-jobs --log-format",

@@ -7,7 +7,6 @@ from string import Template
 import pytest
 
 from clew.api import open_index
-from clew.models.ledger import Ledger
 from clew.models.loading import Specs, load_llm
 from clew.models.prompts import fill_prompt, list_prompts, prompt_versions, read_wording
 from clew.testing import ScriptedChat, models, small_documents
@@ -135,21 +134,6 @@ def test_how_replies_are_drawn_is_in_the_models_name():
         "m of x/v1 at temperature 0.7, top_p 0.9, seed 3"
     )
     assert load_llm("openai:m@http://x/v1").name == "m of x/v1"
-
-
-@pytest.mark.satellite
-def test_the_ledger_keeps_prompts_where_asked(tmp_path):
-    for keep in (False, True):
-        ledger = Ledger(tmp_path / f"{keep}.sqlite", keep_prompts=keep)
-        llm = load_llm("openai:m@http://x/v1", ledger=ledger)
-        object.__setattr__(llm, "chat", ScriptedChat(lambda *_: "Larvik"))
-        prompt = fill_prompt("zero_shot", question="Where?")
-        llm.complete([prompt])
-        kept = list(ledger.exchanges())
-        assert len(kept) == keep
-    [(version, messages, reply)] = kept
-    assert (version, reply) == (prompt.version, "Larvik")
-    assert [each["content"] for each in messages] == [prompt.system, prompt.user]
 
 
 @pytest.mark.satellite

@@ -27,7 +27,7 @@ def test_plan_is_a_table(paying, articles, chat):
     for part in ("α = 0.25", "α = 1", "a core of 80 % of", "everything", "clue, ket"):
         assert part in result.output
     assert "counted by the model itself" in result.output
-    assert "try --probe 5" in result.output
+    assert "index a few documents first" in result.output
     assert not chat.n_asked
     result = paying("plan", articles, "--core", "0.5")
     assert re.search(r"triples of a core of 50 % of the chunks +ket +3 ", result.output)
@@ -83,7 +83,6 @@ def test_without_an_llm(clew, articles):
     assert "no LLM named" in result.output
     assert "unknown" in result.output
     assert "The price is not known" in result.output
-    assert clew("plan", articles, "--probe", "2").exit_code == 1
     result = clew("index", articles, "--units", "0.5")
     assert result.exit_code == 1
     assert "needs an LLM" in result.stderr

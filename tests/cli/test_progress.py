@@ -5,18 +5,9 @@ import sys
 import time
 from types import SimpleNamespace
 
-import pytest
-
 from clew.base.types import Usage
 from clew.cli import progress as shown
-from clew.cli.progress import (
-    describe_progress,
-    estimate_time_left,
-    format_clock,
-    round_seconds,
-    show_count,
-    show_progress,
-)
+from clew.cli.progress import describe_progress, show_count, show_progress
 from clew.progress import Progress
 
 
@@ -76,9 +67,9 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert sys.stderr.getvalue().splitlines() == lines
 
 
-def test_times_and_what_is_told():
+def test_what_is_told():
     begin(progress := Progress())
-    assert describe_progress(progress, 180) == "25%, 1.0 of 4.0 MB, 3:00 left, notes/a.md"
+    assert describe_progress(progress) == "25%, 1.0 of 4.0 MB, notes/a.md"
     usage = Usage(llm_calls=2, prompt_tokens=1_000, completion_tokens=234, cost_usd=0.0123)
     progress.meter = SimpleNamespace(usage=usage)
     progress.source = "a/very/long/way/to/some\nnote.md"
@@ -86,31 +77,5 @@ def test_times_and_what_is_told():
     assert words == ["25%", "1.0 of 4.0 MB", "1,234 tokens", "$0.0123"]
     assert name == "…ong/way/to/some note.md"
     progress.stage, progress.chunks = "extracting", (3, 12)
-    assert describe_progress(progress, 180) == "3 of 12 chunks, 3:00 left, 1,234 tokens, $0.0123"
+    assert describe_progress(progress) == "3 of 12 chunks, 1,234 tokens, $0.0123"
     assert describe_progress(Progress(documents=3)) == "3 documents"
-    progress = Progress(stage="indexing", total=1_000)
-    left = estimate_time_left(progress)
-    for second in range(30):
-        progress.open("a.md", 10)
-        found = left(float(second))
-    assert 60 < found < 80
-    progress.stage, progress.chunks = "extracting", (0, 100)
-    assert left(30.0) is None
-    progress.chunks = (1, 100)
-    assert left(31.0) is None
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3_723, "1:02:03")]
-)
-def test_times(seconds, words):
-    assert format_clock(seconds) == words
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(7.4, "0:07"), (64, "1:00"), (599, "10:00"), (700, "12:00"), (5_000, "1:25:00")],
-)
-def test_an_estimate_is_no_exact_time(seconds, words):
-    """The longer it takes, the less exactly it is known."""
-    assert format_clock(round_seconds(seconds)) == words

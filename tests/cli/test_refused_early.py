@@ -7,7 +7,6 @@ import pytest
 from clew.api import open_index
 from clew.errors import EndpointError
 from clew.index.recipe import Settings
-from clew.models.recorded_llm import recorded
 from clew.testing import HashEmbedder, models
 from tests.index.reads import ReadsChat
 
@@ -156,20 +155,6 @@ def test_a_run_of_another_corpus_is_refused_before_anything_is_paid(spent, datas
     result, calls, texts = spent("eval", dataset, *common, "--runs", folder)
     assert "is a run in which dataset.n_documents is 6, and now it is 7" in result.stderr
     assert (result.exit_code, calls, texts) == (1, 0, 0)
-
-
-def test_a_plan_probes_nothing_for_a_model_that_cannot_be(clew, articles, monkeypatch):
-    asked = []
-    chat = ReadsChat()
-    monkeypatch.setattr(
-        "clew.models.loading.load_llm", lambda *_, **__: asked.append(1) or recorded(chat)
-    )
-    result = clew(
-        "plan", articles, "--llm", "x", "--probe", "2", "--embedder", "magic:y", obj=open_index
-    )
-    assert "no embedder 'magic:y'" in result.stderr
-    assert asked
-    assert (result.exit_code, chat.n_asked) == (1, 0)
 
 
 @pytest.mark.parametrize("option", ["--proof", "--history"])

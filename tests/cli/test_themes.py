@@ -1,4 +1,4 @@
-"""`clew themes`: what the documents of an index are about, in words, as JSON and as a report."""
+"""`clew themes`: what the documents of an index are about, in words and as JSON."""
 
 import json
 
@@ -31,13 +31,6 @@ def test_themes_of_a_level_and_a_filter(indexed):
     [theme] = json.loads(indexed("themes", "--level", "1", *where, "--json").stdout)
     assert theme["documents"] == ["polar/fram.md"]
     assert indexed("themes", "--where", "title = 'none'").exit_code == 1
-
-
-def test_a_report_is_written(indexed, tmp_path):
-    result = indexed("themes", "--report", tmp_path / "themes.md")
-    assert "themes.md has" in result.output
-    assert "Colin Archer" in (tmp_path / "themes.md").read_text(encoding="utf-8")
-    assert "ends with .md or .html" in indexed("themes", "--report", "themes.pdf").output
 
 
 def test_a_question_about_the_whole_is_answered_by_themes(indexed):

@@ -35,7 +35,7 @@ SOURDOUGH = "sourdough"  # which no article answers
 REFUSED = 5
 # What other machines, programs or models are needed for, or what does not end by itself.
 ELSEWHERE = re.compile(
-    r"ray\b|postgresql:|--watch|clew (?:serve|mcp)|cross-encoder:|--llm local|ollama:|"
+    r"ray\b|postgresql:|clew (?:serve|mcp)|cross-encoder:|--llm local|ollama:|"
     r"--tagger spacy|--triples parse|other/clue.jsonl|rag_storage|--prompts prompts|sqlite:///|--web"
 )
 

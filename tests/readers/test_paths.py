@@ -165,7 +165,7 @@ def test_what_links_within_a_folder_lead_to_is_read_once(write):
     Path("docs/z/and-round").symlink_to("../z/round/z")
     assert ids(["docs"]) == ["docs/z/a.txt", "docs/b.txt", "docs/more/c.txt"]
     assert not [each for each in read(["docs"]) if isinstance(each, Skipped)]
-    changed = Selection(changed=["docs/alias.txt"])  # as `--watch` has it of a new link
+    changed = Selection(changed=["docs/alias.txt"])  # of a new link
     assert ids(["docs"], selection=changed) == ids(["docs"])
 
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from clew import steps
 from clew.algo import sketches
 from clew.algo.knn import choose_neighbours
-from clew.algo.maxsim import best_matches
 from clew.algo.topk import top_k
 from clew.base.types import Document
 from clew.index.recipe import Settings
 from clew.models import TokenVectors
-from clew.models.maxsim import unit_rows
+from clew.models.maxsim import best_matches, unit_rows
 from clew.steps import rankings
 from clew.testing import QUESTIONS, HashTokenEmbedder, built, models, small_documents
 from clew.text.chunking import Chunking

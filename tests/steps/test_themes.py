@@ -165,31 +165,3 @@ def test_an_empty_index_has_no_theme(tmp_path):
         assert len(index.themes()) == 1
         index.remove([DOCUMENTS[0].id])
         assert index.themes() == ()
-
-
-@pytest.mark.parametrize("suffix", [".md", ".html"])
-def test_a_report_has_all_themes(index, tmp_path, suffix):
-    path = tmp_path / f"report{suffix}"
-    assert index.report_themes(path) == len(themes(index.snapshot()))
-    text = path.read_text(encoding="utf-8")
-    for theme in index.themes():
-        assert theme.id in text
-        assert theme.entities[0] in text
-    with pytest.raises(InputError, match=r"ends with \.md or \.html"):
-        index.report_themes(tmp_path / "report.pdf")
-    with pytest.raises(InputError, match="cannot be written"):
-        index.report_themes(tmp_path / "no" / f"report{suffix}")
-
-
-def test_a_report_obeys_no_document(tmp_path):
-    """Markup in a text is shown, and no part of the report."""
-    with clew.open(tmp_path / "my.clew", models=models()) as index:
-        line = "The [Fram](javascript:alert) <script>alert(1)</script> *sailed* north {}."
-        index.add([Document(id=f"{n}<b>", text=line.format(n)) for n in COUNTS])
-        for suffix in ("md", "html"):
-            index.report_themes(tmp_path / f"report.{suffix}")
-        html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script" not in html
-    assert "<a " not in html
-    assert "<b>" not in html
-    assert "&lt;script&gt;alert(1)" in html

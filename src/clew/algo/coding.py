@@ -8,6 +8,9 @@ decoded y the unbiased estimate of Gao and Long (2024), "RaBitQ", arXiv:2405.124
 So a vector keeps its inner product with itself, and a zero vector stays zero; scaling to unit
 length instead lowers the support of answers by .06. With 32 bits numbers are plain float32, as for
 papers.
+
+Columns of int32 are kept in one or two bytes per number if their range allows it; nothing else
+says so, since no column is of these types by itself.
 """
 
 import hashlib
@@ -185,3 +188,27 @@ _BYTES = {bits: _byte_levels(bits) for bits in _POSITIVE}
 def _write_levels(codes: NDArray[np.uint8], bits: int, out: NDArray[np.float32]) -> None:
     """Write the levels of codes into `out`, without a bounds check: every code has a level."""
     _BYTES[bits].take(codes, axis=0, out=out.reshape(*codes.shape, 8 // bits), mode="clip")
+
+
+_WIDE_TYPE = np.dtype(np.int32)
+_NARROW_TYPES = (np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
+
+
+def narrow_type(low: int, high: int) -> np.dtype[Any]:
+    """Return the narrowest integer type for numbers from `low` to `high`."""
+    for kind in _NARROW_TYPES:
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return kind
+    return _WIDE_TYPE
+
+
+def narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Return an int32 column in the narrowest type; any other is unchanged."""
+    if column.dtype != _WIDE_TYPE or column.ndim > 1:
+        return column
+    return column.astype(narrow_type(int(column.min(initial=0)), int(column.max(initial=0))))
+
+
+def widen(column: NDArray[Any]) -> NDArray[Any]:
+    """Undo `narrow` for a column or a part of it."""
+    return column.astype(_WIDE_TYPE) if column.dtype in _NARROW_TYPES else column

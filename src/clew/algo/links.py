@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from clew.algo.narrow import narrow, widen
+from clew.algo.coding import narrow, widen
 from clew.errors import DamagedIndex
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from clew.answers.question import MAX_QUOTES, MIN_SUPPORT, Question, as_question
 from clew.base.runtime import arguments
 from clew.base.runtime.threads import awaitable
 from clew.base.types import Answer, Evidence, Exchange, Scalar
-from clew.filters import Filter
 from clew.index.snapshot import Snapshot
 from clew.methods import Method
 from clew.models import Models
@@ -21,6 +20,7 @@ from clew.text.pieces import OnPiece
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
     from clew.base.proofs import Proof, Verified
+    from clew.filters import Filter
 
 _TEXT = arguments.instance("a text", str, Question)
 _checked = arguments.check_values(

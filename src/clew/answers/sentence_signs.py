@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.fusion import min_max
+from clew.algo.topk import min_max
 from clew.base.runtime.lazy import compile_re
 from clew.steps.entity_types import OTHER
 from clew.text.analyze import term_set, term_spans, terms

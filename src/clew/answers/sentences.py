@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
-from clew.algo.maxsim import best_matches
+from clew.algo.topk import min_max
 from clew.base.types import Mention, Passage
 from clew.index.snapshot import Snapshot
 from clew.models import Models, gives_tokens, is_paid
-from clew.models.maxsim import unit_rows
+from clew.models.maxsim import best_matches, unit_rows
 from clew.steps.entity_types import find_types_in
 from clew.text.analyze import term_set, term_spans
 from clew.text.languages import find_language

@@ -16,13 +16,11 @@ from clew.api.opened import MADE_FOR, OpenIndex, checked, one_at_a_time
 from clew.base.display.shown import Shown
 from clew.base.options import with_options
 from clew.base.types import Document, Skipped, Usage
-from clew.errors import InputError, NotAnIndex, UnreadableSource
-from clew.filters import Filter, match, to_filter
-from clew.index import adding, origins
+from clew.errors import InputError, UnreadableSource
+from clew.filters import to_filter
+from clew.index import origins
 from clew.index import recipe as recipes
-from clew.index.adding import AddReport, OnProgress
 from clew.index.options import AddOptions, PlanOptions, ReadOptions
-from clew.index.store import sharded
 from clew.limits import LIMITS, ReadingLimits
 from clew.models import is_priced, loading
 from clew.models.bound import bind_models
@@ -38,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.base.types import Plan
+    from clew.filters import Filter
+    from clew.index.adding import AddReport, OnProgress
     from clew.index.building import Workers
     from clew.index.choose import Wanted
     from clew.index.extract import ExtractionReport, OnChunks
@@ -106,7 +106,7 @@ class Adding(OpenIndex):
             IndexLocked: Another process writes.
             EndpointError: An LLM that is needed does not answer.
         """
-        from clew.index import choose, extract
+        from clew.index import adding, choose, extract
 
         for each in options.methods or ():
             retrieval.load(each)
@@ -377,8 +377,8 @@ class Adding(OpenIndex):
         this index holds just these documents, else a random sample. Nothing is written, and what
         the ledger of this index has costs nothing.
 
-        What is left out of the graph's options is as it was wanted last. Probes are made within
-        `budget`, and not made again. Raises InputError where there is nothing to plan for.
+        What is left out of the graph's options is as it was wanted last. Raises InputError where
+        there is nothing to plan for.
 
         Args:
             source: What is read, as by `add`.
@@ -404,17 +404,10 @@ class Adding(OpenIndex):
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(options.budget)
-        ledger = self._ledger if options.probe or self._ledger.exists() else None
+        ledger = self._ledger if self._ledger.exists() else None
         memory = ReplyMemory.from_llm(ledger, llm, gleanings=wanted.gleanings)
-        if options.probe:
-            if sharded.is_home(self.folder):  # whose ledgers are those of the shards
-                raise NotAnIndex(sharded.explain_home(self.folder))
-            self._make_folder()  # of the ledger
-        models = self.models  # one that cannot be loaded is known before a probe is paid for
-        estimate = plan.plan_extraction(
-            corpus, llm, memory, core=options.core, n_probes=options.probe
-        )
-        vectors = plan.estimate_embedding(documents, chunking, models, store)
+        estimate = plan.plan_extraction(corpus, llm, memory, core=options.core)
+        vectors = plan.estimate_embedding(documents, chunking, self.models, store)
         return replace(estimate, embedding=vectors)
 
     @checked
@@ -428,6 +421,8 @@ class Adding(OpenIndex):
         condition = to_filter(where)
         if condition is None:
             return ids
+        from clew.filters import match
+
         fulfil = set(match.find_ids(self.snapshot(), condition))
         return [each for each in ids if each in fulfil]
 

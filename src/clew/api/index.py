@@ -21,7 +21,7 @@ from clew.api.upkeep import Upkeep
 from clew.base.runtime.threads import awaitable
 from clew.base.types import Answer, Evidence, Scalar
 from clew.errors import InputError
-from clew.filters import Filter, to_filter
+from clew.filters import to_filter
 from clew.index.recipe import Settings
 from clew.index.snapshot import Snapshot
 from clew.index.store import opening
@@ -32,6 +32,7 @@ from clew.text.questions import asks_of_whole, asks_to_compare
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
     from clew.base.types import Changes, Classified, Exported, QuestionPlan, Theme
+    from clew.filters import Filter
     from clew.methods import Method
     from clew.models import LLM, Models
     from clew.models.prices import Price
@@ -293,16 +294,6 @@ class Index(Adding, Upkeep, Askable):
         from clew.views.themes import list_themes
 
         return list_themes(self.snapshot(where), level, most)
-
-    @checked
-    def report_themes(self, path: str | Path, *, where: str | Filter | None = None) -> int:
-        """Write a report of all themes to a file, .md or .html, and return how many it has.
-
-        Raises InputError for another suffix, and where the file cannot be written.
-        """
-        from clew.views.themes import write_report
-
-        return write_report(self.snapshot(where), Path(path), f"Themes of {self.shown}")
 
     @checked
     def export(

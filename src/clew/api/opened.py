@@ -24,8 +24,7 @@ from clew.base.runtime.private import make_folder
 from clew.base.runtime.threads import follow
 from clew.base.types import Document, Evidence
 from clew.errors import InputError, StoreError
-from clew.filters import Filter, match, to_filter
-from clew.index import adding
+from clew.filters import to_filter
 from clew.index import recipe as recipes
 from clew.index.generation import GENERATION_ARRAYS, open_snapshot
 from clew.index.recipe import Settings
@@ -35,17 +34,18 @@ from clew.limits import ReadingLimits
 from clew.models import Models, is_checked, loading
 from clew.models.bound import bind_models
 from clew.models.budget import Budget
-from clew.models.ledger import Cost, Ledger, drop_place
-from clew.models.recorded_llm import RecordedLLM, recorded
 from clew.models.run import ModelRun
 from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from clew.filters import Filter
     from clew.index.store import Store
     from clew.models import LLM, Embedder
+    from clew.models.ledger import Ledger
     from clew.models.prices import Price
+    from clew.models.recorded_llm import RecordedLLM
 
 
 _log = logging.getLogger(__name__)
@@ -236,6 +236,8 @@ class OpenIndex(Closing):
             snapshot, filtered = self._snapshot, self._filtered
         if condition is None:
             return snapshot
+        from clew.filters import match
+
         return filtered.get(condition, lambda: match.select_documents(snapshot, condition))
 
     @checked
@@ -330,6 +332,9 @@ class OpenIndex(Closing):
 
         Where the ledger has replies of it, it may not be needed at all.
         """
+        from clew.models.ledger import drop_place
+        from clew.models.recorded_llm import RecordedLLM
+
         totals = self._ledger.totals() if self._ledger.exists() else {}
         known = {model for model, _ in totals}
         if isinstance(llm, RecordedLLM) and not known & {llm.name, drop_place(llm.name)}:
@@ -337,8 +342,9 @@ class OpenIndex(Closing):
 
     @property
     def _ledger(self) -> Ledger:
-        place = opening.paid_place(self.folder, paid.CALLS)
-        return Ledger(place, keep_prompts=self._specs.keep_prompts)
+        from clew.models.ledger import Ledger
+
+        return Ledger(opening.paid_place(self.folder, paid.CALLS))
 
     def _load_llm(self, budget: Budget | None) -> RecordedLLM | None:
         """Return the LLM by itself: a plan needs no other model."""
@@ -348,6 +354,8 @@ class OpenIndex(Closing):
         return None if llm is None else self._record(llm, budget)
 
     def _record(self, llm: LLM, budget: Budget | None) -> RecordedLLM:
+        from clew.models.recorded_llm import recorded
+
         wording = self._specs.read_wording()
         return recorded(llm, self._ledger, budget, self._prices, wording)
 
@@ -402,6 +410,8 @@ class OpenIndex(Closing):
     @contextmanager
     def _bill(self, kind: str, store: Store, run: ModelRun) -> Iterator[None]:
         """Write down what a block cost that changed the index or paid an LLM, whatever ended it."""
+        from clew.models.ledger import Cost
+
         before = store.generation
         try:
             yield
@@ -430,6 +440,8 @@ class OpenIndex(Closing):
         compact: bool | None = None,
     ) -> None:
         """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
+        from clew.index import adding
+
         made_for = store.note(MADE_FOR).get("methods", ())
         used = retrieval.find_arrays(set(store.cache.names()) - GENERATION_ARRAYS)
         arrays = {each.name: each for each in (*retrieval.list_needed_arrays(*made_for), *used)}

@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any
 from clew.api.opened import OpenIndex, checked, one_at_a_time
 from clew.base.types import Usage, VocabularyEntry
 from clew.errors import AlreadyExists, InputError, StoreError
-from clew.index import adding
 from clew.index.store import opening, paid
 from clew.models import loading
 from clew.models.bound import bind_models
-from clew.models.budget import Budget
-from clew.models.ledger import Cost
 from clew.models.run import ModelRun
 from clew.text.keys import name_key
 
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
     from clew.index.repair import Repaired
     from clew.index.store.backup import Backup
     from clew.index.store.check import Damage
+    from clew.models.ledger import Cost
 
 
 class Upkeep(OpenIndex):
@@ -188,50 +186,44 @@ class Upkeep(OpenIndex):
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
         every object is downloaded. Raises NotAnIndex where there is no index.
         """
-        return opening.damages(self.folder, adding.hash_content)
+        from clew.index.adding import hash_content
+
+        return opening.damages(self.folder, hash_content)
 
     @one_at_a_time
-    def repair(self, *, budget: Budget | None = None) -> Repaired:
-        """Make anew what `check` finds damaged, from the texts that the index holds.
+    def repair(self) -> Repaired:
+        """Rebuild an index that `check` finds damaged, from the texts that it holds.
 
-        Documents whose rows are damaged are indexed again; the others stay as they are, unless the
-        database itself is damaged: all are indexed again then. What an LLM made of chunks comes
-        back for those that had it, from its recorded replies, or is asked for again within
-        `budget`. Documents whose texts are damaged are read from their files again. What has no
-        file, such as subjects of imported graphs, or triples that came from one cannot be made
-        anew: the result names it, and says whether there may be more. Of what was paid for, what
-        can be read is kept. Raises DamagedIndex where not even the settings can be read.
+        All documents are indexed again. What an LLM made of chunks comes back from its recorded
+        replies; no LLM is asked. Documents whose texts are damaged are read from their files again.
+        What has no file, such as subjects of imported graphs, or triples that came from one cannot
+        be made anew: the result names it, and says whether there may be more. Of what was paid for,
+        what can be read is kept. Raises DamagedIndex where not even the settings can be read.
         """
         from clew.index import repair
         from clew.index.choose import read_wanted
-        from clew.index.store.database import FILE
         from clew.index.store.embedded import EmbeddedStore
 
         damages = [each for each in self.check() if not each.is_cached]
-        files = {each.file for each in damages if not each.is_paid}
+        run, done = ModelRun(), repair.Repaired()
         place = opening.address_of(self.folder)
-        if FILE in files and place is None:
-            self.close()
-            self._store = EmbeddedStore.open_damaged(self.folder)
-        store, run, done = self._open_store(), ModelRun(budget=budget), repair.Repaired()
-        if not isinstance(store, EmbeddedStore):
+        if place is not None:
             if damages:
                 raise InputError(place.explain_repair())
             return done
         mended = paid.mend(self.folder, {each.file for each in damages if each.is_paid})
-        if files:
-            self._check_embedder()
-        if FILE in files:
-            models = bind_models(self.models, run)
-            done = repair.rebuild_index(self.folder, store, models, run.meter)
+        if not all(each.is_paid for each in damages):
             self.close()
-            store = self._open_store()
+            self._store = damaged = EmbeddedStore.open_damaged(self.folder)
+            self._check_embedder()
+            models = bind_models(self.models, run)
+            done = repair.rebuild_index(self.folder, damaged, models, run.meter)
+            self.close()
+        store = self._open_store()
         with self._bill("add", store, run):
-            if files and isinstance(store, EmbeddedStore) and FILE not in files:
-                done = repair.repair_index(store, bind_models(self.models, run), run.meter)
             if mended:
                 paid.forget_missing(store, self.folder)
-            if files or store.note(repair.NOTE):
+            if store.note(repair.NOTE):
                 wanted = read_wanted(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with run.meter.stage("extract"):
@@ -279,8 +271,10 @@ class Upkeep(OpenIndex):
 
     def digest(self) -> str:
         """Return the SHA-256, in hex, of the ids and contents of all documents."""
+        from clew.index.adding import get_rows_hash
+
         hashes = sorted(self._open_store().hashes().items())
-        rows = (f"{id_} {adding.get_rows_hash(content)}" for id_, content in hashes)
+        rows = (f"{id_} {get_rows_hash(content)}" for id_, content in hashes)
         return sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -290,11 +284,12 @@ def restore(source: str | Path, folder: str | Path) -> Backup:
     Every byte is looked at before the folder is there. Raises InputError for what is no whole
     backup, for a folder that is there and not empty, and for an index that is damaged.
     """
+    from clew.index.adding import hash_content
     from clew.index.store.backup import unpack
     from clew.index.store.check import find_damages
 
     with unpack(Path(source), Path(folder)) as (place, report):
-        for each in find_damages(place, adding.hash_content):
+        for each in find_damages(place, hash_content):
             if each.is_paid and not (place / each.file).exists():
                 continue  # as it was when the backup was made
             raise InputError(

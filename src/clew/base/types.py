@@ -844,8 +844,6 @@ class Plan(Shown):
     basis: str  # of the completion tokens
     core_is_known: bool  # else a random sample stands for the core chunks
     n_known: Mapping[str, int]  # chunks whose units, and whose triples, the ledger has
-    n_probed: int = 0  # calls that were made to estimate from
-    n_useless: int = 0  # of these
     estimates: tuple[CostEstimate, ...]
     embedding: EmbeddingEstimate | None = None  # None: no endpoint bills the vectors
 

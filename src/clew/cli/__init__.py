@@ -10,7 +10,7 @@ import os
 import click
 
 from clew import __version__
-from clew.base.runtime.process import bound_threads, cores
+from clew.base.runtime.threads import bound_threads, cores
 from clew.cli import plain
 from clew.cli.options import open_index
 from clew.cli.program import Commands, Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,11 @@ from clew.cli import options
 from clew.cli.plain import bold, dim, echo_json, is_verbose, one_line, print_result, say, wrap_text
 from clew.cli.program import INTERRUPTED, SKIPPED, Failure, GroupedCommand
 from clew.cli.progress import (
-    Watcher,
     describe_kept,
     handle_stop,
-    has_files,
-    print_update,
     report_interruption,
     show_count,
     show_progress,
-    write_when_free,
 )
 from clew.cli.render import render_usage
 from clew.errors import BudgetSpent, InputError, write_install
@@ -37,15 +33,7 @@ from clew.text.quantities import format_count
 
 if TYPE_CHECKING:
     from clew.api import Added, Index
-    from clew.base.types import (
-        CostEstimate,
-        EmbeddingEstimate,
-        Plan,
-        QuestionPlan,
-        Skipped,
-        Usage,
-        VocabularyEntry,
-    )
+    from clew.base.types import CostEstimate, EmbeddingEstimate, Plan, QuestionPlan, Skipped, Usage
     from clew.index.adding import AddReport
     from clew.index.extract import ExtractionReport
     from clew.index.graph import GraphImport
@@ -78,7 +66,6 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 @options.number("--shards N", "Make a new index of N shards below FOLDER, searched as one.")
 @options.text("--part I/N", "Only documents of shard I of N, from 0; any machine may fill one.")
 @options.path("--vocabulary FILE", "CSV file of names, aliases and types; replaces an earlier one.")
-@options.flag("--watch", "Keep following changes in the folders afterwards, until Ctrl-C.")
 @options.json
 @click.pass_obj
 def run_index(  # noqa: PLR0913 -- one argument for each group of options
@@ -94,7 +81,6 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     shards: int | None,
     part: str | None,
     vocabulary: Path | None,
-    watch: bool,
     as_json: bool,
 ) -> None:
     """Read files and folders into an index, or bring it up to date.
@@ -115,36 +101,20 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
     The size of chunks, the embedder and the tagger are settled when an index is made.
     """
     source, folder = dataset.choose(paths, folder)
-    if watch and (as_json or vocabulary or not paths or not all(map(os.path.isdir, paths))):
-        raise click.UsageError("--watch is for folders, and not with --json or --vocabulary")
     _take_vocabulary(vocabulary, ())  # one that cannot be taken is refused before anything is read
     if shards is not None:
         _make_shards(folder, shards)
     with options.open_any(opener, folder, **paid.join_build(build)) as opened:
-
-        def add(**more: Any) -> Added:  # noqa: ANN401 -- options of `Index.add`
-            with show_progress() as progress, handle_stop() as stop:
-                added: Added = opened.add(
-                    paths[0] if len(paths) == 1 else source,
-                    **{**adding, **more},
-                    budget=paid.budget,
-                    progress=progress,
-                    stop=stop,
-                    workers=workers,
-                    part=part,
-                )
-                return added
-
-        if watch:
-            from clew import api
-
-            if not isinstance(opened, api.Index):
-                why = "watch each shard by itself, with --part"
-                raise click.UsageError(f"--watch is for one index: {why}")
-            _watch(opened, add, paths, adding)
-            return
-        with report_interruption(opened):
-            added = add()
+        with report_interruption(opened), show_progress() as progress, handle_stop() as stop:
+            added: Added = opened.add(
+                paths[0] if len(paths) == 1 else source,
+                **adding,
+                budget=paid.budget,
+                progress=progress,
+                stop=stop,
+                workers=workers,
+                part=part,
+            )
         _take_vocabulary(vocabulary, options.iterate_indexes(opened))
         line = suggest_question("ask", opened=opened, folder=folder) if added.n_documents else ""
         is_new = added.n_documents == len(added.report.added) > 0  # no document was there before
@@ -205,42 +175,13 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
         sys.exit(SKIPPED)
 
 
-def _watch(
-    opened: Index, add: Callable[..., Added], paths: Sequence[str], adding: Mapping[str, Any]
-) -> None:
-    """Index folders, then bring the index up to date with every change until Ctrl-C."""
-    from clew.index.store import opening
-
-    def update(changed: set[Path] | None) -> Added:
-        try:
-            added = write_when_free(lambda: add(prune=True, changed=changed), opened.folder)
-        finally:
-            opened.close()  # so that others may write while nothing changes
-        warn_skipped([each for each in added.report.skipped if not each.unread])
-        warn_partly(added.report.partly)
-        if added.report.stopped:
-            raise KeyboardInterrupt
-        if added.extracted.stopped:
-            click.echo(f"clew: {one_line(added.extracted.stopped)}", err=True)
-        return added
-
-    folders = [Path(path) for path in paths]
-    watcher = Watcher(folders, opened.folder)
-    if opening.exists(opened.folder) or has_files(folders, adding):
-        say("\n".join(_summarize(update(None), opened.folder)))
-    names = one_line(", ".join(paths))
-    say(f"Watching {names}: Ctrl-C ends it.")
-    watcher.follow(lambda changed: print_update(update(changed).report))
-    say(f"\nNo longer watching {names}; what is reported above is in the index.")
-
-
 @click.command("plan", cls=GroupedCommand)
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @options.index("Folder of the index: what its ledger has costs nothing.", into=True)
 @options.dataset_options
 @options.build_options
 @options.gather_derived(PlanOptions, "plan", "planned")
-@options.paid_options
+@options.priced_options
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.json
 @click.pass_obj
@@ -258,8 +199,8 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
 ) -> None:
     """Estimate what indexing PATH... with an LLM would cost, for each setting, or asking QUESTION.
 
-    Without --probe nothing is sent to the LLM and nothing is written. Prompts are the real ones;
-    what the LLM will answer is estimated, and the plan says from what.
+    Nothing is sent to the LLM and nothing is written. Prompts are the real ones; what the LLM will
+    answer is estimated, and the plan says from what.
     """
     if ask is not None:
         with opener(folder, **paid.join_build(build)) as opened:
@@ -268,7 +209,7 @@ def run_plan(  # noqa: PLR0913 -- one argument for each group of options
         return
     source, folder = dataset.choose(paths, folder)
     with opener(folder, **paid.join_build(build)) as opened:
-        plan = opened.plan(source, **planned, budget=paid.budget)
+        plan = opened.plan(source, **planned)
     print_result(plan, _describe_plan(plan), as_json=as_json)
 
 
@@ -312,15 +253,12 @@ def _list_notes(plan: Plan) -> Iterator[str]:
         yield f"The ledger has {held}, which cost nothing."
     if not whole.repair_tokens:
         yield "Repairs of replies that cannot be used come on top: none are known of."
-    if plan.n_useless:
-        useless = f"{plan.n_useless:,} of {plan.n_probed:,} probes gave no usable reply"
-        yield f"{useless}: this model may not be up to it."
     if plan.embedding is not None:
         yield _describe_vectors(plan.embedding)
     if whole.cost_usd is None:
         yield "The price is not known: give it with --price MODEL=IN,OUT."
     if whole.seconds is None:
-        yield "The time is not known before some calls were made: try --probe 5."
+        yield "The time is not known before some calls were made: index a few documents first."
 
 
 def _describe_vectors(estimate: EmbeddingEstimate) -> str:
@@ -427,48 +365,34 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
 @click.argument("name")
 @options.text("--name TEXT", "How it is to be shown.", "rename")
 @options.text("--type TYPE", "What it is: person, place, ship; '' takes it back.", "type_")
-@options.text("--into NAME", "Make it an alias of this entity.", "target")
-@options.flag("--split", "Stop it from being an alias.", "parted")
 @options.flag("--apart", "Never merge it by rules, nor propose that.")
 @options.flag("--together", "Take --apart back.")
 @options.usual
-def edit_entity(  # noqa: PLR0913 -- one argument for each option
+def edit_entity(
     opener: options.Opener,
     name: str,
     folder: Path,
     *,
     rename: str | None,
     type_: str | None,
-    target: str | None,
-    parted: bool,
     apart: bool,
     together: bool,
     as_json: bool,
 ) -> None:
-    """Rename or retype the entity NAME, merge it into another one, or part them again.
+    """Rename or retype the entity NAME, or keep it apart from others.
 
     What is said so is kept over updates, and comes before what texts, lists and extractions say.
     'clew show --vocabulary' lists it.
     """
-    entry: VocabularyEntry | None = None
-    says = rename is not None or type_ is not None or apart or together
-    if says + parted + (target is not None) != 1 or (apart and together):
-        raise click.UsageError("give --name, --type, --apart or --together, or --into, or --split")
+    if (rename is None and type_ is None and not (apart or together)) or (apart and together):
+        raise click.UsageError("give --name, --type, or one of --apart and --together")
     with opener(folder) as opened:
-        if target is not None:
-            opened.merge(name, target)
-            line = f"{one_line(name)} stands for {one_line(target)} now."
-        elif parted:
-            opened.unmerge(name)
-            line = f"{one_line(name)} stands for itself again."
-        else:
-            is_apart = True if apart else False if together else None
-            entry = opened.edit(name, rename=rename, type=type_, apart=is_apart)
-            said = [entry.name, entry.type, "kept apart" if entry.apart else ""]
-            what = ", ".join(filter(None, said)) or "nothing is said of it by hand any more"
-            line = f"{one_line(name)}: {one_line(what)}"
-    written = None if entry is None else asdict(entry)
-    value = {"entity": name, "into": target, "entry": written}
+        is_apart = True if apart else False if together else None
+        entry = opened.edit(name, rename=rename, type=type_, apart=is_apart)
+    said = [entry.name, entry.type, "kept apart" if entry.apart else ""]
+    what = ", ".join(filter(None, said)) or "nothing is said of it by hand any more"
+    line = f"{one_line(name)}: {one_line(what)}"
+    value = {"entity": name, "entry": asdict(entry)}
     print_result(value, [line], as_json=as_json, is_news=True)
 
 

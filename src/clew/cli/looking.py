@@ -122,24 +122,21 @@ def export_graph(  # noqa: PLR0913 -- one argument for each option
 
 @click.command("check", cls=GroupedCommand)
 @options.index()
-@options.flag("--repair", "Index the damaged documents again, from their stored texts.")
-@options.paid_options
+@options.flag("--repair", "Rebuild a damaged index from its stored texts.")
 @options.json
 @click.pass_obj
-def check_index(
-    opener: options.Opener, folder: Path, *, repair: bool, paid: options.PaidModels, as_json: bool
-) -> None:
+def check_index(opener: options.Opener, folder: Path, *, repair: bool, as_json: bool) -> None:
     """Verify every byte of an index, and list damage and the affected documents.
 
     Every file has checksums, including recorded replies and paid vectors. Damaged cached arrays are
-    dropped, and computed again by the next question. With --repair damaged documents are indexed
+    dropped, and computed again by the next question. With --repair all documents are indexed
     again from the texts in the index, and those whose text is damaged from their files. LLM
     extractions are restored from recorded replies. The exit status is 1 if any damage remains.
     """
-    with opener(folder, **paid.choose_models()) as index:
+    with opener(folder) as index:
         damages = index.check()
         is_sound = all(each.is_cached for each in damages)
-        done = index.repair(budget=paid.budget) if repair else None  # one that was killed goes on
+        done = index.repair() if repair else None  # one that was killed goes on
     done = None if is_sound else done
     value = {"index": options.index_name(folder), "damages": damages, "repaired": done}
     print_result(value, _describe_damage(damages, folder, done), as_json=as_json)
@@ -163,8 +160,8 @@ def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | Non
         yield "'clew check --repair' keeps what can be read of what was paid for."
     if not all(each.is_cached or each.is_paid for each in found):
         yield (
-            "'clew check --repair' indexes the damaged documents again, from the texts that the "
-            "index holds; or restore the folder from a copy."
+            "'clew check --repair' indexes all documents again, from the texts that the index "
+            "holds; or restore the folder from a copy."
         )
 
 
@@ -417,17 +414,10 @@ def _format_value(value: object) -> str:
 
 @click.command("themes", cls=GroupedCommand)
 @options.number("--level N", "0 for the widest themes, 1 for their parts.", least=0, default=0)
-@options.path("--report FILE", "Write all themes to FILE, .md or .html.", "report")
 @options.where
 @options.usual
 def show_themes(
-    opener: options.Opener,
-    folder: Path,
-    *,
-    level: int,
-    report: Path | None,
-    filters: Sequence[str],
-    as_json: bool,
+    opener: options.Opener, folder: Path, *, level: int, filters: Sequence[str], as_json: bool
 ) -> None:
     """Show what the documents are about: their themes, the largest first.
 
@@ -436,14 +426,7 @@ def show_themes(
     needed.
     """
     with opener(folder) as index:
-        where = options.join_filters(filters)
-        if report is not None:
-            n = index.report_themes(report, where=where)
-            line = f"{one_line(str(report))} has {format_count(n, 'theme')}"
-            value = {"file": str(report), "n_themes": n}
-            print_result(value, [line], as_json=as_json, is_news=True)
-            return
-        themes = index.themes(level, where=where)
+        themes = index.themes(level, where=options.join_filters(filters))
     print_result(themes, _describe_themes(themes), as_json=as_json)
 
 

@@ -168,12 +168,7 @@ def param(example: str) -> Decorator:
 reranker = text(
     "--reranker SPEC", "maxsim (default), cosine, cross-encoder:NAME or endpoint:MODEL@URL."
 )
-reader = text(
-    "--answers SPEC",
-    "Quote and let no LLM write answers: extractive, or extractive:MODEL, a folder with model.onnx "
-    "or a model of transformers that gives the short answer.",
-    "reader",
-)
+reader = text("--answers SPEC", "extractive: quote, and let no LLM write answers.", "reader")
 where = several(
     "--where FILTER",
     "Only documents that match every FILTER, such as \"date >= 2024 and tags has 'fram'\"",
@@ -190,9 +185,11 @@ def usual(command: Command) -> Command:
 
 def join_filters(filters: Sequence[str]) -> Filter | None:
     """Return what --where asks for, all of it."""
+    if not filters:
+        return None
     from clew.filters import parse
 
-    return reduce(and_, map(parse, filters)) if filters else None
+    return reduce(and_, map(parse, filters))
 
 
 def gather_options(
@@ -306,7 +303,6 @@ DRAWN_OPTIONS = [
     text("--temperature X", "Sampling temperature. [default: 0]", type=click.FloatRange(0, 2)),
     text("--top-p X", "Share of the likeliest tokens to draw from.", type=click.FloatRange(0, 1)),
     prompts,
-    flag("--keep-prompts", "Keep what was asked in the ledger beside the replies."),
 ]
 PAID_OPTIONS = [
     llm,
@@ -315,11 +311,9 @@ PAID_OPTIONS = [
     text("--budget-usd X", "Dollar limit of this run.", type=click.FloatRange(min=0)),
 ]
 served_options = gather_options([llm, price, prompts], "paid", read_paid)
-paid_options = gather_options(
-    [*PAID_OPTIONS, *DRAWN_OPTIONS, number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)],
-    "paid",
-    read_paid,
-)
+_seed = number(f"--{SEED} N", "Seed of the LLM's replies.", least=0)
+priced_options = gather_options([llm, price, *DRAWN_OPTIONS, _seed], "paid", read_paid)
+paid_options = gather_options([*PAID_OPTIONS, *DRAWN_OPTIONS, _seed], "paid", read_paid)
 
 
 # -- a data set's documents -----------------------------------------------------------------------

@@ -126,7 +126,7 @@ class Program(click.Group):
 # By the names of the options' values. A command has the headings that it has options for.
 HEADINGS: Mapping[str, str] = {
     "Where the index is": "folder into shards part home repair",
-    "What is read": "watch file",
+    "What is read": "file",
     "Which rows and columns": "",
     "How it is cut and embedded": "chunk_size chunk_overlap subchunk_depth splitter "
     "vectors vector_bits unit_bits token_bits papers embedder tagger",
@@ -137,11 +137,11 @@ HEADINGS: Mapping[str, str] = {
     "How it is answered": "anyway history proof reader answers answer_llm answer_tokens",
     "How it is scored": "ks judge judged metrics",
     "LLM and budget": "llm priced budget_tokens budget_usd",
-    "How the LLM replies": "temperature top_p seed prompts keep_prompts",
+    "How the LLM replies": "temperature top_p seed prompts",
     "Address": "host port hosts proxies root_path",
     "Single sign-on": "oidc oidc_client oidc_keys oidc_claim oidc_hours",
     "Concurrency": "processes threads workers stop_jobs concurrency",
-    "What to set": "rename type_ target parted apart together",
+    "What to set": "rename type_ apart together",
     "Output": "rows runs contexts reports plot as_json log_format quiet verbose log",
 }
 _LAST = "Output"

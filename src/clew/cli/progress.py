@@ -1,23 +1,20 @@
-"""Long commands: how far they are, Ctrl-C, at which what is whole is kept, and `--watch`."""
+"""Long commands: how far they are, and Ctrl-C, at which what is whole is kept."""
 
 from __future__ import annotations
 
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clew.cli.plain import dim, is_quiet, one_line, say
+from clew.cli.plain import is_quiet, one_line, say
 from clew.cli.program import INTERRUPTED, Failure
-from clew.errors import ClewError, IndexLocked, InputError, MissingExtra, NotAnIndex
-from clew.progress import Progress, TimeLeft
+from clew.errors import NotAnIndex
+from clew.progress import Progress
 from clew.stopping import Stop
 from clew.text.quantities import format_count
 
@@ -27,19 +24,12 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
     from clew.cli.options import Opened
-    from clew.index.adding import AddReport
 
 T = TypeVar("T")
 
 
 _LINE_S = 10.0  # between two lines, where stderr is no terminal
-_LOOK_S = 1.0  # between two looks at the progress
 _MOST = 24  # characters of a file's name
-_STEP_MS = 200  # without a change, and what came before is one update
-_DEBOUNCE_MS = 2_000  # of changes without a pause, at most
-_WAKE_MS = 500  # how often it is looked whether the folders are still there
-_RETRY_S = 0.2  # until another process is done with the index
-_MOST_NAMED = 3  # documents of one update
 
 
 @contextmanager
@@ -73,14 +63,17 @@ def show_progress() -> Iterator[Progress]:
 @contextmanager
 def _show_bar(progress: Progress) -> Iterator[None]:
     """Show a bar that looks at the progress whenever it is drawn."""
-    bars = _build_bars("{task.fields[told]}", bar=True, timed=False)
-    left = estimate_time_left(progress)
+    bars = _build_bars("{task.fields[told]}", bar=True)
     task = bars.add_task("starting", total=None, told="")
-    drawn = bars.get_renderables
+    drawn, of = bars.get_renderables, ("", "")
 
     def renderables() -> Any:  # noqa: ANN401 -- rich's
+        nonlocal of
+        if of != (progress.shard, progress.stage):
+            of = progress.shard, progress.stage
+            bars.reset(task)  # the speed of one stage says nothing of the next
         done, total = _measure_share(progress)
-        shown = describe_progress(progress, left(time.monotonic()))
+        shown = describe_progress(progress)
         bars.update(task, description=progress.stage, completed=done, total=total, told=shown)
         return drawn()
 
@@ -92,17 +85,12 @@ def _show_bar(progress: Progress) -> Iterator[None]:
 @contextmanager
 def _print_lines(progress: Progress) -> Iterator[None]:
     """Print a line every ten seconds."""
-    over, left = threading.Event(), estimate_time_left(progress)
+    over = threading.Event()
 
     def tell() -> None:
-        told_at = time.monotonic()
-        while not over.wait(min(_LINE_S, _LOOK_S)):
-            now = time.monotonic()
-            seconds = left(now)
-            if now - told_at >= _LINE_S:
-                told_at = now
-                words = [progress.stage, describe_progress(progress, seconds)]
-                click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
+        while not over.wait(_LINE_S):
+            words = [progress.stage, describe_progress(progress)]
+            click.echo(f"clew: {', '.join(filter(None, words))}", err=True)
 
     thread = threading.Thread(target=tell, name="clew-progress", daemon=True)
     thread.start()
@@ -113,21 +101,8 @@ def _print_lines(progress: Progress) -> Iterator[None]:
         thread.join()
 
 
-def estimate_time_left(progress: Progress) -> Callable[[float], float | None]:
-    """Return what says at a time how many seconds a stage has left; each stage begins anew."""
-    of, left = ("", ""), TimeLeft()
-
-    def seconds(now: float) -> float | None:
-        nonlocal of, left
-        if of != (progress.shard, progress.stage):
-            of, left = (progress.shard, progress.stage), TimeLeft()
-        return left.estimate_seconds_left(now, *_measure_share(progress))
-
-    return seconds
-
-
-def describe_progress(progress: Progress, left: float | None = None) -> str:
-    """Return how far a run is in words: share, time left, the file at hand, what it cost."""
+def describe_progress(progress: Progress) -> str:
+    """Return how far a run is in words: share, the file at hand, what it cost."""
     done, total = _measure_share(progress)
     parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
@@ -136,8 +111,6 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         parts += [f"{done / total:.0%}", f"{done / 1e6:.1f} of {total / 1e6:.1f} MB"]
     else:
         parts.append(format_count(progress.documents, "document"))
-    if left is not None:
-        parts.append(f"{format_clock(round_seconds(left))} left")
     usage = None if progress.meter is None else progress.meter.usage
     if usage is not None and usage.llm_calls:
         tokens = f"{usage.total_tokens:,} tokens"
@@ -146,20 +119,6 @@ def describe_progress(progress: Progress, left: float | None = None) -> str:
         name = one_line(progress.source)
         parts.append(name if len(name) <= _MOST else f"…{name[1 - _MOST :]}")
     return ", ".join(parts)
-
-
-def round_seconds(seconds: float) -> float:
-    """Return a time that is estimated, as exactly as it can be known."""
-    steps = ((3_600, 300), (600, 60), (60, 10), (0, 1))
-    step = next(step for least, step in steps if seconds >= least)
-    return round(seconds / step) * step
-
-
-def format_clock(seconds: float) -> str:
-    """Return a time as 1:02:03."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _measure_share(progress: Progress) -> tuple[float, float | None]:
@@ -171,15 +130,14 @@ def _measure_share(progress: Progress) -> tuple[float, float | None]:
     return progress.done_bytes, progress.total or None
 
 
-def _build_bars(text: str, *, bar: bool, timed: bool = True) -> Bars:
+def _build_bars(text: str, *, bar: bool) -> Bars:
     from rich import progress as rich
     from rich.console import Console
 
     # A name of a file is no markup, whatever brackets it has.
     parts: list[rich.ProgressColumn] = [rich.SpinnerColumn(), rich.TextColumn("{task.description}")]
     parts += [rich.BarColumn(16)] if bar else []
-    is_foreseen = bar and timed
-    times = rich.TimeRemainingColumn(compact=True) if is_foreseen else rich.TimeElapsedColumn()
+    times = rich.TimeRemainingColumn(compact=True) if bar else rich.TimeElapsedColumn()
     text_column = rich.TextColumn(text, markup=False)
     return rich.Progress(*parts, times, text_column, console=Console(stderr=True), transient=True)
 
@@ -231,124 +189,3 @@ def describe_kept(n_documents: int) -> str:
         return "stopped before the first document was complete; the same command starts again"
     kept = f"{format_count(n_documents, 'document')} {'is' if n_documents == 1 else 'are'} kept"
     return f"stopped: {kept}; run the same command again to continue"
-
-
-# -- an index that follows what is written in folders --------------------------------------------
-
-
-class Watcher:
-    """Changes of files in folders, kept from the moment on in which it is made.
-
-    A deleted folder is an error and removes nothing, since it may have been unmounted.
-    """
-
-    def __init__(self, folders: Sequence[Path], index: Path) -> None:
-        """Watch folders, without what is in the folder of an index."""
-        try:
-            import watchfiles
-        except ModuleNotFoundError:
-            raise MissingExtra("watchfiles", "watch", "watching a folder") from None
-        self._folders = {folder.resolve(): _identify_folder(folder) for folder in folders}
-        self._index = index.resolve()
-        self._changes = watchfiles.watch(
-            *self._folders,
-            watch_filter=lambda _, path: self._matters(Path(path)),
-            step=_STEP_MS,
-            debounce=_DEBOUNCE_MS,
-            rust_timeout=_WAKE_MS,
-            yield_on_timeout=True,
-        )
-        self._seen = self._next_changes()
-
-    def follow(self, update: Callable[[set[Path] | None], None]) -> None:
-        """Let an update follow each change until the user presses Ctrl-C.
-
-        It takes what changed, None where anything may have. What fails is told, and tried again
-        with the next change. Raises InputError where a folder is gone.
-        """
-        pending: set[Path] | None = set()
-        with suppress(KeyboardInterrupt):
-            while True:
-                seen, self._seen = self._seen, set()
-                if any(path.name == ".gitignore" for path in seen):
-                    pending = None
-                elif pending is not None:
-                    pending |= seen
-                try:
-                    if seen:
-                        update(pending)
-                        pending = set()
-                except ClewError as error:
-                    click.echo(f"clew: {one_line(str(error))}", err=True)
-                self._seen = self._next_changes()
-
-    def _next_changes(self) -> set[Path]:
-        try:
-            paths = {Path(path) for _, path in next(self._changes)}
-        except RuntimeError as error:  # such as too many folders for this system
-            raise InputError(f"this folder cannot be watched: {error}") from error
-        for folder, identity in self._folders.items():
-            if _identify_folder(folder) != identity:
-                raise InputError(f"{folder} is gone, so watching ends; its documents are kept")
-        return paths
-
-    def _matters(self, path: Path) -> bool:
-        from clew.readers.selection import BY_DEFAULT
-
-        if path.is_relative_to(self._index):
-            return False
-        root = next((each for each in self._folders if path.is_relative_to(each)), path)
-        parts = path.relative_to(root).parts
-        seen = parts[:-1] if path.name == ".gitignore" else parts
-        return not any(fnmatchcase(part, pattern) for part in seen for pattern in BY_DEFAULT)
-
-
-def has_files(folders: Sequence[Path], options: Mapping[str, Any]) -> bool:
-    """Say whether some folders hold a file that would be read."""
-    from clew.index.options import AddOptions
-    from clew.readers.walk import files
-
-    selection = AddOptions(**options).select_files()
-    return next(files(folders, None, selection), None) is not None
-
-
-def write_when_free(write: Callable[[], T], index: Path) -> T:
-    """Write, as soon as no other process writes to an index."""
-    has_warned = False
-    while True:
-        try:
-            return write()
-        except IndexLocked:
-            if not has_warned:
-                place = one_line(str(index))
-                say(f"clew: waiting until no other process writes to {place}", err=True)
-            has_warned = True
-            time.sleep(_RETRY_S)
-
-
-def print_update(report: AddReport) -> None:
-    """Print what an update did, in one line; nothing where it did nothing."""
-    done = {
-        "added": report.added,
-        "changed": report.changed,
-        "restored": report.restored,
-        "renamed": [f"{old} to {new}" for old, new in report.renamed.items()],
-        "removed": report.gone if report.pruned else [],
-    }
-    done = {what: names for what, names in done.items() if names}
-    if not done:
-        return
-    if sum(map(len, done.values())) <= _MOST_NAMED:
-        changes = ", ".join(f"{what} {name}" for what, names in done.items() for name in names)
-    else:
-        changes = ", ".join(f"{len(names):,} {what}" for what, names in done.items())
-    click.echo(f"{dim(time.strftime('%H:%M:%S'))}  {one_line(changes)}")
-
-
-def _identify_folder(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a folder from another one of its name, None where there is none."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

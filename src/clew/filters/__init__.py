@@ -4,17 +4,27 @@ A filter is written as a text, `date >= 2024 and tags has 'fram'`, or made of `f
 same objects. docs/guides/filters.md has the grammar.
 """
 
+from typing import TYPE_CHECKING
+
+from clew.base.runtime.lazy import lazy
 from clew.errors import InputError
-from clew.filters.expressions import Filter, field
-from clew.filters.grammar import parse
+
+if TYPE_CHECKING:
+    from clew.filters.expressions import Filter, field
+    from clew.filters.grammar import parse
 
 __all__ = ["Filter", "field", "parse", "to_filter"]
+__getattr__ = lazy("clew.filters", {"expressions": ["Filter", "field"], "grammar": ["parse"]})
 
 
-def to_filter(where: str | Filter | None) -> Filter | None:
+def to_filter(where: "str | Filter | None") -> "Filter | None":
     """Return a filter from a filter, a text or None; an empty text is None."""
+    if where is None:
+        return None
+    from clew.filters import expressions, grammar  # which most questions do without
+
     if isinstance(where, str):
-        return parse(where) if where.strip() else None
-    if where is None or isinstance(where, Filter):
+        return grammar.parse(where) if where.strip() else None
+    if isinstance(where, expressions.Filter):
         return where
     raise InputError(f"a filter is a text or made of clew.field, not {where!r:.80}")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from clew.base.derived import CachedArrays
 from clew.base.display.shown import Shown
 from clew.base.runtime.lazy import compile_re
-from clew.base.types import Document, Skipped, Value
+from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index import generation
 from clew.index.origins import DocumentOwners, find_gone, list_of_files, settle_fetched
@@ -381,54 +381,21 @@ def _hash_values(values: object) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _replace_surrogates(document: Document) -> Document:
-    """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
-    fields = (document.id, document.text, document.title, document.source)
-    given = values(document.metadata)
-    metadata = {_repair_text(name): _repair_value(value) for name, value in given.items()}
-    headings = tuple(replace(h, title=_repair_text(h.title)) for h in document.headings)
-    if (
-        tuple(map(_repair_text, fields)) == fields
-        and metadata == dict(document.metadata)
-        and headings == document.headings
-    ):
-        return document
-
-    def shift_place(place: int) -> int:
-        return len(_repair_text(document.text[:place]))
-
-    document_id, text, title, source = map(_repair_text, fields)
-    return replace(
-        document,
-        id=document_id,
-        text=text,
-        title=title,
-        source=source,
-        body_start=shift_place(document.body_start),
-        metadata=metadata,
-        headings=tuple(replace(h, start=shift_place(h.start)) for h in headings),
-        pages=tuple(map(shift_place, document.pages)),
-        apparatus=tuple(
-            replace(a, start=shift_place(a.start), end=shift_place(a.end))
-            for a in document.apparatus
-        ),
-    )
-
-
-def _repair_value(value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(_repair_text(each) if isinstance(each, str) else each for each in value)
-    return _repair_text(value) if isinstance(value, str) else value
-
-
 _SURROGATE = compile_re("[\ud800-\udfff]")
 
 
-def _repair_text(text: str) -> str:
-    """Return `text` with its surrogates joined where they are pairs, else replaced."""
-    if _SURROGATE.search(text) is None:
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def _replace_surrogates(document: Document) -> Document:
+    """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
+
+    def mend(value: Any) -> Any:  # noqa: ANN401 -- of metadata
+        if isinstance(value, tuple):
+            return tuple(map(mend, value))
+        return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+
+    fields = {name: mend(getattr(document, name)) for name in ("id", "text", "title", "source")}
+    metadata = {mend(name): mend(value) for name, value in values(document.metadata).items()}
+    headings = tuple(replace(each, title=mend(each.title)) for each in document.headings)
+    return replace(document, metadata=metadata, headings=headings, **fields)
 
 
 def group_batches(documents: Iterable[tuple[Document, str]]) -> Iterator[Hashed]:

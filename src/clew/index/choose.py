@@ -46,7 +46,7 @@ NOTE = "wanted"  # what a store keeps the wish under
 _OPTIONS = options_of(AddOptions)
 LEFT = -1  # the pack of a chunk that was considered and not chosen
 _READ = [SOURCES.index(source) for source in ("llm", "fallback")]  # by an LLM
-_PAID = [*_READ, SOURCES.index("recorded")]
+PAID = [*_READ, SOURCES.index("recorded")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     counts = {}
     for kind in KINDS:
         work = store.work(kind)
-        new = ~np.isin(snapshot.layer("chunk").columns[kind], _PAID) & (kind in kinds)
+        new = ~np.isin(snapshot.layer("chunk").columns[kind], PAID) & (kind in kinds)
         new &= snapshot.are_texts() & ~np.isin(stored, list(work))
         counts[kind] = int(np.sum(new | np.isin(stored, _list_chosen(work))))
     return counts
@@ -168,7 +168,7 @@ def requeue_failed(store: Store, snapshot: Snapshot, wanted: Wanted, mark: Known
 
 def requeue_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], mark: Known) -> None:
     """Let those of the texts in `rows` wait whose triples no LLM or file has given yet."""
-    done = np.isin(snapshot.layer("chunk").columns[GRAPH], _PAID)
+    done = np.isin(snapshot.layer("chunk").columns[GRAPH], PAID)
     done |= np.isin(stored_chunk_numbers(snapshot), _list_chosen(store.work(GRAPH)))
     done |= ~snapshot.are_texts()
     new = np.unique(rows[~done[rows]])
@@ -186,7 +186,7 @@ def _choose_kind(
 ) -> None:
     layer, stored, work = snapshot.layer("chunk"), stored_chunk_numbers(snapshot), store.work(kind)
     texts_only = snapshot.are_texts()
-    undone = texts_only & ~np.isin(layer.columns[kind], _PAID)
+    undone = texts_only & ~np.isin(layer.columns[kind], PAID)
     among = np.flatnonzero(texts_only if anew else undone & ~np.isin(stored, list(work)))
     if not len(among):
         return

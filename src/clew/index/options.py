@@ -250,9 +250,3 @@ class PlanOptions(TripleOptions, ReadOptions):
     core: float = _extracted(
         CORE_SHARE, "Also plan for this share of the chunks.", "--core SHARE", "plan body"
     )
-    probe: int = _extracted(
-        0,
-        "Base the estimate on so many calls of each kind, whose replies are kept.",
-        "--probe N",
-        "plan",
-    )

@@ -10,16 +10,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.algo.knn import choose_core, core_size
-from clew.base.types import GRAPH, KINDS, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
-from clew.errors import InputError, RecipeMismatch
+from clew.base.types import GRAPH, UNITS, CostEstimate, EmbeddingEstimate, Plan, Scalar
+from clew.errors import RecipeMismatch
 from clew.index import adding, building
 from clew.index.choose import NOTHING, read_titled_texts, select_unread
-from clew.index.extract import ReadChunks, complete_prompts, get_task
+from clew.index.extract import ReadChunks, get_task
 from clew.index.layers import chunks, entities, graph_extraction, relations, units, vectors
 from clew.index.layers.selection import chunk_values, select_chunks
 from clew.index.options import CORE_SHARE
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from clew.index.choose import ReplyMemory
     from clew.index.snapshot import Snapshot
     from clew.index.store import Store
-    from clew.models import Models, Prompt, Reply
+    from clew.models import Models, Prompt
     from clew.text.chunking import Chunking
 
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of Clue-RAG's α
@@ -137,20 +137,12 @@ def rank_corpus(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
 
 
 def plan_extraction(
-    corpus: PlanCorpus,
-    llm: RecordedLLM | None,
-    memory: ReplyMemory,
-    *,
-    core: float = CORE_SHARE,
-    n_probes: int = 0,
+    corpus: PlanCorpus, llm: RecordedLLM | None, memory: ReplyMemory, *, core: float = CORE_SHARE
 ) -> Plan:
     """Return what units for SHARES of the tokens, triples, and both would cost.
 
     Triples are those of a `core` share of the chunks, and of all. Where the corpus has no ranks,
     a seeded random sample stands for the core.
-
-    First `n_probes` calls of each kind are made, spread over the corpus, to estimate from; what
-    they give is kept. Raises InputError for probes without an LLM, BudgetSpent, EndpointError.
     """
     readers: tuple[str, ...] = ("ket",)
     by_llm: dict[str, Scalar] = {"triples": "llm"}
@@ -162,10 +154,8 @@ def plan_extraction(
             "entity_threshold": corpus.terms.threshold,
             "entity_words": corpus.terms.longest,
         }
-    first = replace(memory, gleanings=0)
     if memory.gleanings:
         by_llm["gleanings"] = memory.gleanings
-    probed = _probe(corpus, llm, first, n_probes) if n_probes else (0, 0)
     reckoner = _Estimator(corpus, llm, memory)
     everything = np.arange(len(corpus.texts))
     values = chunk_values(corpus.texts, np.zeros((0, 0), np.float32), "bleu")
@@ -203,42 +193,8 @@ def plan_extraction(
         basis=basis,
         core_is_known=corpus.ranks is not None,
         n_known=reckoner.n_known,
-        n_probed=probed[0],
-        n_useless=probed[1],
         estimates=(*of_units, of_core, all_triples, _add_estimates(of_units[-1], all_triples)),
     )
-
-
-def _probe(
-    corpus: PlanCorpus, llm: RecordedLLM | None, memory: ReplyMemory, n: int
-) -> tuple[int, int]:
-    """Make `n` calls of each kind, keep what they give, and count them and the useless ones."""
-    if llm is None:
-        raise InputError("a probe needs an LLM: name one, as in --llm openai:MODEL@URL")
-    probed = [_probe_kind(corpus, llm, memory, kind, n) for kind in KINDS]
-    return sum(calls for calls, _ in probed), sum(useless for _, useless in probed)
-
-
-def _probe_kind(
-    corpus: PlanCorpus, llm: RecordedLLM, memory: ReplyMemory, kind: str, n: int
-) -> tuple[int, int]:
-    """Make `n` calls of a kind, and return how many there were and how many of no use."""
-    reckoner = _Estimator(corpus, llm, memory)
-    groups = reckoner.group_rows(kind, np.arange(len(corpus.texts)))
-    spread = np.unique(np.linspace(0, len(groups) - 1, num=min(n, len(groups))).astype(int))
-    taken = [groups[i] for i in spread]
-    prompts = [reckoner.write_prompt(kind, group) for group in taken]
-    made: list[list[Any]] = []
-
-    def keep(i: int, reply: Reply) -> None:
-        texts = [corpus.texts[row] for row in taken[i]]
-        made.append(parts := memory.read_parts(kind, reply, texts))
-        memory.keep(kind, prompts[i], parts, texts)
-
-    stop = complete_prompts(llm, prompts, keep)
-    if stop is not None:
-        raise stop
-    return len(made), sum(all(part is NOTHING for part in parts) for parts in made)
 
 
 class _Estimator:

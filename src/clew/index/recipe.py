@@ -12,9 +12,7 @@ from clew.base.types import Scalar
 from clew.errors import InputError, RecipeMismatch
 from clew.index.store import opening, paid, schema
 from clew.models import Models, gives_tokens, loading
-from clew.models.ledger import Ledger
 from clew.models.loading import Specs
-from clew.models.recorded_llm import recorded
 from clew.text.analyze import VERSION as ANALYZER
 from clew.text.chunking import Chunking
 from clew.text.sentences import NUPUNKT
@@ -124,8 +122,10 @@ def record_models(
         exact=exact or schema.is_exact(recipe),
     )
     if models.llm is not None:
-        place = opening.paid_place(folder, paid.CALLS)
-        ledger = Ledger(place, keep_prompts=specs.keep_prompts)
+        from clew.models.ledger import Ledger
+        from clew.models.recorded_llm import recorded
+
+        ledger = Ledger(opening.paid_place(folder, paid.CALLS))
         wording = specs.read_wording()
         models = replace(models, llm=recorded(models.llm, ledger, prices=prices, wording=wording))
     if recipe:

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from clew import methods, steps
-from clew.algo.fusion import reciprocal_rank_fusion
-from clew.algo.topk import top_k
+from clew.algo.topk import reciprocal_rank_fusion, top_k
 from clew.base.types import Evidence, Hit, Limits, Path, Step
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot

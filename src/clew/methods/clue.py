@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.beam import Beam, Tried, UnitGraph, UnitSet, grow_unit_sets
-from clew.algo.fusion import min_max
 from clew.algo.links import neighbours
-from clew.algo.topk import top_k
+from clew.algo.topk import min_max, top_k
 from clew.base.runtime.cached_values import Once
 from clew.base.types import Evidence, Limits, Path, Step
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot

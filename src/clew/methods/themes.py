@@ -13,8 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from clew import steps
-from clew.algo.fusion import min_max
-from clew.algo.topk import top_k
+from clew.algo.topk import min_max, top_k
 from clew.base.types import Evidence, Limits, Path, Step, Table, Theme
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models

@@ -11,8 +11,8 @@ import numpy as np
 
 from clew import steps
 from clew.algo.choice import ChoiceWeights
-from clew.algo.fusion import min_max
 from clew.algo.pagerank import LocalScores
+from clew.algo.topk import min_max
 from clew.base.derived import Derived
 from clew.base.types import Evidence, Hit, Limits
 from clew.index.snapshot import Snapshot

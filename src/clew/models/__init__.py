@@ -347,6 +347,9 @@ def is_chat(llm: object) -> TypeGuard[Chat]:
     return hasattr(llm, "ask") and hasattr(llm, "count_tokens")
 
 
+OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
+
+
 @dataclass(frozen=True, slots=True)
 class ReadSpan:
     """The range of a text that answers a question."""
@@ -365,9 +368,6 @@ class SpanReader(Protocol):
 
     def read(self, question: str, texts: Sequence[str]) -> ReadSpan | None:
         """Return the likeliest range of all texts, None where they have none."""
-
-
-OnReply = Callable[[int, Reply], None]  # the prompt's position, and its reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from clew.models import (
     is_late,
     is_priced,
 )
-from clew.models.recorded_llm import recorded
 from clew.models.run import ModelRun, call_model
 
 if TYPE_CHECKING:
@@ -38,6 +37,11 @@ def bind_models(models: Models, run: ModelRun) -> Models:
     Their work is added to its meter, and what they buy to its budget. Where it keeps vectors, a
     text that comes alone, as a query does, is embedded once.
     """
+    llm = models.llm
+    if llm is not None:
+        from clew.models.recorded_llm import recorded  # which most questions do without
+
+        llm = replace(recorded(llm), run=run)
     embedder, reranker = _unbind(models.embedder), _unbind(models.reranker)
     bound_embedder = _BoundTokenEmbedder if gives_tokens(embedder) else _BoundEmbedder
     bound_reranker = _BoundLateReranker if is_late(reranker) else _BoundReranker
@@ -46,7 +50,7 @@ def bind_models(models: Models, run: ModelRun) -> Models:
         embedder=bound_embedder(embedder, run),  # type: ignore[arg-type]
         tagger=_BoundTagger(_unbind(models.tagger), run),
         reranker=bound_reranker(reranker, run),  # type: ignore[arg-type]
-        llm=None if models.llm is None else replace(recorded(models.llm), run=run),
+        llm=llm,
     )
 
 

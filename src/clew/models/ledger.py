@@ -9,7 +9,7 @@ with other texts, need not be asked about; and what each write of the index cost
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from clew.base.runtime.lazy import compile_re
 from clew.base.runtime.sqlite import Connection
 from clew.base.types import Usage
 from clew.models import Prompt, Turn
-from clew.models.replies import messages
 from clew.models.sqlite import (
     Keep,
     Place,
@@ -44,8 +43,6 @@ _TABLES = (
 # Ledgers of before this table lack it: it is made when the first write is billed.
 _COST = """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER NOT NULL,
     generation INTEGER NOT NULL, usage TEXT NOT NULL)"""
-# Made with the first prompt that is to be kept.
-_PROMPT = """prompt (key BLOB PRIMARY KEY, messages TEXT NOT NULL) WITHOUT ROWID"""
 _KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET model = excluded.model, version = excluded.version, data = excluded.data"""
 
@@ -117,13 +114,11 @@ class Cost:
 class Ledger:
     """A file of all replies that were paid for, made by its first use; processes may share it.
 
-    Every method raises StoreError where it cannot be used. It keeps what was asked beside the
-    replies, so that they can be read, where it is to `keep_prompts`.
+    Every method raises StoreError where it cannot be used.
     """
 
-    def __init__(self, place: Place, *, keep_prompts: bool = False) -> None:
+    def __init__(self, place: Place) -> None:
         self._file = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
-        self._keep_prompts = keep_prompts
 
     @property
     def path(self) -> Path:
@@ -212,23 +207,7 @@ class Ledger:
             places = ",".join("?" * len(row))
             database.execute(f"INSERT INTO call VALUES ({places}) ON CONFLICT DO NOTHING", row)  # noqa: S608 -- question marks
             is_first = bool(database.changes())
-            if self._keep_prompts:
-                self._file.make(database, _PROMPT)
-                content = json.dumps(messages(request.prompt, request.turns, in_words=False))
-                statement = "INSERT INTO prompt VALUES (?, ?) ON CONFLICT DO NOTHING"
-                database.execute(statement, (row[0], content))
         return turn if is_first else self.recall(request) or turn
-
-    @mending
-    def exchanges(self) -> Iterator[tuple[str, list[dict[str, str]], str]]:
-        """Yield the version, messages and reply of every call whose prompt was kept, by key."""
-        question = (
-            """SELECT version, messages, text FROM call JOIN prompt USING (key) ORDER BY key"""
-        )
-        with self._file.open() as database:
-            is_kept = self._file.has(database, "prompt")
-            rows = list(sqlite.rows(database, question)) if is_kept else []
-        return ((version, json.loads(content), text) for version, content, text in rows)
 
     @mending
     def knows(self, model: str, version: str) -> bool:

@@ -28,14 +28,13 @@ from clew.models import (
     gives_tokens,
     load_module,
 )
-from clew.models.ledger import Ledger
-from clew.models.recorded_llm import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.models import Chat, PaidEmbedder, SpanReader, Wording
+    from clew.models import Chat, PaidEmbedder, Wording
     from clew.models.budget import Budget
+    from clew.models.ledger import Ledger
     from clew.models.prices import Price
     from clew.models.sqlite import Place
 
@@ -70,7 +69,6 @@ _DRAWN = {
     "temperature": arguments.number(0, 2),
     "top_p": arguments.number(0, 1),
     "seed": arguments.whole_numbers(0),
-    "keep_prompts": arguments.TRUTH,
 }
 
 
@@ -82,17 +80,18 @@ class Specs:
     tagger: str | None = None
     reranker: str | None = None
     llm: str | None = None
-    reader: str | None = None  # of answers without an LLM: extractive, extractive:MODEL
+    reader: str | None = None  # of answers without an LLM: extractive
     temperature: float = 0.0  # of all LLMs, and so are the next two
     top_p: float | None = None
     seed: int | None = None
     prompts: str | None = None  # a folder of them, in place of Clew's own
-    keep_prompts: bool = False  # the ledger keeps what was asked beside the replies
 
     def __post_init__(self) -> None:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         given = {name: value for name, value in values.items() if value is not None}
         arguments.check_arguments(given, {**dict.fromkeys(given, arguments.TEXT), **_DRAWN})
+        if self.reader not in (None, "extractive"):
+            raise InputError(f"answers are not made by {self.reader!r}: take extractive")
 
     @property
     def sampling(self) -> Sampling:
@@ -130,7 +129,6 @@ def load_models(
         tagger=load_tagger(specs.tagger or "rules"),
         reranker=load_reranker(specs.reranker, embedder),
         llm=llm,
-        reader=load_reader(specs.reader) if specs.reader else None,
         writes=specs.reader is None,
     )
 
@@ -144,10 +142,10 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder of a spec; paid vectors are kept in `cache`."""
     kind, name, url = _parts(spec)
-    if kind in {"minilm", "minilm-float32"}:
+    if spec in {"minilm", "minilm-float32"}:
         from clew.models.minilm import MiniLM
 
-        return MiniLM(name or None, float32=kind == "minilm-float32")
+        return MiniLM(float32=spec == "minilm-float32")
     if spec == "multilingual":
         return cast("Embedder", load_module("packaged").MultilingualE5())
     if kind == "sentence-transformers" and name:
@@ -170,7 +168,7 @@ def load_embedder(
         return cast("Embedder", brought(spec.partition(":")[2]))
     raise InputError(
         f"there is no embedder {spec!r}{suggest(kind, _EMBEDDERS)}: choose one of minilm,"
-        f" minilm-float32, minilm:FOLDER, multilingual, sentence-transformers:NAME, static:FOLDER,"
+        f" minilm-float32, multilingual, sentence-transformers:NAME, static:FOLDER,"
         f" openai:MODEL@URL, ollama:MODEL"
     )
 
@@ -236,16 +234,6 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
     )
 
 
-def load_reader(spec: str) -> SpanReader | None:
-    """Return the model that `spec` names for short answers; None without one."""
-    kind, _, model = spec.partition(":")  # a path may have any sign in it
-    if kind == "extractive" and model:
-        return cast("SpanReader", load_module("extractive").ExtractiveReader(model))
-    if spec == "extractive":
-        return None
-    raise InputError(f"answers are not made by {spec!r}: take extractive or extractive:MODEL")
-
-
 @arguments.check_values({"spec": arguments.TEXT})
 def load_llm(
     spec: str,
@@ -262,6 +250,8 @@ def load_llm(
     is asked in a `wording`.
     Raises InputError for a spec that names nothing, and a `sampling` that its LLM does not take.
     """
+    from clew.models.recorded_llm import recorded
+
     return recorded(_chat(spec, prices or {}, sampling), ledger, budget, prices, wording)
 
 

@@ -2,6 +2,9 @@
 
 Query tokens weigh by how rare their word is in the index; half the cosine of the whole texts is
 added. An index that stores token vectors is scored without running the model again.
+
+Late interaction is by Khattab and Zaharia (2020), "ColBERT", arXiv:2004.12832: the best match of
+each query token among a text's tokens, score = Σ_i max_j q_i · d_j.
 """
 
 from collections.abc import Sequence
@@ -11,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.maxsim import best_matches, weighted_mean
 from clew.models import Embedder, TokenEmbedder, TokenVectors
 from clew.models.run import ModelRun, call_model
 
@@ -72,3 +74,32 @@ class Cosine:
         [vector] = call_model(run, self.embedder.embed, [query], kind="query")
         rows = call_model(run, self.embedder.embed, texts, kind="document")
         return np.asarray(rows @ vector, dtype=np.float64)
+
+
+def best_matches(
+    query: NDArray[np.float32], texts: Sequence[NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Return (n, m): the best match in each of n texts for each of the (m, d) `query` tokens.
+
+    A text is (t, d) token vectors of length one; one without tokens matches nothing (zeros).
+    """
+    lengths = np.array([len(text) for text in texts], dtype=np.intp)
+    best = np.zeros((len(texts), len(query)), dtype=np.float32)
+    full = np.flatnonzero(lengths).tolist()
+    if not full or not len(query):
+        return best
+    # Tokens of all texts in one array would take longer to copy than to multiply.
+    similarity = np.concatenate([texts[i] @ query.T for i in full])
+    starts = np.concatenate([[0], np.cumsum(lengths[full])[:-1]])
+    best[full] = np.maximum.reduceat(similarity, starts, axis=0)
+    return best
+
+
+def weighted_mean(
+    matches: NDArray[np.floating], weights: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return the (n,) scores of (n, m) matches under (m,) token weights >= 0."""
+    total = float(weights.sum())
+    if not total > 0:
+        return np.zeros(len(matches))
+    return np.asarray(matches @ (weights / total), dtype=np.float64)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from clew import steps
 from clew.algo.ascending import sort_distinct
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
-from clew.algo.fusion import min_max
 from clew.algo.links import Entries, Link
+from clew.algo.topk import min_max
 from clew.base.types import Evidence, Hit, Path
 from clew.index.snapshot import Snapshot
 from clew.steps.evidence import text_place

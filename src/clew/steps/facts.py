@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew import steps
-from clew.algo.fusion import mean_of_min_max, min_max
-from clew.algo.topk import DECIMALS, top_k
+from clew.algo.topk import DECIMALS, mean_of_min_max, min_max, top_k
 from clew.base.types import GRAPH, IMPORTED
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models

@@ -10,7 +10,6 @@ from clew.errors import BudgetSpent, ModelError
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models, Part, Prompt, Reply
 from clew.models.prompts import fill_prompt
-from clew.models.recorded_llm import recorded
 from clew.models.run import unbound_run
 from clew.text.analyze import terms
 from clew.text.keys import name_key
@@ -70,6 +69,8 @@ def reply_to(
     evaluations raise ModelError instead. `part` says how long to wait, less for a step than for the
     answer. `on_text` receives a streamed text.
     """
+    from clew.models.recorded_llm import recorded  # which most questions do without
+
     asked = recorded(llm)
     try:
         [reply] = asked.complete([replace(prompt, part=part)], on_text=on_text)

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from clew.algo.ascending import match_sorted
 from clew.algo.links import neighbours
-from clew.algo.maxsim import best_matches, weighted_mean
 from clew.base.runtime.lazy import compile_re
 from clew.index.snapshot import Snapshot
 from clew.models import Models, TokenVectors, is_late
-from clew.models.maxsim import blend, unit_rows
+from clew.models.maxsim import best_matches, blend, unit_rows, weighted_mean
 from clew.steps.scores import Query, n_chunks, term_chunks
 from clew.text.analyze import IDEOGRAPHS, term_spans, terms
 from clew.text.names import FUNCTION

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from clew.algo.bm25 import Lengths, bm25_scores
 from clew.algo.coding import multiply_rows
-from clew.algo.fusion import mean_of_min_max, reciprocal_rank_fusion
 from clew.algo.links import Entries, Link
+from clew.algo.topk import mean_of_min_max, reciprocal_rank_fusion
 from clew.base.derived import Arrays, CachedArrays, Derived
 from clew.index.snapshot import TRANSPOSED_LINKS, Snapshot
 from clew.models import Models, TokenVectors, gives_tokens

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from clew.base.runtime.process import bound_threads, read_quota
+from clew.base.runtime.threads import bound_threads, read_quota
 
 BOUNDED = """
 import json, os, sys
-from clew.base.runtime.process import bound_threads, cores, unbounded_environment
+from clew.base.runtime.threads import bound_threads, cores, unbounded_environment
 
 bound_threads(1)
 import numpy
@@ -93,7 +93,7 @@ def test_threads_are_bound_before_numpy_is_imported(words, tmp_path, monkeypatch
 
 
 def test_a_later_bound_replaces_an_earlier_one_but_not_the_environment(monkeypatch):
-    monkeypatch.setattr("clew.base.runtime.process._bounds", [])
+    monkeypatch.setattr("clew.base.runtime.threads._bounds", [])
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # which is what stands there again at the end
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")

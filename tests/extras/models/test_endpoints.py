@@ -105,20 +105,6 @@ def test_azure(server):
     assert len(server.requests) == n + 1  # it is no matter of a field
 
 
-def test_a_gateway_that_wants_the_header_of_azure(server):
-    """A key that is refused with that name is sent so, then and from then on."""
-
-    def respond(request):
-        if "api-key" in request.headers:
-            return said()
-        return error("Access denied due to invalid subscription key or wrong API endpoint.", 401)
-
-    server.respond = respond
-    model = chat(server, api_key="k-azure-key")
-    assert ask(model).data == ask(model).data == {"names": ["Archer"]}
-    assert [("api-key" in each.headers) for each in server.requests] == [False, True, True]
-
-
 def test_gemini(server):
     """The first vector has no index; an error is in a list; thoughts stand in the content."""
     server.respond = lambda r: Answer({

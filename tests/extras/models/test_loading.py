@@ -39,7 +39,6 @@ KEY = "sk-very-secret"
     ("spec", "kind"),
     [
         ("minilm", MiniLM),
-        ("minilm:some/folder", MiniLM),
         ("minilm-float32", MiniLM),
         ("sentence-transformers:org/model", SentenceTransformersEmbedder),
         ("static:some/folder", StaticEmbedder),
@@ -140,7 +139,7 @@ def test_what_a_model_lacks_is_named(load_it, spec, message):
     [
         (
             lambda: load_embedder("bert"),
-            """there is no embedder 'bert': choose one of minilm, minilm-float32, minilm:FOLDER, \
+            """there is no embedder 'bert': choose one of minilm, minilm-float32, \
 multilingual, sentence-transformers:NAME, static:FOLDER, openai:MODEL@URL, ollama:MODEL""",
         ),
         (

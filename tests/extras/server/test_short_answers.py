@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import clew
 from clew.cli import main
-from clew.extras.models.extractive import ReadSpan
+from clew.models import ReadSpan
 from clew.testing import models, small_documents
 from tests.extras.server.test_mcp import given, in_process
 

@@ -165,18 +165,6 @@ def test_what_never_was_is_not_missed(tmp_path):
         assert index.check() == []
 
 
-def test_files_that_have_each_others_names_get_them_back(copy):
-    """Nothing of them is lost."""
-    contents = [(copy / name).read_bytes() for name in PAID]
-    for name, content in zip(PAID, reversed(contents), strict=True):
-        (copy / name).write_bytes(content)
-    with opened(copy) as index:
-        assert {each.file for each in index.check()} == {*PAID}
-        index.repair()
-        assert index.check() == []
-    assert [(copy / name).read_bytes() for name in PAID] == contents
-
-
 @pytest.mark.parametrize("at", [24, 40, 68, 105, 2_500, 4_090])
 def test_a_bit_of_the_first_page_costs_no_reply(tmp_path, at):
     """It holds only which tables there are."""
@@ -260,19 +248,20 @@ def test_what_an_llm_made_is_restored_behind_a_damaged_database(sound, copy):
     assert chat.asked == []
 
 
-def test_without_its_ledger_the_same_chunks_are_asked_for_again(sound, copy):
-    """Which were chosen is known from the rest, and no other one is asked for."""
-    with opened(sound) as index:
-        sources = made_by(index)
+def test_without_its_ledger_the_next_run_asks_again(sound, copy):
+    """A repair asks no model, and nothing is left out for good."""
     (copy / "calls.sqlite").unlink()
     damaged = max((copy / "segments").iterdir(), key=lambda path: path.stat().st_size)
     vector = bytes(segments.open_segment(damaged)["sentence.vectors"][1].data)
     flip(damaged, lambda data: data.index(vector))
     chat = testing.ScriptedChat(reply_to)
     with opened(copy, chat=chat) as index:
-        done = index.repair()
-        assert done.documents
-        assert made_by(index) == sources
+        assert index.repair().documents
+        assert not chat.asked
+        assert {*made_by(index)[UNITS].values()} == {0}
+        index.add([])
+        assert LLM_MADE in made_by(index)[UNITS].values()
+        assert LLM_MADE in made_by(index)[GRAPH].values()
     assert chat.asked
 
 

@@ -66,8 +66,9 @@ def connect(path: Path, *, wait: float) -> Connection:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return Connection(address, flags=flags, vfs=_VFS)
     # No connection of this process may be opened while the descriptor that makes the file is open.
-    with _lock, suppress(OSError):  # SQLite will say what is wrong
-        make_file(path)
+    if not path.exists():
+        with _lock, suppress(OSError):  # SQLite will say what is wrong
+            make_file(path)
     connection = Connection(str(path), vfs=_VFS)
     connection.set_busy_timeout(round(wait * 1000))
     with suppress(Error):  # what is wrong is told where it is read

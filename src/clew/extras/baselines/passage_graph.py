@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.fusion import min_max
 from clew.algo.links import Entries
 from clew.algo.pagerank import LocalScores, WholeGraph, local_pagerank
-from clew.algo.topk import find_highest
+from clew.algo.topk import find_highest, min_max
 from clew.base.derived import Derived
 from clew.index.snapshot import Snapshot
 from clew.steps.entity_graph import best_chunks, choose_residual

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.maxsim import best_matches
 from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.answers import pipeline
@@ -24,7 +23,7 @@ from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
 from clew.models.bound import bind_models
-from clew.models.maxsim import unit_rows
+from clew.models.maxsim import best_matches, unit_rows
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
 from clew.models.run import begin_question

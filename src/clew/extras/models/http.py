@@ -29,7 +29,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.extras.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
-from clew.extras.models.served import PATIENCE_S, STEP_S
+from clew.extras.models.served import STEP_S, Address
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
 from clew.models.run import ModelRun
@@ -148,28 +148,16 @@ class _Rest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class Endpoint(Address):
     """One address that takes JSON by POST."""
 
-    base_url: str
     path: str = ""
-    api_key: str = field(default="", repr=False)
-    api_key_env: str = ""  # the environment variable to read the key from, if `api_key` is empty
-    timeout_s: float = 60.0  # without a byte
-    step_s: float = STEP_S  # the same, at most, for a step of a question that can do without it
-    concurrency: int = 8
-    attempts: int = 5
+    step_s: float = STEP_S  # time-out, at most, for a step of a question that can do without it
     first_wait_s: float = 1.0  # doubles with every attempt
     longest_wait_s: float = 60.0  # also where Retry-After asks for more
-    patience_s: float = PATIENCE_S  # in all, where a server is overloaded and nobody waits
-    sleep: Callable[[float], None] | None = None  # None: real time, cut short by a fatal error
     random: Callable[[], float] = random.random  # in [0, 1): keeps clients from marching in step
     clock: Callable[[], float] = time.monotonic
-    certificates: str = ""  # a file of further certificates that are trusted, PEM
     _reached: threading.Event = field(
-        default_factory=threading.Event, init=False, repr=False, compare=False
-    )
-    _is_azure: threading.Event = field(
         default_factory=threading.Event, init=False, repr=False, compare=False
     )
 
@@ -179,8 +167,6 @@ class Endpoint:
             raise InputError("the base URL of an endpoint must begin with http:// or https://")
         if self.attempts < 1 or self.concurrency < 1 or self.timeout_s <= 0:
             raise InputError("attempts, concurrency and timeout_s of an endpoint must be positive")
-        if "api-version=" in parts.query or parts.hostname.endswith(_AZURE):
-            self._is_azure.set()
 
     @property
     def shown_address(self) -> str:
@@ -392,18 +378,8 @@ class Endpoint:
             if error is None:
                 return reply
         message = _message(error)
-        if self._takes_other_key(status, message):
-            return self._try(request)
         fault = self._refuse(status, headers, message, error)
         return replace(fault, lost=True) if isinstance(body, dict) else fault  # of a stream
-
-    def _takes_other_key(self, status: int, message: str) -> bool:
-        """Say whether a server that refuses the key may take it in the header of Azure."""
-        by_azure = re.search("api-key|subscription key", message, re.IGNORECASE)
-        if status != _NO_KEY or not by_azure or not self._key or self._is_azure.is_set():
-            return False
-        self._is_azure.set()
-        return True
 
     def _refuse(
         self,
@@ -569,7 +545,8 @@ class Endpoint:
     def _headers(self) -> dict[str, str]:
         if not self._key:
             return {}
-        if self._is_azure.is_set():
+        parts = urlsplit(self.base_url)
+        if "api-version=" in parts.query or (parts.hostname or "").endswith(_AZURE):
             return {"api-key": self._key}
         return {"Authorization": f"Bearer {self._key}"}
 
@@ -577,7 +554,7 @@ class Endpoint:
     def _client(self) -> httpx2.Client:
         limits = httpx2.Limits(max_connections=self.concurrency)
         variables = tuple(os.environ.get(name, "") for name in _CERTIFICATES)
-        verify = _load_certificates(self.certificates, variables)
+        verify = _load_certificates(variables)
         try:
             client = httpx2.Client(
                 headers={"Content-Type": "application/json"},
@@ -609,17 +586,13 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @cache
-def _load_certificates(file: str, variables: tuple[str, ...]) -> ssl.SSLContext:
+def _load_certificates(variables: tuple[str, ...]) -> ssl.SSLContext:
     """Load the trusted certificates, once for all endpoints, since that is slow."""
-    read = ", ".join(filter(None, variables))
     try:
-        context = httpx2.create_ssl_context()
-        if file:
-            read = file
-            context.load_verify_locations(file)
+        return httpx2.create_ssl_context()
     except OSError as error:  # of which an SSLError is one
+        read = ", ".join(filter(None, variables))
         raise InputError(f"the certificates in {read} cannot be read: {error}") from error
-    return context
 
 
 def _is_loopback(host: str) -> bool:

@@ -6,7 +6,7 @@ It is asked by POST /rerank, as Jina, Cohere and vLLM understand that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -28,19 +28,25 @@ _BATCH = 100  # texts in one request; a text's score does not depend on the othe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
-    """A model at an address."""
+class Address:
+    """Where a server is, and how it is asked."""
 
     base_url: str  # up to and with the version: https://api.openai.com/v1
-    model: str
     api_key: str = field(default="", repr=False)
-    api_key_env: str = ""
-    timeout_s: float = 60.0
+    api_key_env: str = ""  # the environment variable to read the key from, if `api_key` is empty
+    timeout_s: float = 60.0  # without a byte
     concurrency: int = 8
     attempts: int = 5
-    patience_s: float = PATIENCE_S  # between attempts in all, at a server that is overloaded
+    patience_s: float = PATIENCE_S  # between attempts in all, where a server is overloaded
+    # None: real time, cut short by a fatal error.
     sleep: Callable[[float], None] | None = field(default=None, repr=False, compare=False)
-    certificates: str = ""  # a PEM file of further certificates that are trusted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served(Address):
+    """A model at an address."""
+
+    model: str
 
     def check(self) -> None:
         """Raise MissingExtra where the package for HTTP is missing."""
@@ -50,18 +56,8 @@ class Served:
         """Return the endpoint of these settings at `path` below the base URL."""
         from clew.extras.models.http import Endpoint
 
-        return Endpoint(
-            base_url=self.base_url,
-            path=path,
-            api_key=self.api_key,
-            api_key_env=self.api_key_env,
-            timeout_s=self.timeout_s,
-            concurrency=self.concurrency,
-            attempts=self.attempts,
-            patience_s=self.patience_s,
-            sleep=self.sleep,
-            certificates=self.certificates,
-        )
+        settings = {each.name: getattr(self, each.name) for each in fields(Address)}
+        return Endpoint(path=path, **settings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.base.runtime.process import bound_threads, cores
+from clew.base.runtime.threads import bound_threads, cores
 from clew.cli import options
 from clew.cli.plain import align, dim, echo_json, one_line, print_result, say
 from clew.cli.program import GroupedCommand

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.coding import narrow, widen
 from clew.algo.links import Column, Link, link_from_arrays, link_to_arrays, open_column
-from clew.algo.narrow import narrow, widen
 from clew.base.runtime.cached_values import Lazily
 from clew.index.generation.rows import Rows, place_by_row
 from clew.index.generation.schema import LAYERS

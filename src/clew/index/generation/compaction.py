@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.algo.narrow import narrow, narrow_type
+from clew.algo.coding import narrow, narrow_type
 from clew.base.types import DATE
 from clew.index.generation.rows import Live, Rows, follow_rows, place_by_row, renumber
 from clew.index.store import Compacted, schema

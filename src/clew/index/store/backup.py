@@ -1,13 +1,12 @@
 """An index as one archive: a committed generation, whatever is written meanwhile.
 
-A backup is a tar file, gzipped where its name says so. It holds the SQLite files and the segments
-of one generation, and behind them a list of these with their digests, without which it is none. It
-holds a read transaction and not the writer's lock, so a job of hours does not keep backups out.
+A backup is a tar file, gzipped where its name says so. It holds the SQLite files and, behind them,
+the segments of one generation. These have checksums of their own, and the database says which
+segments there are, so a restored index tells whether it is whole. While a backup is written it
+holds a read transaction and not the writer's lock, so a job of hours does not keep it out.
 """
 
-import filecmp
 import gzip
-import json
 import os
 import re
 import shutil
@@ -16,24 +15,19 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
-from hashlib import sha256
-from io import BytesIO
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from clew.base.display.shown import Shown
 from clew.base.runtime import sqlite
 from clew.base.runtime.private import make_folder, make_inner_folder, open_file
-from clew.errors import AlreadyExists, DamagedIndex, InputError, StoreError
+from clew.errors import AlreadyExists, DamagedIndex, InputError, NotAnIndex, StoreError
 from clew.index.store import opening, paid
 from clew.index.store.database import FILE, Database
 from clew.index.store.segments import SUFFIX, MissingSegment
 
-_VERSION = 1
-_LIST = "backup.json"  # the last member
 _MEMBER = re.compile(rf"(?:index|calls|embeddings)\.sqlite|segments/[0-9]{{6,}}{re.escape(SUFFIX)}")
-_LIST_BYTES = 1 << 24
 _PIECE = 1 << 20
 _LEVEL = 1  # of gzip: vectors hardly shrink, and texts do at once
 _TRIES = 50  # to open the segments of a generation while merges replace them
@@ -53,15 +47,12 @@ class Backup(Shown):
 def write_backup(folder: Path, target: Path) -> Backup:
     """Write the newest generation of an index to an archive; nobody has to wait for it.
 
-    Where the target is there with the very same files nothing is written. Raises InputError for
-    another one that is there, or is no archive's, and for an index in PostgreSQL;
-    NotAnIndex; and StoreError where it cannot be written.
+    Raises InputError for a target that is there, or is no archive's, and for an index in
+    PostgreSQL; NotAnIndex; and StoreError where it cannot be written.
     """
     if target.suffix not in (".tgz", ".tar") and not target.name.endswith(".tar.gz"):
         raise InputError(f"{target} is not a name of a backup: let it end in .tar.gz or .tar")
-    there = _read_list(target)
-    if there is None:
-        _check_target(folder, target)
+    _check_target(folder, target)
     place = opening.address_of(folder)
     if place is not None:
         raise InputError(place.explain_backup())
@@ -72,20 +63,16 @@ def write_backup(folder: Path, target: Path) -> Backup:
             stack.callback(shutil.rmtree, place, ignore_errors=True)
             database, segments = stack.enter_context(_open_generation(folder))
             generation = int(database.meta("generation"))
-            if there is not None and there.get("generation") != generation:
-                _check_target(folder, target)
             database.copy(place / FILE)
             for name in paid.FILES:  # later: they hold at least what the generation needs
                 _copy_paid(folder / name, place / name, generation)
             target_path = place / target.name
             with open_file(target_path) as file:
-                listing = _write_archive(file, target_path, segments, generation)
+                _write_archive(file, target_path, segments)
                 file.flush()
                 os.fsync(file.fileno())
             n, n_bytes = len(database.live_documents()), target_path.stat().st_size
             backup = Backup(path=str(target), generation=generation, n_documents=n, n_bytes=n_bytes)
-            if there == listing:  # by a process that was killed behind the rest
-                return replace(backup, n_bytes=target.stat().st_size)
             _check_target(folder, target)
             target_path.replace(target)
     except sqlite.Error as error:
@@ -95,20 +82,6 @@ def write_backup(folder: Path, target: Path) -> Backup:
             f"{target} cannot be written ({error.strerror or error}): name another place"
         ) from error
     return backup
-
-
-def _read_list(target: Path) -> dict[str, Any] | None:
-    """Return the list of the backup at `target`, or None if there is none."""
-    try:
-        with tarfile.open(target, "r:*") as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.name == _LIST else None
-                if content is not None:
-                    listing = json.loads(content.read(_LIST_BYTES))
-                    return listing if isinstance(listing, dict) else None
-    except (OSError, tarfile.TarError, zlib.error, EOFError, ValueError):
-        pass
-    return None
 
 
 def _check_target(folder: Path, target: Path) -> None:
@@ -149,10 +122,8 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
             connection.execute("DELETE FROM cost WHERE generation > ?", (generation,))
 
 
-def _write_archive(
-    file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO], generation: int
-) -> dict[str, Any]:
-    """Write the archive of what lies beside `target` and some segments, and return its list."""
+def _write_archive(file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO]) -> None:
+    """Write the archive of what lies beside `target`, and behind that some segments."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
         if target.suffix != ".tar":
@@ -162,35 +133,12 @@ def _write_archive(
         )
         copies = [target.with_name(name) for name in (FILE, *paid.FILES)]
         opened = {p.name: stack.enter_context(p.open("rb")) for p in copies if p.exists()}
-        sources = {**opened, **segments}.items()
-        files = {name: _add_file(archive, name, source) for name, source in sources}
-        listing = {"version": _VERSION, "generation": generation, "files": files}
-        _add_file(archive, _LIST, BytesIO(json.dumps(listing, indent=1).encode()))
-    return listing
-
-
-def _add_file(archive: tarfile.TarFile, name: str, source: BinaryIO) -> dict[str, Any]:
-    """Add a file to an archive; return its size and digest."""
-    member = tarfile.TarInfo(name)
-    member.size = source.seek(0, os.SEEK_END)
-    member.mode = 0o600
-    source.seek(0)
-    hashing = _HashingFile(source)
-    archive.addfile(member, hashing)
-    return {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
-
-
-class _HashingFile:
-    """A file that notes what was read of it."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-        self.digest = sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        piece = self._source.read(size)
-        self.digest.update(piece)
-        return piece
+        for name, source in {**opened, **segments}.items():
+            member = tarfile.TarInfo(name)
+            member.size = source.seek(0, os.SEEK_END)
+            member.mode = 0o600
+            source.seek(0)
+            archive.addfile(member, source)
 
 
 # -- and back --------------------------------------------------------------------------------------
@@ -206,13 +154,10 @@ def check_new(folder: Path) -> None:
 def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
     """Give a folder with the files of an archive, each as it was written; rename it at the end.
 
-    Where `folder` is there with the same index it stays. Raises InputError for what is no whole
-    backup, or where anything else is there; StoreError where it cannot be written. Where the block
-    raises nothing is left.
+    Raises InputError for what is no whole backup, or where anything is there; StoreError where it
+    cannot be written. Where the block raises nothing is left.
     """
-    is_again = (folder / FILE).exists()
-    if not is_again:
-        check_new(folder)
+    check_new(folder)
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)
@@ -220,8 +165,6 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
         try:
             backup = _unpack(source, place / "index")
             yield place / "index", backup
-            if is_again and _are_same(place / "index", folder):
-                return
             check_new(folder)
             if folder.exists():
                 folder.rmdir()
@@ -235,28 +178,11 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
         ) from error
 
 
-def _are_same(one: Path, other: Path) -> bool:
-    """Say whether two folders have the same index, whatever their paid files are."""
-    try:
-        with closing(Database(one)) as first, closing(Database(other)) as second:
-            files = [each.name for each in first.segments()]
-            names = [f"{name}{SUFFIX}" for name in files]
-            folders = one / "segments", other / "segments"
-            return (
-                first.meta("generation") == second.meta("generation")
-                and first.hashes() == second.hashes()
-                and files == [each.name for each in second.segments()]
-                and not any(filecmp.cmpfiles(*folders, names, shallow=False)[1:])
-            )
-    except (StoreError, OSError):
-        return False
-
-
 def _unpack(source: Path, place: Path) -> Backup:
     try:
         size = source.stat().st_size
         with tarfile.open(source, "r:*") as archive:
-            listing, files = _extract_files(archive, place)
+            _extract_files(archive, place)
     except FileNotFoundError as error:
         raise InputError(f"there is no backup {source}: name the file") from error
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -264,46 +190,28 @@ def _unpack(source: Path, place: Path) -> Backup:
         raise InputError(
             f"{source} is not a complete backup ({reason}): it is damaged, or was cut off"
         ) from error
-    if listing is None or listing.get("version") != _VERSION or listing.get("files") != files:
-        raise InputError(f"{source} is not a complete backup: its list of files does not fit them")
     try:
         with closing(Database(place)) as database:
             generation = int(database.meta("generation"))
-            if generation != listing.get("generation"):
-                raise InputError(
-                    f"{source} is not a complete backup: its generation is {generation}"
-                )
             database.tell_generation()
             n = len(database.live_documents())
-    except DamagedIndex as error:
-        raise InputError(f"{source} holds a damaged index ({error}): take another") from error
+    except (DamagedIndex, NotAnIndex) as error:
+        raise InputError(f"{source} holds no sound index ({error}): take another") from error
     return Backup(path=str(source), generation=generation, n_documents=n, n_bytes=size)
 
 
-def _extract_files(
-    archive: tarfile.TarFile, place: Path
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Write the known files of an archive; return its list and the files that it has."""
+def _extract_files(archive: tarfile.TarFile, place: Path) -> None:
+    """Write the files of an archive, each of which has to be one of an index."""
     make_folder(place)
     make_inner_folder(place / "segments")
-    listing: dict[str, Any] | None = None
-    files: dict[str, Any] = {}
     for member in archive:
         content = archive.extractfile(member) if member.isreg() else None
-        is_known = member.name == _LIST or _MEMBER.fullmatch(member.name)
-        if content is None or not is_known or member.name in files or listing is not None:
+        path = place / member.name
+        if content is None or not _MEMBER.fullmatch(member.name) or path.exists():
             raise InputError(
                 f"{archive.name!s} is not a backup of an index: it has {member.name!r:.100}"
             )
-        if member.name == _LIST:
-            read = json.loads(content.read(_LIST_BYTES))
-            listing = read if isinstance(read, dict) else {}
-            continue
-        hashing = _HashingFile(content)  # type: ignore[arg-type]
-        with open_file(place / member.name) as file:
-            while piece := hashing.read(_PIECE):
-                file.write(piece)
+        with open_file(path) as file:
+            shutil.copyfileobj(content, file, _PIECE)
             file.flush()
             os.fsync(file.fileno())
-        files[member.name] = {"bytes": member.size, "sha256": hashing.digest.hexdigest()}
-    return listing, files

@@ -5,15 +5,18 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew.base.types import IMPORTED_MARK, Document
 from clew.errors import DamagedIndex
 from clew.index.store import paid, schema, segments
 from clew.index.store.cache import FOLDER as CACHED
 from clew.index.store.catalogue import Catalogue
 from clew.index.store.database import FILE, NEWEST, Database
-from clew.index.store.repair import stand_ins
 
-_OF_EXTRACTIONS = ("extraction.", "statement", "triple", "description", "profile")
+_OWNERS = schema.parent_column("chunk")
+_NONE = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ def find_cache_damages(folder: Path) -> Iterator[Damage]:
     for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
         fault = next(_find_faults(path), None)
         if fault is not None:
-            yield Damage(file=f"{CACHED}/{path.name}", what=fault[1], is_cached=True)
+            yield Damage(file=f"{CACHED}/{path.name}", what=fault, is_cached=True)
 
 
 def _find_text_damages(
@@ -105,52 +108,44 @@ def _find_segment_damages(
     folder: Path, catalogue: Catalogue, live: dict[int, str]
 ) -> Iterator[Damage]:
     """Yield the damaged arrays, with the documents of the damaged rows."""
-    sound: set[int] = set()
-    broken = []
-    for segment in catalogue.segments():
-        path = folder / "segments" / f"{segment.name}{segments.SUFFIX}"
-        rows, faults = _owning_documents(path), list(_find_faults(path, segment.counts))
-        if faults:
-            broken.append((path, rows, faults))
-        elif rows is not None:
-            sound |= rows
-    if not broken:
-        return
-    replacements = stand_ins(folder / "segments", catalogue)
-    lost = {*replacements.documents.tolist()}
-    for path, rows, faults in broken:
-        for array, what in faults:
-            concerned = live.keys() - sound if rows is None else live.keys() & rows & lost
-            if array.startswith(_OF_EXTRACTIONS):
-                concerned = live.keys() & replacements.extracted
-            documents = tuple(live[row] for row in sorted(concerned))
-            yield Damage(file=f"segments/{path.name}", what=what, documents=documents)
+    names = [f"{segment.name}{segments.SUFFIX}" for segment in catalogue.segments()]
+    owners = [_read_column(folder / "segments" / name, _OWNERS) for name in names]
+    whole = None if any(each is None for each in owners) else np.concatenate([*owners, _NONE])
+    for segment, name, own in zip(catalogue.segments(), names, owners, strict=True):
+        path, concerned = folder / "segments" / name, {*live}
+        extracted = _read_column(path, schema.parent_column("extraction"))
+        if own is not None and len(own):
+            concerned = concerned & {*own.tolist()}
+        elif whole is not None and extracted is not None:
+            concerned = concerned & {*whole[extracted].tolist()}
+        documents = tuple(live[row] for row in sorted(concerned))
+        for what in _find_faults(path, segment.counts):
+            yield Damage(file=f"segments/{name}", what=what, documents=documents)
 
 
-def _owning_documents(path: Path) -> set[int] | None:
-    """Return the stored documents whose chunks a segment holds, or None if that is unreadable."""
+def _read_column(path: Path, name: str) -> NDArray[np.int32] | None:
+    """Return a column of a segment, empty where it has none, or None if it is unreadable."""
     try:
-        segment = segments.open_segment(path)
-        return set(segment["chunk.document"].tolist()) if "chunk.document" in segment else set()
+        return segments.open_segment(path).get(name, _NONE)
     except DamagedIndex:
         return None
 
 
-def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield each damaged array of a file, or the file itself, with the fault.
+def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[str]:
+    """Yield what is wrong with a file, or with each of its arrays.
 
     A segment has to have as many rows as were committed: `counts`.
     """
     try:
         segment = segments.open_segment(path)
     except DamagedIndex as error:
-        yield "", str(error)
+        yield str(error)
         return
     if counts not in (None, schema.count_rows_unread(segment)):
-        yield "", "it is not the file that was committed"
+        yield "it is not the file that was committed"
         return
     for name in segment:
         try:
             segment[name]
         except DamagedIndex:
-            yield name, f"the array {name!r} is not what was written"
+            yield f"the array {name!r} is not what was written"

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.algo.coding import widen
 from clew.algo.links import expand_ranges
-from clew.algo.narrow import widen
 from clew.index.store.schema import Segment, parent_column, size_column
 from clew.index.store.segments import MappedSegment
 

@@ -32,7 +32,6 @@ from clew.index.store.database import (
     WriterLock,
     is_blank,
 )
-from clew.index.store.repair import StandIns, stand_ins
 from clew.index.store.segmented import SegmentedStore
 from clew.index.store.segments import Arrays, Blocks
 
@@ -127,10 +126,6 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     def _after_commit(self) -> None:
         self._catalogue.tell_generation()
-
-    def stand_ins(self) -> StandIns:
-        """Return the segments with zeros for damaged rows, and the documents of these rows."""
-        return stand_ins(self._segments, self._catalogue)
 
     def sentence_keys(self) -> set[int]:
         """Return the keys of the sentences of all segments that can be read, registered or not."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from clew.index.store import Store
-from clew.models import cache, ledger
-from clew.models.sqlite import owner
 
 CALLS = "calls.sqlite"
 EMBEDDINGS = "embeddings.sqlite"
@@ -37,6 +35,8 @@ def noted_files(note: Mapping[str, Any] | None) -> set[str]:
 
 def find_faults(folder: Path, names: set[str]) -> Iterator[tuple[str, str]]:
     """Yield each damaged or missing paid file among `names`, with its fault."""
+    from clew.models.sqlite import owner
+
     for name in FILES:
         faults = _list_faults(folder / name)
         if faults:
@@ -46,12 +46,15 @@ def find_faults(folder: Path, names: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _list_faults(path: Path) -> list[str]:
+    from clew.models import cache, ledger
+
     return ledger.Ledger(path).faults() if path.name == CALLS else cache.faults(path)
 
 
 def mend(folder: Path, names: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
-    _restore_names(folder)
+    from clew.models import cache, ledger
+
     damaged = [name for name, _ in find_faults(folder, names)]
     for path in (folder / name for name in damaged):
         if _list_faults(path):
@@ -64,16 +67,8 @@ def mend(folder: Path, names: set[str]) -> list[str]:
 
 def forget_missing(store: Store, folder: Path) -> None:
     """Drop missing files from the note of an index."""
+    from clew.models.sqlite import owner
+
     there = sorted(name for name in FILES if owner(folder / name))
     if set(there) != noted_files(store.note(NOTE)):
         store.set_note(NOTE, {_FILES: there})
-
-
-def _restore_names(folder: Path) -> None:
-    """Swap two files back that bear each other's names."""
-    first, second = folder / CALLS, folder / EMBEDDINGS
-    if (owner(first), owner(second)) == (cache.APPLICATION_ID, ledger.APPLICATION_ID):
-        aside = first.with_name(f"{first.name}.aside")
-        first.replace(aside)
-        second.replace(first)
-        aside.replace(second)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.algo import coding
-from clew.algo.narrow import narrow, widen
+from clew.algo.coding import narrow, widen
 from clew.base.types import Scalar
 from clew.index.snapshot.batch import Batch
 from clew.index.store.segments import MappedSegment

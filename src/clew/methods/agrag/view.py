@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.fusion import min_max
 from clew.algo.links import Entries, entry_rows, expand_ranges
 from clew.algo.pagerank import (
     WholeGraph,
@@ -23,7 +22,7 @@ from clew.algo.pagerank import (
     printed_influence,
     transition_matrix,
 )
-from clew.algo.topk import DECIMALS
+from clew.algo.topk import DECIMALS, min_max
 from clew.index.layers.statistical import StatisticalEntities
 from clew.index.snapshot import Snapshot
 from clew.index.snapshot.layers import Layer

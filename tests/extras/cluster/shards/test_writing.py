@@ -203,7 +203,6 @@ def test_an_answer_is_told_while_it_is_written(place):
             "an index in shards, of which this takes one: name that, such as",
         ),
         (lambda p: clew.open(p / "parts").search("Who?"), "an index in shards"),
-        (lambda p: clew.open(p / "parts").plan([DOCUMENT], probe=1), "an index in shards"),
         (lambda p: clew.open(p / "parts").check(), "an index in shards"),
         (lambda p: clew.open(p / "parts").backup(p / "x.tar"), "an index in shards"),
         (lambda p: opened(p / "parts").add([], part="0/2"), "a part is of one shard"),

@@ -90,7 +90,7 @@ def test_workers_that_cannot_be():
 
 
 def test_cores_are_divided(two, monkeypatch):
-    from clew.base.runtime.process import cores
+    from clew.base.runtime.threads import cores
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert cores() == 1

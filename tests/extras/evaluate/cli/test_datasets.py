@@ -98,7 +98,6 @@ def test_units_of_a_data_set_are_planned_and_bought(paying, files, chat):  # noq
         ((), "Give PATH... or --dataset FILE."),
         (("x", "--dataset", "y"), "Give PATH... or --dataset FILE."),
         (("x", "--corpus", "y"), "--corpus goes with --dataset."),
-        (("--dataset", "set", "--watch"), "--watch is for folders"),
     ],
 )
 def test_what_does_not_go_together(clew, dataset, arguments, message):

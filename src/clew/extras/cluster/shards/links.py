@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from clew import Index, Snapshot
 from clew import open as open_index
-from clew.base.runtime.process import live_with_parent
+from clew.base.runtime.threads import live_with_parent
 from clew.errors import ClewError, NotAnIndex, StoreError
 from clew.extras.cluster.shards.exchange import Receive, Reply, Request
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_request

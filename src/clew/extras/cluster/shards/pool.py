@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from clew import steps
-from clew.algo.fusion import mean_of_min_max
-from clew.algo.topk import top_k
+from clew.algo.topk import mean_of_min_max, top_k
 from clew.extras.cluster.shards.exchange import Hashes, ToldChunks
 from clew.extras.cluster.shards.whole import CorpusTotals
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.base.runtime.lazy import compile_re
-from clew.base.runtime.process import cores
+from clew.base.runtime.threads import cores
 from clew.errors import InputError
 
 if TYPE_CHECKING:

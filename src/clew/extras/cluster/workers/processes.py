@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loky import ProcessPoolExecutor
 
-from clew.base.runtime.process import cores, live_with_parent
+from clew.base.runtime.threads import cores, live_with_parent
 from clew.errors import ModelError
 from clew.extras.cluster.workers import tasks
 

@@ -22,7 +22,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.base.runtime.private import make_folder, open_file
-from clew.base.runtime.process import unbounded_environment
+from clew.base.runtime.threads import unbounded_environment
 from clew.errors import ClewError
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder, find_job_log

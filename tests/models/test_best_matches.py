@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.algo import coding
-from clew.algo.maxsim import best_matches, weighted_mean
+from clew.models.maxsim import best_matches, weighted_mean
 
 
 def vectors(rng, n, d=8):
