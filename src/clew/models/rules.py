@@ -2,7 +2,8 @@
 
 Mentions are capitalised spans (label NAME), quoted spans (TITLE), dates and years (DATE) and, in
 scripts without capital letters, the analyser's terms (TERM), of which an index uses those that
-connect a few chunks. Months and weekdays alone are none. spaCy finds types that these rules cannot: `clew.models.spacy` unites both.
+connect a few chunks. Months and weekdays alone are none. spaCy finds types that these rules cannot:
+`clew.models.spacy` unites both.
 """
 
 from bisect import bisect_right

@@ -54,6 +54,7 @@ FUNCTION = (
 )
 _HAN_PAIR = compile_re(rf"(?:(?![{FUNCTION}])[\u4e00-\u9fff]){{2}}")
 _PAIR = 2  # characters of a term that may be a part of words
+_LOOSELY = compile_re(r" (?:an?|and|at|et|for|from|in|och|og|on|to|und|with) ")
 _PARENTHESIS = compile_re(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 # Words that may stand between two capitalised words of one name. "Tight" ones bind always;
@@ -187,6 +188,11 @@ def strip_title(title: str) -> str:
 def drop_qualifier(title: str) -> str:
     """Return a title without a parenthesis at its end: of "The Thing (1982 film)", "The Thing"."""
     return _PARENTHESIS.sub("", title) or title
+
+
+def joins_names(name: str) -> bool:
+    """Say whether a name may be two, such as "Amundsen in Oslo", of which both parts are names."""
+    return _LOOSELY.search(name) is not None
 
 
 def _words(text: str, pattern: Pattern[str] = _WORD) -> list[_Word]:

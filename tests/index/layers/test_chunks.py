@@ -64,7 +64,7 @@ def test_counts():
 
 
 def test_counts_of_a_word_that_is_written_in_two_ways():
-    """Capitals inside sentences speak for a name, those at their start and of headings for nothing."""
+    """Capitals inside sentences speak for a name, those of a first word for nothing."""
     document = Document(id="a", title="", text="Gauss met gauss and Gauss's Fram. Nine met.")
     columns, found = chunks.count_columns(chunks.cut_chunks([document], Chunking()))
     counted = zip(columns["count.n"].tolist(), columns["count.capitals"].tolist(), strict=True)

@@ -19,7 +19,7 @@ from clew.text.normalize import collapse
 from clew.text.sections import SEPARATOR
 
 _HEADING = compile_re(SEPARATOR)  # before each one above a text
-_FIRST = compile_re(r"[^\W_]")  # character of the first word
+_FIRST = compile_re(r"[^\W_]+")  # word
 
 Columns = dict[str, NDArray[np.generic]]
 Span = tuple[int, int, int]  # a chunk, and where a piece of it begins and ends in its document
@@ -168,7 +168,9 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
     places, texts = chunks.term_places, chunks.titled_texts()
     chunk = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(places.begin))
     start = places.span[:, 0]
-    begins = [_find_begins(*text, window) for text, window in zip(texts, chunks.windows, strict=True)]
+    begins = [
+        _find_begins(*text, window) for text, window in zip(texts, chunks.windows, strict=True)
+    ]
     capitals = [
         -1 if texts[c][0][i].islower() else int(i not in begins[c])
         for c, i in zip(chunk.tolist(), start.tolist(), strict=True)
@@ -189,7 +191,12 @@ def _find_begins(text: str, offset: int, window: Window) -> set[int]:
     starts = [match.end() for match in _HEADING.finditer(text, 0, offset)]
     starts += [start - window.start + offset for start, _ in window.sentences]
     words = (_FIRST.search(text, start) for start in starts)
-    return {word.start() for word in words if word and word[0].isupper()}
+    return {word.start() for word in words if word and _is_plain(word[0])}
+
+
+def _is_plain(word: str) -> bool:
+    """Say whether a capital says nothing as a sentence begins with it: not of "NixOS" or "C"."""
+    return len(word) > 1 and word.isalpha() and (word.istitle() or word.isupper())
 
 
 def _counts(chunk: NDArray[np.int32], places: TermPlaces, capitals: Sequence[int]) -> Columns:
