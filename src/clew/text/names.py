@@ -54,7 +54,7 @@ FUNCTION = (
 )
 _HAN_PAIR = compile_re(rf"(?:(?![{FUNCTION}])[\u4e00-\u9fff]){{2}}")
 _PAIR = 2  # characters of a term that may be a part of words
-_LOOSELY = compile_re(r" (?:an?|and|at|et|for|from|in|och|og|on|to|und|with) ")
+_LOOSELY = compile_re(r" (?:an?|at|for|from|in|on|to|with) ")
 _PARENTHESIS = compile_re(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 # Words that may stand between two capitalised words of one name. "Tight" ones bind always;

@@ -13,7 +13,6 @@ from clew.base.types import Extraction, Mention
 from clew.errors import InputError
 from clew.models import Tagger
 from clew.models.extractors.ends import End, Statement, extraction, split_sentences
-from clew.text.names import joins_names
 from clew.text.normalize import collapse
 
 MOST_PAIRS = 30  # of the first entity of a sentence; a longer "sentence" is a table
@@ -22,6 +21,7 @@ FALLBACK = "occurs with"
 
 _PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)\b")
 _DEFINITE = re.compile(r"(?:The|This) ([a-z]\w+)\b(?! of\b)")
+_JOINED = re.compile(r" (?:an?|and|at|from|in|on|to|with) ")  # "Scott and Amundsen in Oslo"
 _WORD = re.compile(r"\w+")
 _EDGES = " \t\n,;:.–—()[]\"“”'’"
 
@@ -70,7 +70,7 @@ def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
 
     Names that rules join over a loose word are left to their parts, which the rules give too.
     """
-    single = [o for o in occurrences if o[2].label != "NAME" or not joins_names(o[2].name)]
+    single = [o for o in occurrences if o[2].label != "NAME" or not _JOINED.search(o[2].name)]
     outer: list[Occurrence] = []
     for _, group in groupby(single, key=lambda occurrence: occurrence[0]):
         longest = max(group, key=lambda occurrence: occurrence[1])
