@@ -366,7 +366,7 @@ def test_another_tagger_may_search_and_may_not_add(full, folder):
     full.close()
     with clew.open(folder, models=replace(models(), tagger=Other())) as other:
         assert other.search(QUESTION).hits
-        with pytest.raises(errors.RecipeMismatch, match="the tagger 'rules-2', not 'other'"):
+        with pytest.raises(errors.RecipeMismatch, match="the tagger 'rules-3', not 'other'"):
             other.add(small_documents())
 
 

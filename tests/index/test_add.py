@@ -373,7 +373,7 @@ def test_recipe_names_what_decides_rows():
         "dimension": 64,
         "embedder": "hash-tokens-64",
         "subchunk_depth": 0,
-        "tagger": "rules-2",
+        "tagger": "rules-3",
         "token_bits": 1,
         "unit_bits": 4,
         "vector_bits": 8,

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from clew.algo import pagerank
@@ -93,28 +92,6 @@ def test_versions_that_differ_in_a_name_are_no_repeats():
     assert [hit.also for hit in found.hits] == [(), ()]
 
 
-def _between(graph):
-    """Return the weights of the links between entities."""
-    nodes = np.arange(graph.first_entity, len(graph.degrees))
-    return graph.get_edges(nodes).to_matrix().toarray()[:, graph.first_entity :]
-
-
-def test_names_that_begin_another_name_are_linked():
-    """West Moss leads to West Moss Harbour, by two of its three words and 0.3 of its degree."""
-    documents = [
-        Document(id="a", text="They lived in West Moss."),
-        Document(id="b", text="They built West Moss Harbour."),
-    ]
-    with built(documents) as snapshot:
-        graph = entity_graph(snapshot, Links(title_weight=5.0, names=True))
-        short, long = snapshot.layer("entity").rows(["west moss", "west moss harbour"])
-        linked = _between(graph)
-        assert linked[short, long] == pytest.approx(2 / 3 * 0.3 * np.log1p(2))
-        assert (linked == linked.T).all()
-        assert np.count_nonzero(linked) == 2
-        assert not _between(entity_graph(snapshot, Links(title_weight=5.0))).any()
-
-
 def test_the_first_questions_of_a_large_graph_give_what_later_ones_do(monkeypatch):
     """They read the edges that they go along; those behind them find all edges made."""
     for module in (graphs, pagerank):
@@ -123,25 +100,13 @@ def test_the_first_questions_of_a_large_graph_give_what_later_ones_do(monkeypatc
     with built(CHAIN) as snapshot:
         first = ALONE.retrieve(QUESTION, snapshot, models())
         assert first.paths
-        assert entity_graph(snapshot, Links(title_weight=5.0, names=True)).edges is not None
+        assert entity_graph(snapshot, Links(title_weight=5.0)).edges is not None
         assert ALONE.retrieve(QUESTION, snapshot, models()) == first
         with built(CHAIN) as later:
             later.prepare_as(snapshot)
-            assert entity_graph(later, Links(title_weight=5.0, names=True)).edges is not None
+            assert entity_graph(later, Links(title_weight=5.0)).edges is not None
     with built(CHAIN) as snapshot:
-        assert entity_graph(snapshot, Links(title_weight=5.0, names=True)).edges is None
-
-
-def test_a_name_that_begins_many_others_leads_nowhere():
-    """Six towns of Saint Mary are no reason to go from one to the next."""
-    ends = ("Cliff", "Hill", "Ford", "Mere", "Wood", "Bay")
-    documents = [Document(id=end, text=f"They saw Saint Mary {end}.") for end in ends]
-    documents.append(Document(id="plain", text="They saw Saint Mary."))
-    with built(documents) as snapshot:
-        graph = entity_graph(snapshot, Links(title_weight=5.0, names=True))
-        [row] = snapshot.layer("entity").rows(["saint mary"])
-        assert row >= 0
-        assert not _between(graph)[row].any()
+        assert entity_graph(snapshot, Links(title_weight=5.0)).edges is None
 
 
 def test_where_it_starts(chain):

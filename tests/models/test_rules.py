@@ -25,11 +25,8 @@ def tagged(text):
         ('He read "the long night" twice.', [("the long night", "TITLE")]),
         ("看《雪国》", [("雪国", "TITLE")]),
         ("Isle of Man", [("Isle of Man", "NAME"), ("Man", "NAME")]),
-        ("They saw Melville Bay in August.", [("Melville Bay", "NAME"), ("August", "DATE")]),
-        (
-            "From May to July the Gauss drifted.",
-            [("May", "DATE"), ("July", "DATE"), ("Gauss", "NAME")],
-        ),
+        ("They saw Melville Bay in August.", [("Melville Bay", "NAME")]),
+        ("From May to July the Gauss drifted.", [("Gauss", "NAME")]),
         ("It began on 05.03.26.", [("05.03.26", "DATE")]),
         ("Nine men died.", []),
         ("Unable to land, Scott went on.", [("Scott", "NAME")]),
@@ -62,4 +59,4 @@ def test_the_contract(texts):
 
 def test_the_name_carries_a_version():
     """An index built by other rules is told apart."""
-    assert RuleTagger().name == "rules-2"
+    assert RuleTagger().name == "rules-3"

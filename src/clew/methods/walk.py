@@ -40,13 +40,7 @@ class Walk:
     """PageRank whose chunks are chosen as a set, and restarted from the first of them."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity", "term"})
-    needs: ClassVar = (
-        *steps.LEXICAL,
-        steps.SKETCHES["chunk"],
-        *steps.MENTIONS,
-        *steps.NAMES,
-        WEIGHTS,
-    )
+    needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"], *steps.MENTIONS, WEIGHTS)
     limits: ClassVar = Limits(chunks="chunks")
 
     chunks: int = 10  # chunks returned
@@ -59,7 +53,6 @@ class Walk:
     followed: int = 3  # chosen chunks from whose entities it continues
     onward: float = 0.8  # the new leg's share of the restart vector and of the influence
     known: float = 0.6  # weight of an entity that was a seed already
-    names: bool = True  # links between names that begin or end each other
     damping: float = 0.6  # probability of continuing from a node
     select: Select = "none"  # what selects the passages that come first, among 30
 
@@ -77,8 +70,7 @@ class Walk:
         if self.select != "none":
             return select_hits(self, query, snapshot, models)
         question = steps.read_query(models, query)
-        links = Links(title_weight=self.title_weight, names=self.names)
-        graph = entity_graph(snapshot, links)
+        graph = entity_graph(snapshot, Links(title_weight=self.title_weight))
         dense = steps.dense_ranking(snapshot, question)
         seeds, named, notes = seed_entities(snapshot, models, question, self.anchored_units, dense)
         hybrid = steps.hybrid_ranking(snapshot, question, dense=dense)

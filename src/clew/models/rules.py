@@ -2,8 +2,8 @@
 
 Mentions are capitalised spans (label NAME), quoted spans (TITLE), dates and years (DATE) and, in
 scripts without capital letters, the analyser's terms (TERM), of which an index uses those that
-connect a few chunks. spaCy finds types that these rules cannot: `clew.extras.models.spacy`
-unites both.
+connect a few chunks. Months and weekdays alone are none. spaCy finds types that these rules cannot:
+`clew.extras.models.spacy` unites both.
 """
 
 from bisect import bisect_right
@@ -28,7 +28,7 @@ class RuleTagger:
 
     @property
     def name(self) -> str:
-        return "rules-2"
+        return "rules-3"
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
         return [list(_find_mentions(text)) for text in texts]
@@ -39,7 +39,8 @@ def _find_mentions(given: str) -> tuple[Mention, ...]:
     """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
     text, places = drop_and_place(given)
     dates = list(date_spans(text))
-    labels = dict.fromkeys(dates, "DATE")
+    # A month without a year is many times, and would join whatever happened in August.
+    labels = {(a, b): "DATE" for a, b in dates if any(map(str.isdecimal, text[a:b]))}
     for span in names.quoted_spans(text):
         labels.setdefault(span, "TITLE")
     for start, end in names.name_spans(text):

@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # of these names `_NAMES` has those that can be imported from
     from clew.steps.evidence import *
     from clew.steps.linking import *
     from clew.steps.mentions import *
-    from clew.steps.names import *
     from clew.steps.parameters import *
     from clew.steps.rankings import *
     from clew.steps.relevance import *
@@ -28,7 +27,6 @@ _NAMES = {
     "steps.mentions": (
         "MENTIONED MENTIONS TITLED chunk_entities entity_chunks entity_units titled_chunks"
     ).split(),
-    "steps.names": ["NAMES", "name_links"],
     "index.neighbours": ["KEYWORDS", "NEIGHBOURS", "chunk_graph", "chunk_ranks", "keyword_lengths"],
     "steps.parameters": ["check_least", "check_range", "check_words"],
     "steps.rankings": (

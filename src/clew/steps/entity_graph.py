@@ -32,7 +32,6 @@ Sums = Mapping[str, ReadSums]
 Edges = tuple[Entries, int, NDArray[np.floating]]  # rows, the node of their first column, weights
 
 _MAX_STOPS = 3  # entities on a path
-_NAME_SHARE = 0.3  # of the smaller degree of two entities: the weight of a link between their names
 # Weight below this share of a node's degree stays there: it moves no chunk that matters. In small
 # graphs it goes on until nothing is left of it, in those that `walk` spreads in until no hit moves.
 _RESIDUAL, _SMALL, _NOTHING, _LITTLE = 1e-6, 20_000, 1e-10, 1e-8
@@ -46,7 +45,6 @@ class Links:
 
     title_weight: float  # of a chunk's link to its title's entity; a mention's is 1
     unit_nodes: bool = False  # units as nodes between chunks and entities
-    names: bool = False  # links between entities whose names begin or end each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Rarity:
 
 @dataclass(frozen=True, slots=True)
 class _Degrees:
-    """(n,) sums of the nodes' link weights, without links of names, computed on access."""
+    """(n,) sums of the nodes' link weights, computed on access."""
 
     wanted: Links
     n_chunks: int  # of the graph
@@ -135,9 +133,8 @@ class EntityGraph:
     chunk_entities: Link  # (n_chunks, n_entities); the data say whether in text, title, or both
     entity_chunks: Link
     rarity: Rarity | NDArray[np.float64]
-    degrees: Degrees  # sums of the links' weights, without those of names
+    degrees: Degrees  # sums of the links' weights
     units: _Units | None  # where units are nodes
-    names: Link | None  # (n_entities, n_entities) shares of names' words
     n_edges: int  # each counted from both ends
     edges: WholeGraph | None = None  # all of them, where they were made
     beyond: NDArray[np.float64] | None = None  # weights of edges to chunks that are not here
@@ -204,20 +201,12 @@ class EntityGraph:
         yield entries, self.first_entity, self.rarity[entries.indices]
 
     def _entity_edges(self, entities: NDArray[np.integer]) -> Iterator[Edges]:
-        """Yield the links to chunks, units, and entities whose words begin or end the name.
-
-        One between names weighs its share times `_NAME_SHARE` of the smaller of the two degrees.
-        """
+        """Yield the links to chunks and units."""
         entries, rarity = _read_entries(self.entity_chunks, entities), self.rarity[entities]
         yield entries, 0, _link_weights(self.wanted)[entries.data] * rarity[entries.owners]
         if self.units is not None:
             units = _read_entries(self.units.of_entities, entities)
             yield units, self.n_chunks, rarity[units.owners]
-        if self.names is not None:
-            names = _read_entries(self.names, entities)
-            own = self.degrees[entities + self.first_entity]
-            smaller = np.minimum(own[names.owners], self.degrees[names.indices + self.first_entity])
-            yield names, self.first_entity, _NAME_SHARE * names.data * smaller
 
 
 def choose_residual(n_nodes: int, *, small: float = _NOTHING) -> float:
@@ -295,15 +284,9 @@ def _build_graph(snapshot: Snapshot, wanted: Links) -> EntityGraph:
             "entity.mentioned": totals.mentioned.__getitem__,
         }
     degrees = _Degrees(wanted, forth.shape[0], in_all, rarity, *counts)
-    names = steps.name_links(snapshot) if wanted.names else None
-    links = [
-        forth,
-        back,
-        *(() if units is None else units.all),
-        *(() if names is None else [names]),
-    ]
+    links = [forth, back, *(() if units is None else units.all)]
     n_edges = sum(int(link.counts.sum()) for link in links)
-    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, names, n_edges)
+    graph = EntityGraph(wanted, forth, back, rarity, degrees, units, n_edges)
     if totals is not None:
         graph = replace(graph, beyond=_outside_weights(wanted, totals, rarity, sums, len(degrees)))
     return _make_edges(graph) if n_edges <= MANY_EDGES else graph

@@ -23,7 +23,7 @@ from clew.text import unseen
 from clew.text.dates import FoundDate, find_days
 from clew.text.normalize import fold
 
-VERSION = "5"
+VERSION = "6"
 
 # Accents, vowel signs and points are parts of words, although \w leaves them out: combining
 # accents, Hebrew, Arabic, the scripts of India and Ceylon, Thai, Lao, Tibetan, Myanmar, Khmer.

@@ -38,6 +38,14 @@ december dezember décembre decembre diciembre dicembre dezembro dec dez
 _MONTH_NAMES = [line.split() for line in _NAMES.split("\n") if line]
 _MONTH_OF = {name: month for month, names in enumerate(_MONTH_NAMES, 1) for name in names}
 MONTHS = tuple(names[0].capitalize() for names in _MONTH_NAMES)
+_WEEKDAYS = """
+monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat
+montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag
+"""
+# Words that are times when they stand alone, and not names as "Jan" and "Mars" are.
+CALENDAR = frozenset({*_WEEKDAYS.split(), *_MONTH_OF}).difference(
+    "jan mar may mai mei mars mayo augustus".split()
+)
 _OTHER_WORDS = frozenset("march may mar august Mars".split())  # spelled so, these are no months
 _SHORT_ALONE = frozenset("may mai mei".split())  # of the short names, those that stand alone
 _QUARTERS = {

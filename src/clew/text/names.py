@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import MARKS, STOP_WORDS, UNSPACED, is_acronym, is_uncased, term_spans
-from clew.text.dates import YEAR
+from clew.text.dates import CALENDAR, YEAR
 from clew.text.languages import JOINING, find_language
 from clew.text.normalize import collapse
 from clew.text.questions import find_joining
@@ -54,6 +54,7 @@ FUNCTION = (
 )
 _HAN_PAIR = compile_re(rf"(?:(?![{FUNCTION}])[\u4e00-\u9fff]){{2}}")
 _PAIR = 2  # characters of a term that may be a part of words
+_LOOSELY = compile_re(r" (?:an?|at|for|from|in|on|to|with) ")
 _PARENTHESIS = compile_re(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$")
 
 # Words that may stand between two capitalised words of one name. "Tight" ones bind always;
@@ -99,7 +100,7 @@ def quoted_spans(text: str) -> Iterator[Span]:
         start, end = match.span(match.lastindex or 0)
         while end > start and text[end - 1] in ",.;:!? ":
             end -= 1
-        if any(c.isalnum() for c in text[start:end]):
+        if any(c.isalpha() for c in text[start:end]):
             yield start, end
 
 
@@ -132,7 +133,7 @@ def name_spans(text: str) -> Iterator[Span]:
     """Yield the capitalised names of `text`: each whole name, then its parts."""
     runs = list(_runs(text))
     leading = _find_leading(text, runs)
-    for run in runs:
+    for run in filter(None, map(_drop_calendar, runs)):
         if _is_plain(text, run[0]) and (len(run) == 1 or run[1].lower in _LOOSE):
             run = list(dropwhile(lambda word: word.lower in _LOOSE, run[1:]))  # noqa: PLW2901
         if not run:
@@ -146,6 +147,23 @@ def _is_plain(text: str, word: _Word) -> bool:
     """Say whether a word has its capital only as it begins a sentence: "Nine", "Unable to"."""
     before = text[max(0, word.start - _BREAK) : word.start]
     return bool(_PLAIN_WORD.fullmatch(word.lower)) and not before.rstrip(' "“(')[-1:].isalnum()
+
+
+def _drop_calendar(run: list[_Word]) -> list[_Word]:
+    """Return a run without months, weekdays and numbers that are joined to a name.
+
+    Of "Melville Bay in August" that is "Melville Bay", of "Sunday" nothing. "Black Friday" stays.
+    """
+    are_times = [word.lower in CALENDAR or word.lower.isdecimal() for word in run]
+    if not any(are_times):
+        return run
+    are_joining = [word.lower in _CONNECTORS for word in run]
+    own = [i for i in range(len(run)) if not (are_times[i] or are_joining[i])]
+    if not own:
+        return []
+    before = [i + 1 for i in range(own[0]) if are_joining[i] and any(are_times[:i])]
+    behind = [i for i in range(own[-1], len(run)) if are_joining[i]]
+    return run[max(before, default=0) : min(behind, default=len(run))]
 
 
 def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str]:
@@ -170,6 +188,11 @@ def strip_title(title: str) -> str:
 def drop_qualifier(title: str) -> str:
     """Return a title without a parenthesis at its end: of "The Thing (1982 film)", "The Thing"."""
     return _PARENTHESIS.sub("", title) or title
+
+
+def joins_names(name: str) -> bool:
+    """Say whether a name may be two, such as "Amundsen in Oslo", of which both parts are names."""
+    return _LOOSELY.search(name) is not None
 
 
 def _words(text: str, pattern: Pattern[str] = _WORD) -> list[_Word]:
@@ -239,7 +262,8 @@ def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterat
     seen = set()
     is_addressed = len(whole) > 1 and whole[0].lower in _ADDRESS and whole[1].capital
     addressed = whole[1:] if is_addressed else []
-    for words in (whole, addressed, *(_strip_leading(each, leading) for each in inner)):
+    parts = (_drop_calendar(_strip_leading(each, leading)) for each in inner)
+    for words in (whole, addressed, *parts):
         if not words or (words[0].lower in _CONNECTORS and words[0] is not run[0]):
             continue
         elided = _ELIDED.match(text, words[0].start)

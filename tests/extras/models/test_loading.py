@@ -216,7 +216,7 @@ def test_what_is_left_open_comes_from_the_recipe():
     assert from_recipe(Specs(embedder="minilm"), recipe).embedder == "minilm"
     assert from_recipe(Specs(), {}) == Specs()
     assert from_recipe(Specs(), {"embedder_spec": None}).embedder is None
-    recipe = {"tagger_spec": "spacy", "tagger": "rules-2+spacy:en_core_web_md-3.8.0"}
+    recipe = {"tagger_spec": "spacy", "tagger": "rules-3+spacy:en_core_web_md-3.8.0"}
     assert from_recipe(Specs(), recipe).tagger == "spacy:en_core_web_md"
 
 

@@ -23,7 +23,7 @@ from clew.index.layers import statistical
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch, build_statement_batch
 from clew.index.snapshot import TRANSPOSED_LINKS
 from clew.index.store.embedded import EmbeddedStore
-from clew.steps import names, rankings
+from clew.steps import rankings
 from clew.steps.entity_graph import Links, entity_graph
 from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.text.chunking import Chunking
@@ -122,7 +122,6 @@ MORE = st.one_of(
 def of_few(monkeypatch):
     """Let edits be found for an index of any size."""
     monkeypatch.setattr(generation, "EDITED_FROM", 0)
-    monkeypatch.setattr(names, "_FEW", 0)
     for kept in (edited_links, edited):  # in memory: nothing
         monkeypatch.setattr(kept, "_MAX_IN_MEMORY", -1)
 
@@ -155,18 +154,10 @@ def derived(snapshot):
         np.testing.assert_array_equal(some.toarray(), whole.toarray()[::-1])
         np.testing.assert_array_equal(link.counts, np.diff(whole.indptr))
         found[name] = link.shape, *(a.tolist() for a in (whole.indptr, whole.indices, whole.data))
-    parts = names.name_parts(snapshot)
-    held = (parts.names.hashes, parts.parts.hashes, parts.shares)
-    found["names"] = [each.whole.tolist() for each in held] + [parts.begins.tolist()]
-    every = parts.find_linked(np.arange(len(snapshot.layer("entity"))))
-    found["name-links"] = sorted(zip(*(each.tolist() for each in every), strict=True))
-    linked = steps.name_links(snapshot).whole.tocoo()
-    linked = zip(linked.row.tolist(), linked.col.tolist(), linked.data.tolist(), strict=True)
-    assert list(linked) == found["name-links"]
     scores = steps.lexical_scores(snapshot, "amber ice may red harbour dahl")
     near = {name: array.tolist() for name, array in snapshot.get(steps.NEIGHBOURS).items()}
     lengths = steps.keyword_lengths(snapshot)
-    nodes = entity_graph(snapshot, Links(title_weight=2.0, unit_nodes=True, names=True))
+    nodes = entity_graph(snapshot, Links(title_weight=2.0, unit_nodes=True))
     found["graph"] = nodes.get_edges(np.arange(len(nodes.degrees))).to_matrix().toarray().tolist()
     for pair in (("entity", "chunk"), ("triple", "chunk"), ("sentence", "term")):
         found["-".join(pair)] = snapshot.linked(*pair).counts.tolist()

@@ -47,31 +47,32 @@ def test_titled_texts():
 
 
 def test_counts():
-    """Terms are counted per chunk with the title, and how often in lower case."""
+    """Terms are counted per chunk with the title; a title's capital counts, a sentence's not."""
     columns, found = chunks.count_columns(cut())
-    names = ("chunk", "term", "n", "n_lower")
+    names = ("chunk", "term", "n", "capitals")
     rows = zip(*(columns[f"count.{n}"].tolist() for n in names), strict=True)
-    counted = {(chunk, found[term]): (n, lower) for chunk, term, n, lower in rows}
+    counted = {(chunk, found[term]): (n, capitals) for chunk, term, n, capitals in rows}
     assert counted == {
-        (0, "ice"): (3, 0),
-        (0, "age"): (1, 1),
-        (0, "stayed"): (1, 1),
-        (0, "went"): (1, 1),
+        (0, "ice"): (3, 1),
+        (0, "age"): (1, -1),
+        (0, "stayed"): (1, -1),
+        (0, "went"): (1, -1),
         (1, "ice"): (1, 0),
-        (1, "stayed"): (1, 1),
+        (1, "stayed"): (1, -1),
         (2, "ice"): (1, 0),
     }
 
 
 def test_counts_of_a_word_that_is_written_in_two_ways():
-    """One that is mostly in lower case is no name."""
-    document = Document(id="a", title="", text="Gauss met gauss and Gauss's Fram")
+    """Capitals inside sentences speak for a name, those of a first word for nothing."""
+    document = Document(id="a", title="", text="Gauss met gauss and Gauss's Fram. Nine met.")
     columns, found = chunks.count_columns(chunks.cut_chunks([document], Chunking()))
-    counted = zip(columns["count.n"].tolist(), columns["count.n_lower"].tolist(), strict=True)
+    counted = zip(columns["count.n"].tolist(), columns["count.capitals"].tolist(), strict=True)
     assert dict(zip(found, counted, strict=True)) == {
-        "gauss": (3, 1),
-        "met": (1, 1),
-        "fram": (1, 0),
+        "gauss": (3, 0),
+        "met": (2, -2),
+        "fram": (1, 1),
+        "nine": (1, 0),
     }
 
 

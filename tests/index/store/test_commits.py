@@ -29,7 +29,7 @@ def tiny_batch(number):
         "sentence.vectors": np.ones((1, 64), dtype=np.float32) / 8,
         "mention.sentence": one, "mention.entity": one, "mention.start": one,
         "mention.end": one + 6, "mention.label": one.astype(np.uint8), "mention.term": one - 1,
-        "count.chunk": one, "count.term": one, "count.n": one + 1, "count.n_lower": one,
+        "count.chunk": one, "count.term": one, "count.n": one + 1, "count.capitals": one,
     }  # fmt: skip
     entity = f"person{number % 50}"
     return Batch(

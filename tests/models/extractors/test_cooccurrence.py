@@ -97,7 +97,7 @@ def test_a_table_does_not_explode():
 
 def test_the_settings():
     """Another tagger, or more neighbours, is another extractor; a negative number is none."""
-    assert Cooccurrence(RuleTagger(), 2).name == "cooccurrence-1:2:rules-2"
+    assert Cooccurrence(RuleTagger(), 2).name == "cooccurrence-1:2:rules-3"
     with pytest.raises(InputError, match="not -1"):
         Cooccurrence(RuleTagger(), -1)
 

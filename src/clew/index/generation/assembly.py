@@ -109,7 +109,7 @@ class IndexCounts:
     """Counts over a whole index by stored row, for an assembly that holds only a part of it."""
 
     n_chunks: int
-    written: NDArray[np.int64]  # (2, n_terms) how often terms are written, and in lower case
+    capitals: NDArray[np.int64]  # (n_terms,) how much oftener terms have a capital than none
     mentioned: NDArray[np.int64]  # (n_entities,) how many chunks mention each
 
 

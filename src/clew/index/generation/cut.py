@@ -193,13 +193,15 @@ class Cutter:
             for document, a, b in zip(documents, bounds, bounds[1:], strict=False)
         ]
 
-    def count_written(self) -> NDArray[np.int64]:
-        """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
-        counts = np.zeros((2, self.assembly.size("term")), dtype=np.int64)
+    def count_capitals(self) -> NDArray[np.int64]:
+        """Return (n_terms,): how much oftener the texts have each term with a capital than without.
+
+        Capitals at the start of a sentence do not count.
+        """
+        counts = np.zeros(self.assembly.size("term"), dtype=np.int64)
         rows, _ = self._stored.rows_below("count", np.sort(self.assembly.stored["chunk"]))
         terms = self.assembly.places("term", self._take("count.term", rows).astype(np.int64))
-        for total, name in zip(counts, ("n", "n_lower"), strict=True):
-            np.add.at(total, terms, self._take(f"count.{name}", rows))
+        np.add.at(counts, terms, self._take("count.capitals", rows))
         return counts
 
 

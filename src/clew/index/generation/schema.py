@@ -107,7 +107,7 @@ LOOKUPS: Mapping[str, type[Any]] = {
     "sizes": np.int64,
     "entity.rows": _NUMBERS, "entity.place": _NUMBERS, "entity.first": _NUMBERS,
     "named.entities": np.int64, "named.df": np.int64,
-    "term.rows": _NUMBERS, "term.n": np.int64, "term.n_lower": np.int64,
+    "term.rows": _NUMBERS, "term.capitals": np.int64,
     "term.chunk": _NUMBERS, "term.count": _NUMBERS,
     "unit.keys": _KEYS, "unit.chunks": _NUMBERS, "unit.codes": np.int64,
     "triple.keys": _KEYS, "triple.chunks": _NUMBERS, "triple.codes": _NUMBERS,

@@ -9,12 +9,17 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.base.runtime.lazy import compile_re
 from clew.base.types import Document, title_heads
 from clew.index.layers.numbers import number_values
 from clew.text import tokens
 from clew.text.analyze import term_spans
 from clew.text.chunking import Chunking, Window, cut_windows, halve
 from clew.text.normalize import collapse
+from clew.text.sections import SEPARATOR
+
+_HEADING = compile_re(SEPARATOR)  # before each one above a text
+_FIRST = compile_re(r"[^\W_]+")  # word
 
 Columns = dict[str, NDArray[np.generic]]
 Span = tuple[int, int, int]  # a chunk, and where a piece of it begins and ends in its document
@@ -156,33 +161,52 @@ def text_key(text: str) -> int:
 def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
     """Return the count and posting columns, and the terms that they count into.
 
-    A count says how often a chunk has a term, and how often in lower case; a title counts as part
-    of its chunk's text. A posting is one place of a term in the chunk's own text, a character of
-    the document.
+    A count says how often a chunk has a term, and how much oftener with a capital than in lower
+    case, but for capitals that every sentence begins with; a title counts as part of its chunk's
+    text. A posting is one place of a term in the chunk's own text, a character of the document.
     """
     places, texts = chunks.term_places, chunks.titled_texts()
     chunk = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(places.begin))
     start = places.span[:, 0]
-    lower = [texts[c][0][i].islower() for c, i in zip(chunk.tolist(), start.tolist(), strict=True)]
+    begins = [
+        _find_begins(*text, window) for text, window in zip(texts, chunks.windows, strict=True)
+    ]
+    capitals = [
+        -1 if texts[c][0][i].islower() else int(i not in begins[c])
+        for c, i in zip(chunk.tolist(), start.tolist(), strict=True)
+    ]
     offsets = np.array([offset for _, offset in texts], dtype=np.int32)[chunk]
-    begins = np.array([window.start for window in chunks.windows], dtype=np.int32)[chunk]
+    firsts = np.array([window.start for window in chunks.windows], dtype=np.int32)[chunk]
     own = start >= offsets
     postings = {
         "posting.chunk": chunk[own],
         "posting.term": places.term[own],
-        "posting.start": (start + begins - offsets)[own],
+        "posting.start": (start + firsts - offsets)[own],
     }
-    return _counts(chunk, places, lower) | postings, places.terms
+    return _counts(chunk, places, capitals) | postings, places.terms
 
 
-def _counts(chunk: NDArray[np.int32], places: TermPlaces, lower: Sequence[bool]) -> Columns:
+def _find_begins(text: str, offset: int, window: Window) -> set[int]:
+    """Return where a sentence or a heading of a titled text begins with a capital."""
+    starts = [match.end() for match in _HEADING.finditer(text, 0, offset)]
+    starts += [start - window.start + offset for start, _ in window.sentences]
+    words = (_FIRST.search(text, start) for start in starts)
+    return {word.start() for word in words if word and _is_plain(word[0])}
+
+
+def _is_plain(word: str) -> bool:
+    """Say whether a capital says nothing as a sentence begins with it: not of "NixOS" or "C"."""
+    return len(word) > 1 and word.isalpha() and (word.istitle() or word.isupper())
+
+
+def _counts(chunk: NDArray[np.int32], places: TermPlaces, capitals: Sequence[int]) -> Columns:
     """Return the count columns, with each chunk's terms by first occurrence."""
     keys = chunk.astype(np.int64) * len(places.terms) + places.term
     first, groups = number_values(keys)
-    n_lower = np.bincount(groups, weights=lower, minlength=len(first))
+    n_capitals = np.bincount(groups, weights=capitals, minlength=len(first))
     return {
         "count.chunk": chunk[first],
         "count.term": places.term[first],
         "count.n": np.bincount(groups, minlength=len(first)).astype(np.int32),
-        "count.n_lower": n_lower.astype(np.int32),
+        "count.capitals": n_capitals.astype(np.int32),
     }

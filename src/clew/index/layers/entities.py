@@ -7,11 +7,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.base.types import DATE, LABELS, Mention
+from clew.base.types import DATE, LABELS, TERM, Mention
 from clew.index.layers.chunks import Chunks, Columns
 from clew.models import Tagger
 from clew.text.keys import MAX_KEY
-from clew.text.names import strip_title
+from clew.text.names import joins_names, strip_title
 from clew.text.normalize import entity_key
 
 _BATCH_SIZE = 4096  # sentences
@@ -43,7 +43,7 @@ def mention_columns(chunks: Chunks, tagger: Tagger) -> tuple[Columns, list[str]]
                     term = -1
                 entity = rows.setdefault(key, len(rows))
                 a, b = start + mention.start, start + mention.end
-                numbers.extend((s, entity, a, b, LABELS.index(mention.label), term))
+                numbers.extend((s, entity, a, b, find_label(mention, sentences[s]), term))
     table = np.frombuffer(numbers, dtype=np.int32).reshape(-1, 6)
     titled: Columns = {"document.title_entity": np.asarray(titles, dtype=np.int32)}
     return titled | table_columns("mention", "sentence", table), list(rows)
@@ -71,6 +71,15 @@ def is_key(key: str) -> bool:
 def is_doubtful(mention: Mention, sentence: str) -> bool:
     """Check whether a mention may be just the capitalized first word of a sentence."""
     return mention.label == "NAME" and not any(map(str.isalnum, sentence[: mention.start]))
+
+
+def find_label(mention: Mention, sentence: str) -> int:
+    """Return the number of a mention's label.
+
+    What may be two names is a term, which the index uses where it stands in several chunks.
+    """
+    name = sentence[mention.start : mention.end]
+    return TERM if mention.label == "NAME" and joins_names(name) else LABELS.index(mention.label)
 
 
 def _title_row(title: str, rows: dict[str, int]) -> int:

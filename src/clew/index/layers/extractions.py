@@ -15,7 +15,6 @@ from clew.base.types import (
     ENTITY_TYPES,
     GRAPH,
     KINDS,
-    LABELS,
     SOURCES,
     UNITS,
     Described,
@@ -24,7 +23,7 @@ from clew.base.types import (
 )
 from clew.errors import InputError
 from clew.index.layers.chunks import Columns, text_key
-from clew.index.layers.entities import is_doubtful, is_key, table_columns
+from clew.index.layers.entities import find_label, is_doubtful, is_key, table_columns
 from clew.index.layers.numbers import Numbers
 from clew.index.layers.vectors import embed_names, name_columns, ragged_tokens
 from clew.index.snapshot.batch import Batch
@@ -67,7 +66,7 @@ def build_statement_batch(
             key = entity_key(text[mention.start : mention.end])
             if is_key(key):
                 term = terms[key] if is_doubtful(mention, text) and key in words else -1
-                label = LABELS.index(mention.label)
+                label = find_label(mention, text)
                 mentions.append((row, entities[key], mention.start, mention.end, label, term))
     table = np.asarray(mentions, dtype=np.int32).reshape(-1, 6)
     bytes_column, n_bytes = encode_texts(texts)

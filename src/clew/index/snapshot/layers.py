@@ -110,8 +110,11 @@ class ChunkCutter(Protocol):
         """
         ...
 
-    def count_written(self) -> NDArray[np.int64]:
-        """Return (2, n_terms): how often the texts have each term, and how often in lower case."""
+    def count_capitals(self) -> NDArray[np.int64]:
+        """Return (n_terms,): how much oftener the texts have each term with a capital than without.
+
+        Capitals at the start of a sentence do not count.
+        """
         ...
 
 

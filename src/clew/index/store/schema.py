@@ -47,7 +47,7 @@ TABLES: Mapping[str, LayerTable] = {
         vectors=True,
     ),
     "mention": LayerTable("sentence", ("entity", "start", "end", "label", "term")),
-    "count": LayerTable("chunk", ("term", "n", "n_lower")),
+    "count": LayerTable("chunk", ("term", "n", "capitals")),
     "posting": LayerTable("chunk", ("term", "start")),
     "extraction": LayerTable("chunk", ("kind", "source")),
     "statement": LayerTable(

@@ -41,10 +41,10 @@ class Counted:
     """Keys with counts for each."""
 
     hashes: Hashes  # (n,)
-    numbers: NDArray[np.int64]  # (3, n); see `count_entities` and `TERM_NUMBERS`
+    numbers: NDArray[np.int64]  # (3, n) or (2, n); see `count_entities` and `TERM_NUMBERS`
 
 
-TERM_NUMBERS = ("chunks", "written", "lower")  # in how many; how often; how often in lower case
+TERM_NUMBERS = ("chunks", "capitals")  # in how many; how much oftener with a capital
 
 
 def count_entities(snapshot: Snapshot) -> NDArray[np.int64]:

@@ -92,7 +92,7 @@ def join_shards(
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
     has_all = n_chunks == whole.n_chunks
     pairs, rows = resolve_aliases(aliases), view.names["entity"]
-    counts = IndexCounts(whole.n_chunks, numbers["term"][1:], numbers["entity"][0])
+    counts = IndexCounts(whole.n_chunks, numbers["term"][1], numbers["entity"][0])
     assembly = assemble(
         view.segments,
         np.array([row for _, row in live], dtype=np.int64),
@@ -145,7 +145,8 @@ def _build_view(
             first[layer] = first.get(layer, 0) + n
         segments.append(arrays)
         documents += each.batch.documents
-    numbers = {table: np.zeros((3, len(names[table])), dtype=np.int64) for table in names}
+    known = {"entity": whole.entities.numbers, "term": whole.terms.numbers}
+    numbers = {t: np.zeros((len(known[t]), len(names[t])), dtype=np.int64) for t in names}
     for at, each in enumerate(taken):
         entities, terms = whole.entities.find(each.entities), whole.terms.find(each.terms)
         for table, counts in (("entity", entities), ("term", terms)):

@@ -127,7 +127,7 @@ def _count_keys(snapshot: Snapshot) -> Arrays:
     """Return the frequency of each entity and term as `Counted`."""
     assert snapshot.cutter is not None  # noqa: S101 -- an index has one
     n_chunks = snapshot.linked("term", "chunk").counts
-    terms = np.concatenate([np.asarray(n_chunks)[None], snapshot.cutter.count_written()])
+    terms = np.stack([np.asarray(n_chunks), snapshot.cutter.count_capitals()])
     return {"entity": count_entities(snapshot), "term": terms.astype(np.int64)}
 
 

@@ -20,7 +20,7 @@ class SharedKeys:
     """
 
     hashes: Hashes  # ascending
-    numbers: NDArray[np.int64]  # (3, n)
+    numbers: NDArray[np.int64]  # of each key, as `Counted` has them
 
     @classmethod
     def from_parts(cls, parts: Sequence[Counted]) -> Self:
@@ -36,7 +36,7 @@ class SharedKeys:
         return cls(hashes[first][several], sums[:, several])
 
     def find(self, counted: Counted) -> NDArray[np.int64]:
-        """Return (3, n) counts of some keys over all shards; the given ones for unshared keys."""
+        """Return the counts of some keys over all shards; the given ones for unshared keys."""
         numbers = counted.numbers.copy()
         at = np.searchsorted(self.hashes, counted.hashes)
         places = np.flatnonzero(at < len(self.hashes))
@@ -73,7 +73,7 @@ class CorpusTotals:
 
     def term_chunks(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of chunks of each term, -1 for a term of one shard."""
-        unknown = np.full((3, len(terms)), -1, dtype=np.int64)
+        unknown = np.full((len(TERM_NUMBERS), len(terms)), -1, dtype=np.int64)
         numbers = self.terms.find(Counted(hashes=hash_texts(terms), numbers=unknown))
         chunks: NDArray[np.int64] = numbers[TERM_NUMBERS.index("chunks")]
         return chunks

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from clew.index.generation.rows import Rows
 
 _NONE = np.iinfo(np.int64).max  # behind every chunk and place
-_COMMON_WORD_SHARE = 0.5  # written in lower case more often than this: no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +56,10 @@ def find_terms(source: Source) -> TermEdits:
     touched, place = renumber(np.concatenate([came, source.stored.take("count.term", lost)]))
     in_came, in_went = place[: len(came)], place[len(came) :]
     row = take_or_default(table["term.rows"], touched)
-    counts = []
-    for name in ("n", "n_lower"):
-        former = np.where(row >= 0, take_or_any(table[f"term.{name}"], row), 0)
-        plus = np.bincount(in_came, source.stored.take(f"count.{name}", rows), len(touched))
-        minus = np.bincount(in_went, source.stored.take(f"count.{name}", lost), len(touched))
-        counts.append(former + plus.astype(np.int64) - minus.astype(np.int64))
+    former = np.where(row >= 0, take_or_any(table["term.capitals"], row), 0)
+    plus = np.bincount(in_came, source.stored.take("count.capitals", rows), len(touched))
+    minus = np.bincount(in_went, source.stored.take("count.capitals", lost), len(touched))
+    capitals = former + plus.astype(np.int64) - minus.astype(np.int64)
     # Where each stands first: among what came, and among what stayed.
     chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
     before = np.zeros(len(touched), dtype=np.int64)
@@ -91,18 +88,13 @@ def find_terms(source: Source) -> TermEdits:
     were = np.zeros(len(numbers), dtype=bool)
     were[source.base.stored["term"]] = source.column("term.common")
     are = were.copy()
-    are[touched] = is_common(*counts)
+    are[touched] = capitals <= 0
     flipped = np.flatnonzero(were != are)
     if source.whole is not None:
-        are = is_common(*source.whole.written)
-    firsts = {"n": counts[0], "n_lower": counts[1], "chunk": chunk, "count": count}
+        are = source.whole.capitals <= 0
+    firsts = {"capitals": capitals, "chunk": chunk, "count": count}
     lookups = {f"term.{name}": column[left] for name, column in firsts.items()}
     return TermEdits(edits, touched[left], lookups, numbers, are, flipped)
-
-
-def is_common(n: NDArray[Any], n_lower: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark the terms that are mostly lower case, so capitals at a sentence start mean nothing."""
-    return np.asarray(n_lower > _COMMON_WORD_SHARE * n)
 
 
 def _kept_terms(source: Source, terms: Rows, rows: Rows) -> tuple[Rows, Rows, Rows]:

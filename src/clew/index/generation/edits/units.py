@@ -31,7 +31,7 @@ from clew.index.store.columns import StoredColumns
 
 _MENTION = ("entity", "term", "start", "end", "label")
 FIRST_STATEMENT = 2**31  # the code of the first stored statement: behind all sentences
-# A statistical term (scripts without capitals) is an entity where it joins a few chunks.
+# A term (of a script without capitals, or perhaps two names) is one where it joins a few chunks.
 _TERM_MIN_CHUNKS = 2
 _TERM_MAX_SHARE = 0.05
 
@@ -125,16 +125,16 @@ class StoredUnits:
 
 
 def is_useful(df: NDArray[Any], n_chunks: int) -> NDArray[np.bool_]:
-    """Mark the words of scripts without capitals that are names, by their chunk counts."""
+    """Mark the terms that are names, by how many chunks have each."""
     most = max(_TERM_MAX_SHARE * n_chunks, _TERM_MIN_CHUNKS)
     return np.asarray((df >= _TERM_MIN_CHUNKS) & (df <= most))
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The stored entities that are names in scripts without capitals, ascending.
+    """The stored entities with mentions that are terms, ascending.
 
-    Such a word is a name where it joins a few chunks.
+    Such a term is a name where it joins a few chunks.
     """
 
     entities: Rows
@@ -153,7 +153,7 @@ class Names:
 def find_names(
     source: Source, stored_units: StoredUnits, known_units: KnownRows, moves: Moves
 ) -> Names:
-    """Find which words of such scripts are names after units were added and removed."""
+    """Find which terms are names after units were added and removed."""
     owner, columns = stored_units.mentions_of(moves.code, ("entity", "label"))
     entity, is_term = columns["entity"].astype(np.int64), columns["label"] == TERM
     before, df = source.lookups["named.entities"], source.lookups["named.df"]
