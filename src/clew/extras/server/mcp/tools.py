@@ -247,7 +247,9 @@ class AnsweredBy(_Reply):
     """What `ask` gives."""
 
     answer: str
-    kind: str = Field(description="generated, named, themes, counted, quoted, refused or none")
+    kind: str = Field(
+        description="generated, named, themes, counted, quoted, partial, refused or none"
+    )
     citations: list[QuotedRange] = Field(description="of a refusal: the nearest passages")
     short: str = Field("", description="a short answer in a few words, where it is likely enough")
     support: float | None = Field(description="how probably what was found answers the question")
