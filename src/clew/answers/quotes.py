@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 REST_UNKNOWN = "Nothing here says the rest."  # the last line of an answer in part
 _ENOUGH = 0.8  # the probability that one of the quotes has the answer: there are no more then
+_ADDS = 0.2  # of the question that two quotes meet and one does not: there are two then
 _OF_SIDES = 4  # quotes of what two things name, such as the directors of two films
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
@@ -163,7 +164,8 @@ def choose_sentences(
         return sorted(best, key=lambda row: -likely[row])
     if choose(range(len(left))) and bridges[best[0]] >= 0:
         choose([int(bridges[best[0]])])
-    while likely[best].sum() < _ENOUGH and choose(range(len(left))):
+    least = 1 + (signs.of_question["two"] > _ADDS)
+    while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):
         pass
     return best
 

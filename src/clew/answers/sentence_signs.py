@@ -332,7 +332,7 @@ class SentenceSigns:
         """
         kind, words = question_kind(self.question), term_set(self.question)
         noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
-        names = ("a number", "a date", "a day", "a place")
+        names = ("a number", "a date", "a day", "a place", "a person")
         flags = {name: np.zeros(len(self.sentences)) for name in names}
         for i, (sentence, mentions) in enumerate(
             zip(self.sentences, self.reading.mentions, strict=True)
@@ -346,6 +346,9 @@ class SentenceSigns:
                 flags["a date"][i] = bool(dates) or self._is_dated[i]
                 has_day = any(_is_new(day, words) for day in days if find_days(day))
                 flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
+            elif kind == "person":
+                new = self._new_names[i]
+                flags["a person"][i] = any(self._may_be(text[m.start : m.end], kind) for m in new)
             elif kind == "place":
                 new = self._new_names[i]
                 flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)

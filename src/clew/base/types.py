@@ -6,7 +6,7 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
