@@ -7,6 +7,7 @@ fitted on is, with its weight:
 
     chain    the questions of the training sets that no single document answers, 1
     part     the questions that these are put together from, where a data set has them, .5
+    page     questions whose "kind" in a data set says that one statement answers them, 1
     sub      two or more of these steps in one, in words that the steps give, 1
     records  `records.json`: questions about one of several alike records, all of our own words, .1
 
@@ -36,7 +37,7 @@ import clew
 from clew.answers import quotes
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import SentenceSigns
-from clew.answers.sentence_weights import CHOOSING, SentenceModel
+from clew.answers.sentence_weights import FITTED, SentenceModel
 from clew.answers.sentences import find_sentences, read_sentences
 from clew.extras.evaluate.metrics import normalize_answer
 from clew.text.questions import is_yes_no
@@ -49,10 +50,24 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FOLDS = 4
-WEIGHTS = {"chain": 1.0, "part": 0.5, "sub": 1.0, "records": 0.1}
+WEIGHTS = {"chain": 1.0, "part": 0.5, "page": 1.0, "sub": 1.0, "records": 0.1}
 PENALTY = 1.0  # of a standardised weight, squared
-RARER = 1.0  # of the odds of one sentence, by e: what is fitted on has more of such than is asked
-CHAINED = ("kind", "place", "gap", "chain")
+# Features of the sentence that ends a chain; the others tell one sentence from its neighbours.
+ENDS = (
+    *("gap", "asked", "kind", "place", "first", "best here", "titled words", "same code"),
+    *(
+        "other code",
+        "named",
+        "asks",
+        "subject",
+        "forms",
+        "a number",
+        "a date",
+        "a day",
+        "a place",
+        "a person",
+    ),
+)
 # A step as a part of another: "the company that published A", of "What company published A?".
 PHRASES = (
     (r"(?:what|which) (\w+) (?:is|was|are|were) (\w+ed\b.*|in.*|the.*)", r"the \1 that is \2"),
@@ -78,8 +93,9 @@ class Case:
 
     def choose(self, model: SentenceModel) -> list[int]:
         """Return the rows of the quotes, the first one first."""
-        likely = model.estimate(self.signs)
-        rows = quotes.choose_sentences(self.signs, likely, MAX_QUOTES)
+        estimated = model.estimate(self.signs)
+        likely = estimated.shares
+        rows = quotes.choose_sentences(self.signs, likely, estimated.bridges, MAX_QUOTES)
         sentences = [self.signs.sentences[i] for i in rows]
         built = quotes.build_quotes(self.signs.question, sentences, likely[rows], self.passages)
         ends = [(self.passages[s.place], self.passages[s.place].start + s.end) for s in sentences]
@@ -111,7 +127,8 @@ def read_dataset(folder: Path, indexes: Path) -> Iterator[Case]:
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     with clew.open(indexes / folder.name) as index:
         for row in map(json.loads, lines):
-            if row["answers"] and (case := read_case(index, row, "chain", row["id"])):
+            kind = row.get("kind", "chain")
+            if row["answers"] and (case := read_case(index, row, kind, row["id"])):
                 yield case
             steps = row.get("decomposition", ())
             for kind, asked in (("part", find_parts(steps)), ("sub", find_chains(steps))):
@@ -217,32 +234,53 @@ def documents(n: int, each: Mapping[str, Any], *, together: bool) -> list[clew.D
 
 def fit_model(cases: Sequence[Case]) -> SentenceModel:
     """Return the model of most penalised likelihood of the sentences that hold the answers."""
-    single = [case for case in cases if case.kind in {"part", "records"} and not case.signs.sides]
-    chains = [case for case in cases if case.kind != "part" and not case.signs.sides]
-    names = [name for name in cases[0].signs.columns if not name.endswith(" full")]
-    full = [f"{name} full" for name in CHAINED]
-    one = fit_softmax(single, names, WEIGHTS)
-    chain = fit_softmax(chains, [*names, *full], WEIGHTS | {"records": WEIGHTS["records"] / 2})
-    return SentenceModel(one=one, chain=chain, way=fit_way(cases))
+    asked = [case for case in cases if not case.signs.sides]
+    names = list(cases[0].signs.columns)
+    single = [case for case in asked if case.kind in {"part", "page", "records"}]
+    one = fit_softmax(
+        single,
+        names,
+        [np.stack([case.signs.columns[name] for name in names], axis=1) for case in single],
+        [case.holds for case in single],
+    )
+    chained = [
+        case
+        for case in asked
+        if case.kind not in {"part", "page"} and case.holds[case.signs.chains.answers].any()
+    ]
+    names = [*chained[0].signs.chains.columns, *ENDS]
+    pair = fit_softmax(
+        chained,
+        names,
+        [
+            np.stack([case.signs.chains.column(name, case.signs) for name in names], axis=1)
+            for case in chained
+        ],
+        [case.holds[case.signs.chains.answers] for case in chained],
+    )
+    return SentenceModel(one=one, pair=pair, way=fit_way(cases))
 
 
 def fit_softmax(
-    cases: Sequence[Case], names: Sequence[str], weights: Mapping[str, float]
+    cases: Sequence[Case],
+    names: Sequence[str],
+    features: Sequence[Floats],
+    holding: Sequence[NDArray[np.bool_]],
 ) -> dict[str, float]:
-    """Return the weights of signs, by which what holds the answer stands out of its context."""
-    signs = [np.stack([case.signs.columns[name] for name in names], axis=1) for case in cases]
-    scale = np.concatenate(signs).std(axis=0) + 1e-6
+    """Return the weights of features, by which what holds the answer stands out of its context."""
+    scale = np.concatenate(features).std(axis=0) + 1e-6
 
     def loss(w: Floats) -> tuple[float, Floats]:
         value, gradient = PENALTY * w @ w, 2 * PENALTY * w
-        for case, raw in zip(cases, signs, strict=True):
+        for case, raw, holds in zip(cases, features, holding, strict=True):
             standard = raw / scale
             scores = standard @ w
             shares = np.exp(scores - scores.max())
-            held = np.where(case.holds, shares, 0.0)
-            weight = weights[case.kind]
-            value -= weight * float(np.log(held.sum() / shares.sum()))
-            gradient = gradient - weight * standard.T @ (held / held.sum() - shares / shares.sum())
+            held = np.where(holds, shares, 0.0)
+            weight = WEIGHTS[case.kind]
+            value -= weight * float(np.log(held.sum() / shares.sum() + 1e-300))
+            inside = held / max(float(held.sum()), 1e-300)
+            gradient = gradient - weight * standard.T @ (inside - shares / shares.sum())
         return value, gradient
 
     fitted = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B").x / scale
@@ -254,17 +292,19 @@ def fit_way(cases: Sequence[Case]) -> dict[str, float]:
     cases = [case for case in cases if case.kind != "sub"]
     names = list(cases[0].signs.of_question)
     signs = np.array([[case.signs.of_question[name] for name in names] for case in cases])
+    scale = signs.std(axis=0) + 1e-6
+    scale[0] = 1.0  # of the constant
+    signs /= scale
     truth = np.array([case.kind != "chain" for case in cases], dtype=np.float64)
     weights = np.array([WEIGHTS[case.kind] for case in cases])
 
     def loss(w: Floats) -> tuple[float, Floats]:
         z = signs @ w
         error = weights * (1 / (1 + np.exp(-z)) - truth)
-        value = (weights * (np.logaddexp(0, z) - truth * z)).sum() + 0.1 * w @ w
-        return float(value), signs.T @ error + 0.2 * w
+        value = (weights * (np.logaddexp(0, z) - truth * z)).sum() + 0.5 * w @ w
+        return float(value), signs.T @ error + w
 
-    fitted = dict(zip(names, minimize(loss, np.zeros(len(names)), jac=True).x, strict=True))
-    fitted["constant"] -= RARER
+    fitted = dict(zip(names, minimize(loss, np.zeros(len(names)), jac=True).x / scale, strict=True))
     return {name: round(float(w), 3) for name, w in fitted.items()}
 
 
@@ -307,17 +347,17 @@ def main() -> None:
     sets["records.json"] = list(read_records())
     cases = [case for each in sets.values() for case in each]
     names = [name for name, each in sets.items() for _ in each]
-    chosen = measure_folds(cases) if options.fit else [case.choose(CHOOSING) for case in cases]
+    chosen = measure_folds(cases) if options.fit else [case.choose(FITTED) for case in cases]
     print("| questions | kind | n | first | any | quotes |\n|---|---|---:|---:|---:|---:|")
     for name in sets:
         mine = [i for i, each in enumerate(names) if each == name]
         print_shares(name, [cases[i] for i in mine], [chosen[i] for i in mine])
-    model = fit_model(cases) if options.fit else CHOOSING
+    model = fit_model(cases) if options.fit else FITTED
     for path in options.test:
         found = [case for case in read_dataset(path, options.indexes) if case.kind == "chain"]
         print_shares(path.name, found, [case.choose(model) for case in found])
     if options.fit:
-        for name in ("one", "chain", "way"):
+        for name in ("one", "pair", "way"):
             print(f"{name}={getattr(model, name)!r},")
 
 

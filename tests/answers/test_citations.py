@@ -78,7 +78,7 @@ def test_a_passage_that_leads_there_is_cited_too():
     starts = [0, *(at + 1 for each in found.citations for at in each.at)]
     for start, each in zip(starts, found.citations, strict=False):
         [at] = each.at
-        assert found.text[start:at] == each.quote
+        assert found.text[start:at] == f'"{each.quote}"'
 
 
 def test_a_table_holds_a_sentence_without_a_citation():

@@ -41,7 +41,7 @@ def test_a_proof_has_what_it_takes_to_verify_it_without_clew(index, proof):
     [quote] = proof.quotes
     assert quote.quote == FRAM[quote.start : quote.end] == "Colin Archer built the Fram for Nansen."
     assert quote.sha256 == hashlib.sha256(FRAM.encode()).hexdigest()
-    assert (proof.question, proof.text, proof.kind) == (QUESTION, quote.quote, "quoted")
+    assert (proof.question, proof.text, proof.kind) == (QUESTION, f'"{quote.quote}"', "quoted")
     assert proof.generation == index.snapshot().generation
 
 

@@ -165,11 +165,7 @@ def test_what_refers_back_is_quoted_with_what_it_refers_to():
     text = "The Hesper was a brig. She was old. She had two masts. She sank off Moss in 1811."
     assert quoted(question, text, most=1) == ["She sank off Moss in 1811."]
     text = "The Hesper sank off Moss. She sank in 1811."
-    said = quoted("When did the Hesper sink?", text, "Nobody knew.")
-    assert sorted(said) in (
-        ["Nobody knew.", "She sank in 1811.", "The Hesper sank off Moss."],
-        ["Nobody knew.", "The Hesper sank off Moss. She sank in 1811."],
-    )
+    assert quoted("When did the Hesper sink?", text, "Nobody knew.", most=1) == [text]
 
 
 def test_a_definition_is_quoted_with_its_term():
@@ -340,11 +336,11 @@ def test_a_side_is_a_whole_title_not_a_name_within_it():
 
 
 def test_more_is_quoted_where_no_sentence_is_likely():
-    """Three where they surely have the answer, as many as may be where they may not."""
+    """One where it surely has the answer, as many as may be where none of them does."""
     ship = "The Hesper was built by Ada Lund at Moss."
     names = ("Alba", "Brine", "Coral", "Dorade", "Elfin", "Fulmar", "Gannet")
     others = [f"The {name} sailed with the tide." for name in names]
-    assert len(quoted("Who built the Hesper?", ship, *others, most=5)) == 3
+    assert len(quoted("Who built the Hesper?", ship, *others, most=5)) == 1
     asked = "What did the owner say of the voyage?"
     assert [len(quoted(asked, *others, most=n)) for n in (2, 5, 7)] == [2, 5, 6]
 
@@ -372,7 +368,7 @@ def test_of_alike_records_all_that_are_asked_for_are_quoted_and_no_other(questio
 def test_notices_of_copyright_are_quoted_where_a_question_asks_for_them():
     notice = "Copyright © 2000-2022 Perle Developers."
     texts = [notice, "The tool Brine finds races.", "Copyright law is old.", "All Rights Reserved."]
-    assert sorted(quoted("Which tool finds races for developers?", *texts)) == sorted(texts[1:3])
+    assert quoted("Which tool finds races for developers?", *texts) == [texts[1]]
     assert quoted("Who owns the rights?", notice, "Brine finds races.", most=2)[0] == notice
     assert quoted("Which tool finds races?", notice) == [notice]
 

@@ -11,12 +11,11 @@ from clew.answers.context import format_context, move_to_front
 from clew.answers.differences import add_difference
 from clew.answers.method import MAX_ANSWER_TOKENS
 from clew.answers.question import MAX_QUOTES
-from clew.answers.quotes import Quote
+from clew.answers.quotes import REST_UNKNOWN, Quote, compose_quote
 from clew.answers.quotes import choose_quotes as chosen_quotes
 from clew.answers.sentences import Sentence, find_sentences
 from clew.answers.short_answer import add_short_answer
 from clew.answers.support import judge_quotes
-from clew.answers.surroundings import find_surroundings
 from clew.base.types import (
     Answer,
     AnswerSpan,
@@ -38,6 +37,7 @@ from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
 from clew.text.apparatus import CONTENTS, INDEX, asks_for
 from clew.text.pieces import OnPiece
+from clew.text.statements import find_above
 
 OnCitation = Callable[[Citation], None]
 
@@ -46,6 +46,7 @@ _ESTIMATE = (
     "\n\nAn estimate by word matches, which nobody has checked: the material holds the answer with "
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
+_LONGEST_ABOVE = 1_000  # characters of what a quote stands below
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 _READINGS = (_READING, "whole_answer")  # prompts with a context
@@ -117,7 +118,12 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
-            answer = _build_refusal(question, context, evidence)
+            known = [replace(each, link="") for each in best if each.link]
+            answer = (
+                _build_partial(question, known, context, evidence)
+                if known
+                else _build_refusal(question, context, evidence)
+            )
         else:
             best, short = add_short_answer(question, best, passages, models, most=quotes)
             best, note = add_difference(question, best, sentences, passages, evidence)
@@ -192,21 +198,32 @@ def _build_quoted(
     context = move_to_front(context, first)
     numbered = dict(zip(first, context.passages, strict=False))
     citations = [
-        _build_citation(numbered[each.passage], each.start, each.end, evidence) for each in quotes
+        replace(
+            _build_citation(numbered[each.passage], each.start, each.end, evidence), link=each.link
+        )
+        for each in quotes
     ]
-    texts = [" ".join(each.quote.split()) for each in citations]
-    ends = accumulate(map(len, texts), lambda end, size: end + 1 + size)  # a blank between two
+    texts = [compose_quote(each.quote, each.link) for each in citations]
+    ends = accumulate(map(len, texts), lambda end, size: end + 1 + size)  # a line break between two
     citations = [replace(each, at=(end,)) for each, end in zip(citations, ends, strict=True)]
     if not citations and not evidence.notes:
         evidence = _add_note(evidence, "nothing was found to quote")
     return Answer(
         question=question,
-        text=" ".join(texts),
+        text="\n".join(texts),
         kind="quoted" if citations else "none",
         citations=tuple(citations),
         context=context,
         evidence=evidence,
     )
+
+
+def _build_partial(
+    question: str, known: Sequence[Quote], context: Context, evidence: Evidence
+) -> Answer:
+    """Return the quote that resolves a name of the question, where nothing says the rest."""
+    quoted = _build_quoted(question, known, context, evidence)
+    return replace(quoted, kind="partial", text=f"{quoted.text}\n{REST_UNKNOWN}")
 
 
 def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
@@ -438,15 +455,14 @@ def locate_citation(document: Document, citation: Citation) -> Citation:
     page, last_page = document.pages_of(citation.start, citation.end)
     section = document.section_at(citation.start)
     line = document.line_at(citation.start)
-    before, after = find_surroundings(document.text, citation.start, citation.end)
+    above = find_above(document.text, citation.start) or (0, 0)
     return replace(
         citation,
         section=section,
         page=page,
         last_page=last_page,
         line=line,
-        before=before,
-        after=after,
+        before=document.text[slice(*above)][:_LONGEST_ABOVE].strip(),
         partly=document.partly,
     )
 

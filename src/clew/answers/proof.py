@@ -17,6 +17,7 @@ import numpy as np
 
 from clew.algo.topk import positive_top_k
 from clew.answers.citations import find_citations
+from clew.answers.quotes import REST_UNKNOWN, compose_quote
 from clew.base.proofs import Proof, ProvedQuote, Verified, VerifiedQuote
 from clew.base.types import Answer, Context, Document, Passage
 from clew.errors import InputError
@@ -65,6 +66,7 @@ def _prove_quotes(answer: Answer, snapshots: Sequence[Snapshot]) -> Iterator[Pro
             start=cited.start,
             end=cited.end,
             quote=cited.quote,
+            link=cited.link,
             sha256=hashes[cited.document_id],
         )
 
@@ -168,15 +170,20 @@ def _find_candidates(quote: str, snapshots: Sequence[Snapshot]) -> Iterator[Docu
 
 def _find_unsupported(proof: Proof) -> Iterator[str]:
     """Yield the sentences of a proof's answer that none of its quotes holds."""
-    quotes = [" ".join(each.quote.split()) for each in proof.quotes]
-    if proof.kind == "quoted" and proof.text != " ".join(quotes):
-        yield proof.text
-        return
+    is_quoted = proof.kind in {"quoted", "partial"}
+    if is_quoted:
+        lines = [compose_quote(each.quote, each.link) for each in proof.quotes]
+        lines += [REST_UNKNOWN] * (proof.kind == "partial")
+        named = all(each.link in f"{each.title} {each.quote}" for each in proof.quotes)
+        if proof.text != "\n".join(lines) or not named:
+            yield proof.text
+            return
     passages = tuple(map(_build_passage, proof.quotes))
     context = Context(passages=passages, text="", n_tokens=0, budget_tokens=0)
     # The first line of what was counted is computed, the others are the items.
     counted = proof.text.splitlines()[1:] if proof.kind == "counted" else None
-    for text in (proof.short, proof.text) if counted is None else counted:
+    own = () if is_quoted else (proof.text,)
+    for text in (proof.short, *own) if counted is None else counted:
         yield from find_citations(proof.question, text, text, context).unsupported
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MIN_SUPPORT = 0.2  # 2 % of the answerable questions that it was fitted on are below it
 MOST_TOKENS, MOST_CHARACTERS = 1_000, 5_000  # of a question: reading more takes seconds
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
-MAX_QUOTES, LONGEST_QUOTES = 5, 100  # by default, and that may be asked for
+MAX_QUOTES, LONGEST_QUOTES = 3, 100  # by default, and that may be asked for
 _searched = partial(option, heading="How it is searched")
 _answered = partial(option, heading="How it is answered")
 

@@ -1,6 +1,6 @@
 """Choose the sentences of a context that hold the answer, where no LLM writes one.
 
-How likely a sentence holds it is estimated by `clew.answers.sentence_signs`.
+How likely a sentence holds it is estimated by `clew.answers.sentence_weights`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.algo.topk import find_highest, top_k
+from clew.algo.topk import find_highest
 from clew.answers.comparisons import asks_of_another, compare_sides
 from clew.answers.dated import begin_at_dates, find_date_factors, mark_dated, multiply_odds
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
-from clew.answers.sentence_weights import CHOOSING, FITTED
+from clew.answers.sentence_weights import FITTED
 from clew.answers.sentences import read_sentences
 from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from clew.index.snapshot import Snapshot
     from clew.models import Models
 
-_FEW = 3  # quotes, which are given anyway, and more until one of them has the answer with `_ENOUGH`
-_ENOUGH = 0.8  # of the probability
+REST_UNKNOWN = "Nothing here says the rest."  # the last line of an answer in part
+_ENOUGH = 0.8  # the probability that one of the quotes has the answer: there are no more then
+_ADDS = 0.2  # of the question that two quotes meet and one does not: there are two then
+_OF_SIDES = 4  # quotes of what two things name, such as the directors of two films
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
 _SAME_WORDS = 0.8  # of a sentence: with so many of them a quote says it already
@@ -53,12 +55,19 @@ class Quote:
     passage: Passage
     start: int  # in the document
     end: int
-    probability: float = 0.0  # that it holds the answer, by its signs
+    probability: float = 0.0  # that it holds the answer
+    link: str = ""  # the name for which it stands before the quote that says the answer
 
     @property
     def text(self) -> str:
         """The range as it stands in the document."""
         return self.passage.text[self.start - self.passage.start : self.end - self.passage.start]
+
+
+def compose_quote(quote: str, link: str) -> str:
+    """Return the line of an answer that quotes: in quotation marks, behind the name it explains."""
+    line = f'"{" ".join(quote.split())}"'
+    return f"{link}: {line}" if link else line
 
 
 def choose_quotes(
@@ -86,22 +95,19 @@ def choose_quotes(
     factors, is_apart = find_date_factors(
         question, sentences, passages, snapshot, compares=bool(signs.sides)
     )
-    likely, for_support = (
-        multiply_odds(model.estimate(signs), factors) for model in (CHOOSING, FITTED)
-    )
+    estimated = FITTED.estimate(signs)
+    likely = multiply_odds(estimated.shares, factors)
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
-        likely, for_support = (
-            np.where(named, _ITEM + (1 - _ITEM) * each, _ITEM * each)
-            for each in (likely, for_support)
-        )
-    rows = choose_sentences(signs, likely, most)
+        likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
+    rows = choose_sentences(signs, likely, estimated.bridges, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
+    if not signs.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
+        quotes[1] = replace(quotes[1], link=signs.name_link(rows[1], rows[0]))
     quotes = begin_at_dates(question, quotes)
-    few = rows[:_FEW]
-    features = signs.of_quotes(few, for_support)
-    features = replace(features, is_of_another_time=bool(is_apart[few].all()))
-    return quotes, replace(features, whole=1.0) if set(few) & set(items) else features
+    features = signs.of_quotes(rows, likely)
+    features = replace(features, is_of_another_time=bool(is_apart[rows].all()))
+    return quotes, replace(features, whole=1.0) if set(rows) & set(items) else features
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
@@ -127,13 +133,15 @@ def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence
     return [each for each in sentences if not _NOTICE.match(each.said)] or sentences
 
 
-def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: int) -> list[int]:
-    """Return the rows of at most `most` sentences, each the likeliest beside those before it.
+def choose_sentences(
+    signs: SentenceSigns, likely: NDArray[np.float64], bridges: NDArray[np.intp], most: int
+) -> list[int]:
+    """Return the rows of at most `most` sentences that together answer, the likeliest first.
 
-    Three, or more as long as all of them are not likely enough to hold the answer. Of a comparison
-    it is one sentence of each side, and one of what each names, where the question asks for that.
-    One that has nearly all of its words from a chosen one, as another edition's would, is passed
-    over.
+    Behind the first stands the one that it rests on, if any; then the likeliest beside those before
+    them, until one of all holds the answer surely enough. Of a comparison it is one sentence of
+    each side, and one of what each names, where the question asks for that. One that has nearly all
+    of its words from a chosen one, as another edition's would, is passed over.
     """
     left = np.array(likely, dtype=np.float64)
     best: list[int] = []
@@ -149,13 +157,16 @@ def choose_sentences(signs: SentenceSigns, likely: NDArray[np.float64], most: in
     for side in signs.sides:
         choose(side)
     if signs.sides:
+        most = max(most, _OF_SIDES)
         behind = best[:] if asks_of_another(signs.question) else []
         for row in behind:
             choose(signs.find_behind(row))
-        return best
-    while len(best) < _FEW or likely[best].sum() < _ENOUGH:
-        if not choose(range(len(left))):
-            break
+        return sorted(best, key=lambda row: -likely[row])
+    if choose(range(len(left))) and bridges[best[0]] >= 0:
+        choose([int(bridges[best[0]])])
+    least = 1 + (signs.of_question["two"] > _ADDS)
+    while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):
+        pass
     return best
 
 
@@ -176,18 +187,17 @@ def build_quotes(
     likely: NDArray[np.float64],
     passages: Sequence[Passage],
 ) -> list[Quote]:
-    """Return chosen sentences as quotes, the likeliest first, or what a comparison by date gives.
+    """Return chosen sentences as quotes, first what a comparison by date gives, if it does.
 
     That says which of two things is the answer: "Which was built first, A or B?"
     """
     built: list[Quote] = []
     for sentence, probability in zip(sentences, likely.tolist(), strict=True):
         built.append(_build_quote(sentence, probability, passages, built))
-    quotes = [built[i] for i in top_k(likely, len(built))]
-    compared = compare_sides(question, quotes)
+    compared = compare_sides(question, built)
     if compared is not None:
-        quotes.insert(0, quotes.pop(compared[0].quote))
-    return quotes
+        built.insert(0, built.pop(compared[0].quote))
+    return built
 
 
 def _build_quote(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import min_max
+from clew.answers.chains import Chains, find_chains
 from clew.base.runtime.lazy import compile_re
 from clew.steps.entity_types import OTHER
 from clew.text.analyze import term_set, term_spans, terms
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside other words
-_LINK = 0.4  # what a name of two passages is worth beside all that they say about a question
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
@@ -85,7 +85,7 @@ class SentenceSigns:
         """`is_dated` are the sentences with the date asked for above them."""
         self.question = question
         self.sentences = sentences
-        self._reading = reading
+        self.reading = reading
         self._is_dated = np.zeros(len(sentences), dtype=bool) if is_dated is None else is_dated
         self.places = np.array([s.place for s in sentences])
         titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
@@ -95,53 +95,51 @@ class SentenceSigns:
             | {name_key(code) for code in _find_codes(s.text) if _LETTER.search(code)}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
-        self._in_question = [m for m in reading.in_question if m.label != "TERM"]
+        self.names = [m for m in reading.in_question if m.label != "TERM"]
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
-        self._met = np.maximum(reading.matches, titled)
+        self.met = np.maximum(reading.matches, titled)
         heads = [s.head for s in sentences]
         if is_foreign_question(question):  # fewer sentences are known to refer to one before
             for i, s in enumerate(sentences):
                 lead = int(np.argmax(self.places == s.place))
                 if not s.above:
                     heads[i] = f"{s.head}\n{sentences[lead].text}"
-                    self._met[i] = np.maximum(self._met[i], reading.matches[lead] * _TITLE)
+                    self.met[i] = np.maximum(self.met[i], reading.matches[lead] * _TITLE)
         self.words = _Words(question, sentences, heads, reading.in_question)
 
     @cached_property
     def of_question(self) -> dict[str, float]:
         """What tells a question that one sentence answers from one of a chain.
 
-        How much of its words, and of its tokens, the best sentence has; how much more the best two
-        of two passages have; its length and names; and whether that sentence answers a question.
+        How much of its words, and of its tokens, the best sentence has, with its title and alone;
+        whether the question names that title; how much more the best two of two passages have, and
+        the best linked two; its length and names; and whether that sentence answers a question.
         """
-        best = np.argsort(-self._alone, kind="stable")[:_PARTNERS]
+        best = np.argsort(-self.alone, kind="stable")[:_PARTNERS]
         apart = self.places[best] != self.places[best[0]]
-        pairs = np.maximum(self._met[best[apart]], self._met[best[0]]) @ self._reading.weights
-        most = float(self._alone.max())
+        pairs = np.maximum(self.met[best[apart]], self.met[best[0]]) @ self.reading.weights
+        most = float(self.alone.max())
         return {
             "constant": 1.0,
             "words": float(self.words.titled_shares.max()),
             "tokens": most,
+            "own": float((self.reading.own @ self.reading.weights).max()),
+            "about": float(self.titles[best[0]] in self.question_keys),
             "two": max(0.0, float(pairs.max(initial=most)) - most),
-            "length": max(len(self._reading.weights), len(self.question) / 6) / 20,
+            "length": max(len(self.reading.weights), len(self.question) / 6) / 20,
             "names": len(self.question_names) / 3,
             "answers": float(ends_as_question(self.sentences[best[0]].above)),
+            **self.chains.gains,
         }
 
     @cached_property
     def columns(self) -> dict[str, Floats]:
-        """The (n,) values of each sign, by its name.
-
-        Those that end in "full" count only as far as one sentence has the question's words.
-        """
-        words, own = self.words, self._reading.own @ self._reading.weights
-        links = self._links
-        chains = self._match_chains(links)
-        signs = {
-            "chain": chains,
-            "gap": self._alone - self._alone.max(),
+        """The (n,) values of each feature, by its name."""
+        words, own = self.words, self.reading.own @ self.reading.weights
+        return {
+            "gap": self.alone - self.alone.max(),
             "asked": self._match_asked(),
-            "near": self._reading.near,
+            "near": self.reading.near,
             "kind": self._find_kinds(),
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
@@ -155,17 +153,14 @@ class SentenceSigns:
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
-            "far": self._match_far(links, chains),
             "subject": words.begins,
             "forms": words.forms,
             **self._find_values(),
         }
-        full = words.titled_shares.max() ** 3
-        return signs | {f"{name} full": full * values for name, values in signs.items()}
 
     def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteFeatures:
         """Return what tells how well some sentences answer; all of them are so `likely`."""
-        names = [(m.start, m.end) for m in self._reading.in_question]
+        names = [(m.start, m.end) for m in self.reading.in_question]
         words = list(term_spans(self.question))
         in_names = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
         bases = {find_base(term) for term, _, _ in in_names} - find_joining(self.question)
@@ -180,9 +175,14 @@ class SentenceSigns:
         )
 
     @cached_property
+    def chains(self) -> Chains:
+        """The pairs of sentences that answer together."""
+        return find_chains(self)
+
+    @cached_property
     def question_names(self) -> list[Mention]:
         """The names in the question that are no dates."""
-        return [m for m in self._in_question if m.label != "DATE"]
+        return [m for m in self.names if m.label != "DATE"]
 
     @cached_property
     def question_keys(self) -> set[str]:
@@ -226,6 +226,15 @@ class SentenceSigns:
         rows = [i for i, title in enumerate(self.titles) if title in keys]
         return [i for i in rows if self.columns["kind"][i]] or rows
 
+    def name_link(self, bridge: int, answer: int) -> str:
+        """Return the name in one sentence that another, or its title, says something about."""
+        wanted = (self.keys[answer] | {self.titles[answer]}) - self.question_keys
+        text = self.sentences[bridge].text
+        names = list(_read_names(text, self.reading.mentions[bridge]))
+        names.sort(key=lambda name: name_key(name) != self.titles[answer])
+        own = self.sentences[bridge].title
+        return next((name for name in names if name_key(name) in wanted), own)
+
     def _find_compared(self) -> list[Span]:
         """Return where the question has its names, in order: titles as they are, and the others.
 
@@ -253,8 +262,9 @@ class SentenceSigns:
         return _inner_spans([*titles, *rest])
 
     @cached_property
-    def _alone(self) -> Floats:
-        return np.asarray(self._met @ self._reading.weights)
+    def alone(self) -> Floats:
+        """(n,) how much of the question each has, by its tokens' weights."""
+        return np.asarray(self.met @ self.reading.weights)
 
     def _match_asked(self) -> Floats:
         """Return how well each meets the words in no name, those beside the asking one most.
@@ -262,16 +272,16 @@ class SentenceSigns:
         0 to 1, of the worst and the best of the sentences. The noun that says what is asked for
         counts half: what answers "which town" need not be called a town.
         """
-        names = [(m.start, m.end) for m in self._in_question]
+        names = [(m.start, m.end) for m in self.names]
         words = [(a, b) for _, a, b in term_spans(self.question)]
         free = [word for word in words if not any(overlap(word, name) for name in names)]
-        met = [any(overlap(span, word) for word in free) for span in self._reading.spans]
+        met = [any(overlap(span, word) for word in free) for span in self.reading.spans]
         weights = np.array(met, dtype=np.float64)
         if (noun := find_kind_noun(self.question)) is not None:
-            weights[[overlap(span, noun) for span in self._reading.spans]] *= _KIND_NOUN
+            weights[[overlap(span, noun) for span in self.reading.spans]] *= _KIND_NOUN
         if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
-            weights *= score_nearness(self.question, self._reading.spans)
-        return min_max(self._reading.own @ weights)
+            weights *= score_nearness(self.question, self.reading.spans)
+        return min_max(self.reading.own @ weights)
 
     def _find_kinds(self) -> Floats:
         """Return whether each sentence itself has something of the kind asked for that is new."""
@@ -280,7 +290,7 @@ class SentenceSigns:
             kind = comparison_kind(self.question) or kind
         flags = []
         for i, (sentence, mentions) in enumerate(
-            zip(self.sentences, self._reading.mentions, strict=True)
+            zip(self.sentences, self.reading.mentions, strict=True)
         ):
             text, before = sentence.text, sentence.own - sentence.start
             if kind == "number":
@@ -301,7 +311,7 @@ class SentenceSigns:
         Dates are none.
         """
         words, new = term_set(self.question), []
-        for sentence, mentions in zip(self.sentences, self._reading.mentions, strict=True):
+        for sentence, mentions in zip(self.sentences, self.reading.mentions, strict=True):
             text, before = sentence.text, sentence.own - sentence.start
             known = words | term_set(sentence.title)
             names = [m for m in mentions if m.start >= before and m.label != "DATE"]
@@ -311,7 +321,7 @@ class SentenceSigns:
     def _may_be(self, name: str, kind: str) -> bool:
         """Say whether a name is not surely of another type than a person or place asked for."""
         return kind not in {"person", "place"} or (
-            self._reading.types.get(name_key(name), kind) in {kind, OTHER}
+            self.reading.types.get(name_key(name), kind) in {kind, OTHER}
         )
 
     def _find_values(self) -> dict[str, Floats]:
@@ -322,10 +332,10 @@ class SentenceSigns:
         """
         kind, words = question_kind(self.question), term_set(self.question)
         noun = self.question[slice(*(find_kind_noun(self.question) or (0, 0)))]
-        names = ("a number", "a date", "a day", "a place")
+        names = ("a number", "a date", "a day", "a place", "a person")
         flags = {name: np.zeros(len(self.sentences)) for name in names}
         for i, (sentence, mentions) in enumerate(
-            zip(self.sentences, self._reading.mentions, strict=True)
+            zip(self.sentences, self.reading.mentions, strict=True)
         ):
             text, before = sentence.text, sentence.own - sentence.start
             if kind == "number":
@@ -336,6 +346,9 @@ class SentenceSigns:
                 flags["a date"][i] = bool(dates) or self._is_dated[i]
                 has_day = any(_is_new(day, words) for day in days if find_days(day))
                 flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
+            elif kind == "person":
+                new = self._new_names[i]
+                flags["a person"][i] = any(self._may_be(text[m.start : m.end], kind) for m in new)
             elif kind == "place":
                 new = self._new_names[i]
                 flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)
@@ -347,49 +360,10 @@ class SentenceSigns:
         others = [bool(own and keys and not keys & own) for keys in self.keys]
         return np.array(others, dtype=np.float64)
 
-    def _match_chains(self, links: Floats) -> Floats:
-        """Return what each says about the question with the best one of another passage."""
-        spread = max(float(np.ptp(self._alone)), 1e-9)
-        met, weights = self._met, self._reading.weights
-        together = np.array([np.maximum(met, each) @ weights for each in met])
-        chains = together / spread + _LINK * links
-        chains[self.places[:, None] == self.places] = -np.inf
-        return np.asarray(np.maximum(self._alone / spread, chains.max(axis=0)))
-
     def _find_highest(self, values: Floats) -> Floats:
         """Return the highest of the values in the passage of each sentence."""
         highest = {place: values[self.places == place].max() for place in set(self.places.tolist())}
         return np.array([highest[place] for place in self.places.tolist()])
-
-    def _match_far(self, links: Floats, chains: Floats) -> Floats:
-        """Return what the best chain says that ends at a name of each, beside the best of all."""
-        apart = self.places[:, None] != self.places
-        return np.asarray(
-            np.where(apart & (links > 0), chains, 0.0).max(axis=1) / max(chains.max(), 1e-9)
-        )
-
-    @property
-    def _links(self) -> Floats:
-        """(n, n) the rarest name that two sentences say, or their titles, and not the question.
-
-        1 for a name of two passages, 2 / 3 for one of three, and so on.
-        """
-        by_key: dict[str, list[int]] = {}
-        for i, (keys, title) in enumerate(zip(self.keys, self.titles, strict=True)):
-            for key in (keys | {title}) - self.question_keys - {""}:
-                by_key.setdefault(key, []).append(i)
-        links = np.zeros((len(self.sentences), len(self.sentences)))
-        places = self.places.tolist()
-        shared: dict[int, list[list[int]]] = {}  # by the number of passages
-        for rows in by_key.values():
-            if len(rows) > 1 and (n_passages := len({places[row] for row in rows})) > 1:
-                shared.setdefault(n_passages, []).append(rows)
-        for n_passages in sorted(shared, reverse=True):
-            has = np.zeros((len(shared[n_passages]), len(links)))
-            for i, rows in enumerate(shared[n_passages]):
-                has[i, rows] = 1.0
-            links[has.T @ has > 0] = 2 / n_passages
-        return links
 
 
 class _Words:

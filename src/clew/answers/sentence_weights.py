@@ -1,15 +1,13 @@
-"""How likely a sentence holds the answer, by its signs.
+"""How likely a sentence holds the answer, alone or as the end of a chain of two.
 
-A question is answered by one sentence that says all of it, or by a chain of two, of which one
-names what the other is about. Each way has a model of its own of the same signs, and a third says
-which way a question goes. `benchmarks/quotes.py --fit` prints the weights; on which questions they
-were fitted, and how often the answer is quoted: docs/guides/answers.md. These have prose for a
-context, without lists and FAQs; so two weights of `CHOOSING` are set by hand, which orders quotes.
-How likely these hold the answer at all is estimated by `FITTED`, as when `support` was fitted.
+A question is answered by one sentence that says all of it, or by a chain, of which one sentence
+names what the other is about. Each way has a model of its own, and a third says which way a
+question goes. `benchmarks/quotes.py --fit` prints the weights; on which questions they were fitted,
+and how often the answer is quoted: docs/guides/answers.md.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,30 +16,45 @@ from clew.answers.sentence_signs import SentenceSigns
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceModel:
-    """Two softmax models over the sentences of a context, and a logistic one of the question."""
+class Likelihood:
+    """How probably each of n sentences holds the answer, and what it rests on."""
 
-    one: Mapping[str, float]  # the weights of signs where one sentence answers
-    chain: Mapping[str, float]  # where two do together
+    shares: NDArray[np.float64]  # (n,), their sum is 1
+    bridges: NDArray[
+        np.intp
+    ]  # (n,) the row of the sentence before it in a chain; -1: it stands alone
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceModel:
+    """Softmax models of the sentences of a context and of their pairs, a logistic one of the way."""
+
+    one: Mapping[str, float]  # the weights of features where one sentence answers
+    pair: Mapping[str, float]  # of a pair, and of the sentence at its end
     way: Mapping[str, float]  # of what tells that one sentence answers
 
-    def estimate(self, signs: SentenceSigns) -> NDArray[np.float64]:
-        """Return the (n,) probabilities of the sentences to hold the answer; their sum is 1.
+    def estimate(self, signs: SentenceSigns) -> Likelihood:
+        """Return how probably each sentence answers, and by which chain.
 
-        A comparison needs two things at once, so it is never answered by one sentence; each of
-        several codes is.
+        A comparison takes one sentence of each side, so none of them ends a chain.
         """
-        chain = _softmax(_weigh(signs.columns, self.chain))
-        if signs.sides and not signs.alike_codes:
-            return chain
-        way = 1 / (1 + np.exp(-_weigh(signs.of_question, self.way)))
-        return np.asarray(way * _softmax(_weigh(signs.columns, self.one)) + (1 - way) * chain)
+        n = len(signs.sentences)
+        alone = _softmax(_weigh(signs.columns, self.one))
+        chains = signs.chains
+        if signs.sides or not len(chains.answers):
+            return Likelihood(alone, np.full(n, -1, dtype=np.intp))
+        columns = {name: chains.column(name, signs) for name in self.pair}
+        ends, bridges = chains.share_bridges(_weigh(columns, self.pair), n)
+        way = float(1 / (1 + np.exp(-_weigh(signs.of_question, self.way))))
+        chained = (1 - way) * ends
+        bridges[chained <= way * alone] = -1
+        return Likelihood(way * alone + chained, bridges)
 
 
 def _weigh(
-    signs: Mapping[str, NDArray[np.float64] | float], weights: Mapping[str, float]
+    features: Mapping[str, NDArray[np.float64] | float], weights: Mapping[str, float]
 ) -> NDArray[np.float64]:
-    return np.asarray(sum(weight * signs[name] for name, weight in weights.items()))
+    return np.asarray(sum(weight * features[name] for name, weight in weights.items()))
 
 
 def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -51,64 +64,63 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 FITTED = SentenceModel(
     one={
-        "chain": 0.043,
-        "gap": 8.055,
-        "asked": 0.586,
-        "near": 0.211,
-        "kind": 0.822,
-        "place": 1.856,
-        "first": 0.578,
-        "best here": 0.865,
-        "titled words": 0.702,
-        "same code": 2.86,
-        "other code": -1.576,
-        "named": 0.768,
-        "other name": -0.672,
-        "nothing new": -5.464,
-        "asks": -3.643,
-        "far": 0.552,
-        "subject": 0.968,
-        "forms": 0.248,
-        "a number": 1.158,
-        "a date": 0.894,
-        "a day": 1.713,
-        "a place": 1.063,
+        "gap": 11.188,
+        "asked": 1.105,
+        "near": 1.274,
+        "kind": 0.181,
+        "place": 2.155,
+        "first": 0.171,
+        "best here": -1.235,
+        "titled words": 1.642,
+        "same code": 0.545,
+        "other code": -1.091,
+        "named": 0.251,
+        "other name": -0.479,
+        "nothing new": -6.376,
+        "asks": -2.353,
+        "subject": 0.914,
+        "forms": 0.09,
+        "a number": 1.577,
+        "a date": 1.051,
+        "a day": 1.802,
+        "a place": 1.203,
     },
-    chain={
-        "chain": 8.162,
-        "gap": -2.779,
-        "asked": 2.988,
-        "near": -0.194,
-        "kind": 1.255,
-        "place": 0.649,
-        "first": 0.805,
-        "best here": 2.42,
-        "titled words": 1.358,
-        "same code": 0.855,
-        "other code": -0.454,
-        "named": -1.487,
-        "other name": -0.426,
-        "nothing new": -5.196,
-        "asks": -3.819,
-        "far": 1.389,
-        "subject": 0.435,
-        "forms": -0.062,
-        "a number": 2.298,
-        "a date": 1.512,
-        "a day": 1.034,
-        "a place": 1.016,
-        "kind full": -1.841,
-        "place full": 3.801,
-        "gap full": 1.08,
-        "chain full": -1.34,
+    pair={
+        "together": 13.763,
+        "link": 2.512,
+        "titled": 2.327,
+        "names asked": -3.018,
+        "bridge place": 2.414,
+        "bridge first": 0.619,
+        "gap": 3.78,
+        "asked": 2.579,
+        "kind": 0.834,
+        "place": 1.826,
+        "first": 0.509,
+        "best here": 1.804,
+        "titled words": -1.264,
+        "same code": 1.719,
+        "other code": 0.469,
+        "named": -0.606,
+        "asks": -0.862,
+        "subject": 0.473,
+        "forms": 0.825,
+        "a number": 3.35,
+        "a date": 1.572,
+        "a day": 2.563,
+        "a place": 1.201,
     },
     way={
-        "constant": 2.002,
-        "words": 2.369,
-        "tokens": 2.879,
-        "two": -1.766,
-        "length": -8.585,
-        "names": -1.203,
+        "constant": 3.836,
+        "words": 2.872,
+        "tokens": -3.331,
+        "own": 5.765,
+        "about": -2.798,
+        "two": 8.815,
+        "length": -6.502,
+        "names": -2.986,
+        "answers": 5.292,
+        "linked": -17.539,
+        "titled": -46.617,
     },
 )
-CHOOSING = replace(FITTED, one={**FITTED.one, "near": 2.0}, way={**FITTED.way, "answers": 2.5})

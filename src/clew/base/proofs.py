@@ -20,6 +20,7 @@ class ProvedQuote(Shown):
     start: int
     end: int
     quote: str
+    link: str = ""  # the name for which the answer has it
     sha256: str  # of the document's text in UTF-8
 
 

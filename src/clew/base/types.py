@@ -6,7 +6,7 @@ documents -> layers and links -> Snapshot -> method -> Evidence -> Context -> An
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -677,8 +677,8 @@ class Citation(Shown):
     # Where its number stands in the answer's text: behind what it supports.
     at: tuple[int, ...] = ()
     line: int | None = None  # of the file, from 1, on which it begins; None: the file has none
-    before: str = ""  # what makes it readable: what stands near by, or a table's header
-    after: str = ""
+    before: str = ""  # what it stands below: a table's header, a list's lead-in, a question
+    link: str = ""  # the name for which it stands behind the quote that says the answer
     partly: tuple[str, ...] = ()  # notes on what of its document was not read
 
     @property
@@ -720,8 +720,8 @@ class Answer(Shown):
 
     question: str
     text: str
-    # "generated" by an LLM, "named" by a graph, "themes", "counted", "quoted", "refused",
-    # or "none".
+    # "generated" by an LLM, "named" by a graph, "themes", "counted", "quoted", "partial" where only
+    # a first step is known, "refused", or "none".
     kind: str
     citations: tuple[Citation, ...]
     context: Context
@@ -729,33 +729,6 @@ class Answer(Shown):
     unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
     short: ShortAnswer | None = None  # of a quoted or counted answer, where likely enough
     usage: Usage = field(default_factory=Usage)
-
-    @property
-    def thread(self) -> Path | None:
-        """The path to the first citation, which its quote ends.
-
-        None where no path leads there, and where one passes neither another document nor the quote:
-        then it says nothing but that the question names the document.
-        """
-        cited = self.citations[0] if self.citations else None
-        if cited is None or cited.path is None:
-            return None
-        path = self.evidence.paths[cited.path]
-        *stops, last = path.steps
-        texts = [step for step in stops[1:] if step.document_id]
-        if not any(step.document_id != cited.document_id or cited.meets(step) for step in texts):
-            return None
-        quote = replace(
-            last,
-            layer="unit",
-            text=cited.quote,
-            start=cited.start,
-            end=cited.end,
-            line=cited.line,
-            reason=f"quoted as [{cited.number}]",
-        )
-        steps = [step for step in stops if step.layer != "unit" or not cited.meets(step)]
-        return Path((*steps, quote), path.score)
 
     def _repr_html_(self) -> str:
         """Show the answer and its citations in a notebook."""

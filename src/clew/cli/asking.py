@@ -84,7 +84,7 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
         _write_file(history, f"{to_json(turn)}\n", "a")
     if proof is not None:
         _write_file(proof, f"{to_json(proved)}\n", "w")
-    if answer.kind == "refused":
+    if answer.kind in {"partial", "refused"}:
         sys.exit(REFUSED)
 
 

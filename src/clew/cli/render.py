@@ -12,6 +12,7 @@ import click
 from clew.base.display.columns import fit, width_of, wrap
 from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
+from clew.text.lines import file_place
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
 from clew.text.statements import statement_spans
@@ -24,6 +25,7 @@ _QUOTE_LINES = 3
 _THEMES_HEAD = "Themes that answer, each with a sentence of it"
 _SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
+_MOST_OTHERS = 3  # places of further passages below an answer
 _MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
 _MOST_ITEMS = 25  # of a count or list
 _MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
@@ -44,7 +46,7 @@ Matches = Sequence[tuple[str, int, int]]  # terms of the query, and where they s
 
 
 def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
-    """Return an answer, its citations, the thread and tables that led there, and what it cost.
+    """Return an answer, its citations, the graph and tables that led there, and what it cost.
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
@@ -58,7 +60,7 @@ def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
         *(() if is_written else _render_text(answer)),
         *unsupported,
         *render_citations(answer),
-        *_render_best_thread(answer),
+        *_render_others(answer),
         *render_graph(answer.evidence.graph),
         *map(render_table, answer.context.tables),
     ]
@@ -212,14 +214,12 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)
         support = answer.evidence.support
-        if support is None or support >= _SURE:
-            yield bold("The sentences that support an answer best")
-        else:
-            yield bold(f"Perhaps no answer (support {support:.2f}): the closest sentences")
+        if support is not None and support < _SURE:
+            yield bold("Not sure: this may not answer the question.")
+    elif answer.kind == "partial":
+        yield "Only a part of this is known. Nothing in this index says the rest."
     elif answer.kind == "refused":
-        support = answer.evidence.support
-        note = "" if support is None else f" (support {support:.2f})"
-        yield f"Nothing in this index answers this{note}."
+        yield "Nothing in this index answers this."
     else:
         yield "No answer: nothing was found that supports one."
 
@@ -248,7 +248,8 @@ def _render_citation(
 ) -> str:
     """Return a citation: its number, its label, file and line, pages and section, and its words.
 
-    Those that weigh something are bold. Faint is what stands around a quote that is not cut.
+    Those that weigh something are bold. Faint is what a quote that is not cut stands below, such as
+    the header of a table.
     """
     head = f"  [{cited.number}] "
     indent = " " * len(head)
@@ -257,13 +258,11 @@ def _render_citation(
     section = dim(one_line(cited.section)) if cited.section else ""
     quote = wrap_text(f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=max_lines)
     lines = [mark_terms(quote, weights)]
-    if max_lines is None:
-        before, after = (f"... {cited.before}", f"{cited.after} ...")
-        near = [wrap_text(each, first=indent, rest=indent) for each in (before, after)]
-        lines = [dim(near[0])] * bool(cited.before) + lines + [dim(near[1])] * bool(cited.after)
-    return "\n".join(
-        [f"{head}{'  '.join(filter(None, (one_line(label), place, pages, section)))}", *lines]
-    )
+    if max_lines is None and cited.before:
+        lines.insert(0, dim(wrap_text(cited.before, first=indent, rest=indent, max_lines=_LINES)))
+    named = bold(f"{one_line(cited.link)}:") if cited.link else ""
+    parts = filter(None, (one_line(label), named, place, pages, section))
+    return "\n".join([f"{head}{'  '.join(parts)}", *lines])
 
 
 def _render_unread(cited: types.Citation) -> list[str]:
@@ -275,12 +274,17 @@ def _render_unread(cited: types.Citation) -> list[str]:
     return [dim(wrap_text(note, first=indent, rest=indent, max_lines=_QUOTE_LINES))]
 
 
-def _render_best_thread(answer: types.Answer) -> Iterator[str]:
-    """Yield the thread to the first quote; of an answer without a quote, the best one."""
-    paths, thread = answer.evidence.paths, answer.thread
-    if paths and not answer.citations:
+def _render_others(answer: types.Answer) -> Iterator[str]:
+    """Yield the places of the next passages that were found, or the best path of no quote."""
+    cited = {(each.document_id, each.chunk_id) for each in answer.citations}
+    if answer.kind == "quoted":
+        others = [p for p in answer.context.passages if (p.document_id, p.chunk_id) not in cited]
+        named = (file_place(each.source or each.document_id, each.line) for each in others)
+        if places := list(dict.fromkeys(map(one_line, named)))[:_MOST_OTHERS]:
+            yield dim(wrap_text(f"also: {', '.join(places)}", first="  ", rest="        "))
+    elif not cited and answer.evidence.paths:
+        paths = answer.evidence.paths
         thread = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
-    if thread is not None:
         yield f"{bold('The thread')}\n{render_thread(thread)}"
 
 

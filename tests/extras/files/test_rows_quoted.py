@@ -81,14 +81,3 @@ def test_the_row_is_the_first_quote_with_its_columns(tmp_path, name, content):
             assert all(column in shown and column in read for column in HEAD), question
             [document] = [each for each in read_files if each.id == first.document_id]
             assert document.text[first.start : first.end] == first.quote
-
-
-def test_the_thread_to_a_row_goes_by_its_code(tmp_path):
-    """Not by a row that is near to the question, nor by the title that all rows share."""
-    (tmp_path / "cap.csv").write_text(separated(","), encoding="utf-8")
-    with clew.open(tmp_path / "x.clew") as index:
-        index.add(tmp_path / "cap.csv")
-        answer = index.ask("How many shares does SH-077 have?", method="walk")
-    assert answer.thread is not None
-    named = [step.text for step in answer.thread.steps if step.layer == "entity"]
-    assert named == ["SH-077"]

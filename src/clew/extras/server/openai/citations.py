@@ -108,7 +108,8 @@ def compose_rest(
         if cited:
             rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
     elif answer.kind == "quoted":
-        quoted = (f"“{shown(each.quote)}”{marks[each]}" for each in cited)
+        lines = zip(answer.text.splitlines(), cited, strict=True)
+        quoted = (f"{shown(line)}{marks[each]}" for line, each in lines)
         rest = "\n\n".join([*_write_short(answer.short, cited, marks, shown), *quoted])
     elif form == "none" or not cited:
         rest = answer.text.removeprefix(sent.text)

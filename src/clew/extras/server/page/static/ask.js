@@ -183,7 +183,7 @@ function newTurn(index, question, body, address) {
       announce("Nothing in these documents answers this");
     } else {
       fill(text, answer.kind === "counted" ? null : shortAnswer(answer, open), answerText(answer, open));
-      fill(sources, answer.citations.length ? sourceList(answer, open) : null,
+      fill(sources, answer.citations.length && !["quoted", "partial"].includes(answer.kind) ? sourceList(answer, open) : null,
         answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in the documents"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
       announce(`Answered, with ${count(answer.citations.length, "source")}`);
     }
@@ -191,7 +191,7 @@ function newTurn(index, question, body, address) {
     const asked = evidence.query !== question ? ["searched for “", h("span", { dir: "auto" }, evidence.query), "”"] : null;
     const parts = [
       evidence.support === null ? null : h("span", { title: "how probably the passages answer the question" }, `${percent(evidence.support)} support`),
-      answer.kind === "generated" ? null : answer.kind === "quoted" ? "quotes" : answer.kind === "named" ? "names from the graph" : answer.kind === "themes" || answer.kind === "counted" ? answer.kind : null,
+      answer.kind === "generated" ? null : answer.kind === "quoted" ? null : answer.kind === "named" ? "names from the graph" : answer.kind === "themes" || answer.kind === "counted" ? answer.kind : null,
       `by ${evidence.method}`, evidence.where ? ["where ", h("code", {}, evidence.where)] : null,
       seconds(total(usage)), cost(usage), asked,
     ].filter(Boolean);

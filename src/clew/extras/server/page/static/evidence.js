@@ -1,7 +1,7 @@
 // Answers and the passages that they stand on.
 
 import { h, percent } from "./dom.js";
-import { isMarkdown, quotesInMarkdown, readText, words } from "./markdown.js";
+import { isMarkdown, readText, words } from "./markdown.js";
 import { inUnits, placeOf, range, shortened } from "./text.js";
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
@@ -19,12 +19,27 @@ function marker(citation, open) {
 /** The text of an answer, with the numbers of its sources as buttons, behind what they support. */
 export function answerText(answer, open) {
   const { text, citations, kind } = answer;
+  if (kind === "quoted" || kind === "partial") {
+    const rest = kind === "partial" ? h("p.nothing", {}, "Only a part of this is known: nothing here says the rest.") : null;
+    return [rest, ...citations.map((each, at) => statement(each, at, open))];
+  }
   const places = citations.flatMap((each) => (each.at.length ? each.at : [Infinity]).map((at) => [at, each]));
   const units = inUnits(text, places.map(([at]) => at));
   const inserts = places.map(([, each], number) => [units[number], marker(each, open)]).sort(([a], [b]) => a - b);
-  const quoted = citations.length && citations.every((each) => isMarkdown(each.document_id));
-  if (kind === "quoted" && quoted) return quotesInMarkdown(text, inserts);
   return readText(text, { markdown: kind === "generated", inserts });
+}
+
+/** A quoted statement: the first one says the answer, one with a link says who or what that is about. */
+function statement(cited, at, open) {
+  const said = (text) => (isMarkdown(cited.document_id) ? words(text) : text);
+  return h(at ? "div.statement.further" : "div.statement", { dir: "auto" },
+    cited.link ? h("b.link", {}, cited.link) : null,
+    cited.before ? h("p.hint", {}, shortened(said(cited.before), 200)) : null,
+    h("q", {}, said(cited.quote)), marker(cited, open),
+    h("button.source", { type: "button", onclick: () => open(cited) },
+      h("span.title", {}, shortened(cited.title || cited.document_id, 120)),
+      placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null),
+    cited.partly?.length ? h("p.hint", {}, `This document was read in part: ${shortened(cited.partly.join("; "), 300)}`) : null);
 }
 
 /** A short answer, with the numbers of the quotes that it is taken from. */

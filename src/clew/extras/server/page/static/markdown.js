@@ -56,21 +56,6 @@ export function writer(text, marked = null, inserts = []) {
   return put;
 }
 
-/** Quotes one behind the other, each with its number behind it, as a paragraph. */
-export function quotesInMarkdown(text, inserts) {
-  const put = writer(text, null, inserts);
-  const node = h("p", { dir: "auto" });
-  let from = 0;
-  for (const stop of [...new Set(inserts.map(([at]) => at)), text.length]) {
-    if (stop <= from) continue;
-    if (from) node.append(" ");
-    quote(text, put, node, from, stop);
-    put.flush(node, stop);
-    from = stop;
-  }
-  return node;
-}
-
 /** What is quoted of a line: without the sign of an item or a heading, and the cells of a row set apart. */
 function quote(text, put, node, a, b) {
   const from = a + LEAD.exec(text.slice(a, b))[0].length;
