@@ -46,7 +46,8 @@ class Chains:
         best = np.full(n, -1, dtype=np.intp)
         order = np.argsort(shares, kind="stable")  # the likeliest is written last
         best[self.answers[order]] = self.bridges[order]
-        return np.bincount(self.answers, weights=shares, minlength=n), best
+        ends = np.bincount(self.answers, weights=shares, minlength=n).astype(np.float64)
+        return ends, best
 
 
 def find_chains(signs: SentenceSigns) -> Chains:

@@ -27,7 +27,7 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """Softmax models of the sentences of a context and of their pairs, a logistic one of the way."""
+    """Softmax models of sentences and of their pairs, and a logistic one of the way."""
 
     one: Mapping[str, float]  # the weights of features where one sentence answers
     pair: Mapping[str, float]  # of a pair, and of the sentence at its end

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 _SHOWN_S = 0.005  # a stage that took less is left out
 _QUOTE_LINES = 3
 _THEMES_HEAD = "Themes that answer, each with a sentence of it"
+_WITHOUT_ANSWER = {
+    "partial": "Only a part of this is known. Nothing in this index says the rest.",
+    "refused": "Nothing in this index answers this.",
+    "none": "No answer: nothing was found that supports one.",
+}
 _SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_OTHERS = 3  # places of further passages below an answer
@@ -216,12 +221,8 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         support = answer.evidence.support
         if support is not None and support < _SURE:
             yield bold("Not sure: this may not answer the question.")
-    elif answer.kind == "partial":
-        yield "Only a part of this is known. Nothing in this index says the rest."
-    elif answer.kind == "refused":
-        yield "Nothing in this index answers this."
     else:
-        yield "No answer: nothing was found that supports one."
+        yield _WITHOUT_ANSWER[answer.kind]
 
 
 def _render_counted(counted: types.CountResult | types.ShortAnswer) -> str:
