@@ -70,23 +70,13 @@ def ask(index: clew.Index, question: str, expected: str) -> None:
     print(f"expected: {expected}\n")
     answer = index.ask(question)
     if answer.kind == "refused":
-        print(f"Nothing in this index answers this (support {answer.evidence.support:.2f}).")
+        print("Nothing in this index answers this.")
         print(f"What is nearest:  {', '.join(hit.document_id for hit in answer.evidence.hits[:3])}")
     for citation in answer.citations:
-        print(f"  [{citation.number}] {citation.place}")
+        name = f"{citation.link}:  " if citation.link else ""
+        print(f"  [{citation.number}] {name}{citation.place}")
         print(indented(f'"{citation.quote}"', " " * 6))
-    if answer.thread is not None:
-        show_thread(answer.thread)
     print(f"\n{answer.usage.total_tokens} tokens, {answer.usage.total_seconds:.2f} s")
-
-
-def show_thread(path: clew.Path) -> None:
-    """Print the way from the question to a passage: each stop, and why it is one."""
-    print("\nThe thread")
-    for step in path.steps:
-        text = step.place if step.layer == "chunk" else step.text
-        reason = f" ({step.reason})" if step.reason else ""
-        print(indented(f"{text}{reason}", " " * 12, first=f"  {step.layer:<10}"))
 
 
 def scored(index: clew.Index, dataset: Dataset) -> Report:

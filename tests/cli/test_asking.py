@@ -109,14 +109,10 @@ def finds(**fields):
     return finding(Evidence(**{"query": QUESTION, "method": "clue", "hits": (HIT,), **fields}))
 
 
-def test_ask_quotes_cites_and_draws_the_thread(clew, own_index):
+def test_ask_quotes_and_cites(clew, own_index):
     result = clew("ask", QUESTION, "--index", own_index)
     assert result.exit_code == 0
-    assert "The sentences that support an answer best" in result.stdout
     assert re.search(r"\[\d\] \S+/archer\.md:3\n +\"", result.stdout)
-    assert "┌ question  Where was Colin Archer born?" in result.stdout
-    assert "(the question names it: colin archer)" in result.stdout
-    assert re.search(r"└ unit +\".+\"\n +\S+/archer\.md:3 \(quoted as \[1\]\)", result.stdout)
     assert re.search(r"\n0 tokens, 0 LLM calls; .+\n$", result.stdout)
     assert "\x1b" not in result.stdout
     answer = json.loads(clew("ask", QUESTION, "--index", own_index, "--json").stdout)
@@ -368,7 +364,7 @@ SOURDOUGH = "How do I bake sourdough bread?"
 def test_a_question_that_nothing_answers_is_refused(clew, own_index):
     found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense")
     assert found.exit_code == 5
-    assert re.match(r"Nothing in this index answers this \(support 0\.\d\d\)\.\n", found.stdout)
+    assert found.stdout.startswith("Nothing in this index answers this.\n")
     assert "The nearest passages, which are no answer (--anyway answers from them)" in found.stdout
     assert len(re.findall(r"\.md:\d+  relevance 0\.\d\d\n", found.stdout)) == 3
     assert '"' not in found.stdout
@@ -388,5 +384,5 @@ def test_a_question_that_nothing_answers_is_refused(clew, own_index):
 def test_nothing_is_refused_anyway(clew, own_index, options):
     found = clew("ask", SOURDOUGH, "--index", own_index, "--method", "dense", *options)
     assert found.exit_code == 0
-    assert re.match(r"Perhaps no answer \(support 0\.\d\d\)", found.stdout)
+    assert found.stdout.startswith("Not sure: this may not answer the question.\n")
     assert re.search(r"\n  \[1\] .+\n", found.stdout)

@@ -171,19 +171,14 @@ def test_the_default_model_finds_as_much(method, found_in_int8, expected, half_t
 
 @pytest.mark.slow
 def test_the_readme_shows_what_is_answered(polar_in_int8):
-    """The thread that it prints below its first question is that of the first quote."""
+    """What it prints below its first question is the answer, quote by quote."""
     readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
     question = re.search('clew ask "(.+)"', readme)[1]
-    thread = re.search(r"^The thread\n(.*?)```", readme, re.DOTALL | re.MULTILINE)[1]
-    steps = polar_in_int8.ask(question).thread.steps
-    drawn = re.findall(r"^ +[┌├└] (\w+)", thread, re.MULTILINE)
-    kinds = {"query": "question"}
-    assert drawn == [kinds.get(step.layer, step.layer) for step in steps]
-    shown = " ".join(thread.replace("│", " ").split())
-    units = re.findall(r'unit +"(.+?)(?:"| \.\.\.$)', shown)  # the last one may be cut
-    texts = [step.text for step in steps if step.layer == "unit"]
-    assert len(units) == len(texts)
-    assert all(text.startswith(unit) for unit, text in zip(units, texts, strict=True))
+    printed = re.search(r'clew ask ".+?"\n(.*?)```', readme, re.DOTALL)[1]
+    shown = re.findall(r'"(.+?)"', " ".join(printed.split()))
+    cited = polar_in_int8.ask(question).citations
+    assert shown == [" ".join(each.quote.split()) for each in cited[: len(shown)]]
+    assert shown
 
 
 def _recall(found, questions):
@@ -222,9 +217,8 @@ def test_answers_quote_their_sources_to_the_letter(part, questions):
             assert text[citation.start : citation.end] == citation.quote
 
 
-def test_the_thread_of_a_chain_leads_through_both_documents(part):
-    """It goes on from what the question names, although the second document names that too."""
+def test_a_chain_leads_through_both_documents(part):
+    """The first quote is of the second document, and the name links it to the first one."""
     answer = part.ask("In which town was the builder of Nansen's polar ship Fram born?")
-    assert answer.thread is not None
-    stops = [step.text for step in answer.thread.steps if step.layer == "entity"]
-    assert stops[:2] == ["Fram", "Colin Archer"]
+    places = [(each.document_id, each.link) for each in answer.citations[:2]]
+    assert places == [("polar/colin-archer.md", ""), ("polar/fram.md", "Colin Archer")]
