@@ -116,7 +116,7 @@ def test_mail_and_mailboxes(document, write):
 
 
 def test_a_notebook_is_its_cells(document):
-    """Outputs are left out; the title is the first heading."""
+    """Short outputs stand behind their cells; the title is the first heading."""
     cells = [
         {"cell_type": "code", "source": "# not a heading\nx = 1", "outputs": [{"text": "7"}]},
         {"cell_type": "markdown", "source": ["# A clew\n", THREAD]},
@@ -124,7 +124,7 @@ def test_a_notebook_is_its_cells(document):
     ]
     found = document("a.ipynb", json.dumps({"cells": cells}))
     assert found.title == "A clew"
-    assert found.text == f"# not a heading\nx = 1\n\n# A clew\n{THREAD}"
+    assert found.text == f"# not a heading\nx = 1\n\n7\n\n# A clew\n{THREAD}"
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,17 @@ TITLES = {
     "# a\rBody": ("a", "Body"),
     "---\ntitle: Threads\n---\n\nBody": ("Threads", "Body"),
     "---\r\ntitle: Threads\r\n---\r\nBody": ("Threads", "Body"),
-    "---\ntags: [a]\ntitle: 'It''s'  \n...\nBody": ("It's", "Body"),
+    "---\ntags: [a]\ntitle: 'It''s'  \n...\nBody": (
+        "It's",
+        "tags: [a]\ntitle: 'It''s'  \n...\nBody",
+    ),
     '---\ntitle: "A \\"b\\": c # d"\n---\nBody': ('A "b": c # d', "Body"),
     "---\ntitle: Threads # not this\n---\nBody": ("Threads", "Body"),
-    "---\ntitle: >-\n  Threads\n  of Ariadne\nauthor: x\n---\nBody": ("Threads of Ariadne", "Body"),
-    "---\nauthor: x\n---\n# Threads\nBody": ("Threads", "Body"),
+    "---\ntitle: >-\n  Threads\n  of Ariadne\nauthor: x\n---\nBody": (
+        "Threads of Ariadne",
+        "title: >-\n  Threads\n  of Ariadne\nauthor: x\n---\nBody",
+    ),
+    "---\nauthor: x\n---\n# Threads\nBody": ("Threads", "author: x\n---\n# Threads\nBody"),
     "---\ntitle: Threads\n---\n# Threads\n\nBody": ("Threads", "Body"),
     "---\ntitle: Threads\n---\n# Other\n\nBody": ("Threads", "# Other\n\nBody"),
     "---\n---\nBody": ("a file", "Body"),
@@ -54,8 +60,8 @@ LATER_OR_NONE = {
 
 
 @pytest.mark.parametrize(("text", "expected"), TITLES.items(), ids=range(len(TITLES)))
-def test_the_body_begins_behind_front_matter_and_title(document, text, expected):
-    """The text is the whole file all the same."""
+def test_the_body_begins_behind_the_title(document, text, expected):
+    """Or with front matter that says more; the text is the whole file all the same."""
     found = document("a-file.md", text)
     assert (found.title, found.text[found.body_start :]) == expected
     assert found.text == text
@@ -69,10 +75,19 @@ def test_a_heading_further_down_gives_a_title_only(document, text, title):
     assert found.body_start == 0 or title == "no front matter"
 
 
+def test_the_summary_of_details_is_a_heading(document):
+    """It stands above the text that a page folds."""
+    summary = "<summary><b>Is it <i>locked</i>?</b></summary>"
+    text = f"# Gate\n\n<details>\n{summary}\n\nAt nine.\n\n</details>\n"
+    assert [h.title for h in document("a.md", text).headings] == ["Is it locked?"]
+    page = "<h1>Gate</h1><details><summary>Is it locked?</summary><p>At nine.</p></details>"
+    assert [h.title for h in document("a.html", page).headings][-1] == "Is it locked?"
+
+
 def test_what_stands_alone(document, skipped):
     """A file with nothing but a heading can still be found; in front matter is nothing to find."""
     found = document("a.md", "---\nauthor: x\n---\n# Threads\n")
-    assert found.text[found.body_start :] == "# Threads\n"
+    assert found.text[found.body_start :] == "author: x\n---\n# Threads\n"
     assert skipped("a.md", "---\ntitle: x\n---\n\n") == ["a.md: is empty after its front matter"]
 
 

@@ -96,6 +96,11 @@ def restructured(title, paragraphs):
     return plain(f"{title}\n{'=' * len(title)}", paragraphs)
 
 
+def manual(title, paragraphs):
+    body = "".join(f".PP\n{paragraph}\n" for paragraph in paragraphs)
+    return f'.TH "{title}"\n{body}'
+
+
 def org(title, paragraphs):
     return plain(f"#+title: {title}", paragraphs)
 
@@ -339,7 +344,7 @@ WRITERS = {
     ".xlsx": sheet, ".xls": sheet, ".ods": open_sheet, ".epub": book, ".docm": word, ".dotx": word,
     ".dotm": word, ".pptm": slides, ".ppsx": slides, ".ppsm": slides, ".potx": slides,
     ".xlsm": sheet, ".xlsb": sheet, ".xltx": sheet, ".ots": open_sheet, ".ott": open_document,
-    ".otp": open_document,
+    ".otp": open_document, **dict.fromkeys(".1 .2 .3 .4 .5 .6 .7 .8 .man .mdoc".split(), manual),
 }  # fmt: skip
 
 

@@ -94,6 +94,18 @@ def test_all_of_a_long_answer_stands_below_its_question():
         ("7.2 Notice is given. It is due.", [("7.2 Notice is given. It is due.", "")]),
         ("/** How long it is held. */\nconst HOLD = 420;", [
             ("/** How long it is held. */\nconst HOLD = 420;", "")]),
+        ("Mia — Today at 9:02\nwho has the key?\n\nJo — Today at 9:04\nme\nuntil noon", [
+            ("Mia — Today at 9:02\nwho has the key?", ""),
+            ("Jo — Today at 9:04\nme\nuntil noon", "Mia — Today at 9:02\nwho has the key?")]),
+        ("Anna Weiß  14:02\nIst es da?\nBo Alt  14:05\nJa, im Regal.", [
+            ("Anna Weiß  14:02\nIst es da?", ""),
+            ("Bo Alt  14:05\nJa, im Regal.", "Anna Weiß  14:02\nIst es da?")]),
+        ("It is fast. To wipe it all, use\n\n    wipe --all\n\nThen wait.", [
+            ("It is fast.", ""), ("To wipe it all, use", ""),
+            ("wipe --all", "It is fast. To wipe it all, use"), ("Then wait.", "")]),
+        ("It has two.\n\ntie(a)\n\n    Ties a.\n\n    Not if wet.\n\ncut()\n\n    Cuts it.", [
+            ("It has two.", ""), ("Ties a.", "tie(a)"), ("Not if wet.", "tie(a)"),
+            ("cut()\n\n    Cuts it.", "")]),
         ("A page\nthat wraps goes on.", [("A page\nthat wraps goes on.", "")]),
     ],
 )  # fmt: skip
@@ -102,11 +114,11 @@ def test_what_is_said_and_what_stands_above(text, expected):
 
 
 def test_terms_and_definitions_take_turns():
-    """Three or more of them are a glossary; one title above a paragraph is none."""
+    """Three or more of them are a glossary; one title above a paragraph is that of the whole."""
     pages = {"Droop": "The ratio of two.", "Tie line": "It joins two.", "Gate": "It closes early."}
     text = "\n\n".join(f"{term}\n\n{definition}" for term, definition in pages.items())
     assert [own for own, _ in said(text)] == [f"{a}\n\n{b}" for a, b in pages.items()]
-    assert said("Droop\n\nThe ratio of two.") == [("Droop", ""), ("The ratio of two.", "")]
+    assert said("Droop\n\nThe ratio of two.") == [("The ratio of two.", "Droop")]
 
 
 @given(TEXT)

@@ -21,6 +21,7 @@ from clew.text.dates import find_days
 from clew.text.forms import find_base
 from clew.text.keys import name_key
 from clew.text.layout import ends_as_question
+from clew.text.measures import has_asked_value
 from clew.text.names import is_long_term, strip_title
 from clew.text.phrases import overlap, query_type
 from clew.text.questions import (
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 
 _TITLE = 0.9  # how well a title's word is met by every sentence below it
 _KIND_NOUN = 0.5  # the weight of the noun that says what is asked for, beside other words
+_FOLLOWS = 0.8  # how well a word is met by the statement before
+_AKIN = 5  # characters that two forms of a word, or a word and its compound, share at least
+_AKIN_SHARE = 0.6  # of the longer one
 _PARTNERS = 40  # sentences, the best ones, each looked at together with the best of all
 # A number, a code, a name with an underscore or in capitals: what alike records differ in.
 _CODE = compile_re(r"[A-Za-z]*\d(?:[\w./:-]*\w)?|\w+_\w+|[A-Z][A-Z0-9&-]+|\w+[#+]+")
@@ -155,6 +159,8 @@ class SentenceSigns:
             ),
             "subject": words.begins,
             "forms": words.forms,
+            "follows": self._match_before(),
+            "asked value": self._find_asked_values(),
             **self._find_values(),
         }
 
@@ -166,6 +172,8 @@ class SentenceSigns:
         bases = {find_base(term) for term, _, _ in in_names} - find_joining(self.question)
         texts = [f"{self.sentences[i].head}\n{self.sentences[i].text}" for i in rows]
         have = {find_base(term) for text in texts for term in term_set(text)}
+        if is_foreign_question(self.question):
+            have |= find_akin(bases, have)
         missing, whole = self.words.match_exactly(rows)
         return QuoteFeatures(
             likely=float(likely.max()),
@@ -265,6 +273,21 @@ class SentenceSigns:
     def alone(self) -> Floats:
         """(n,) how much of the question each has, by its tokens' weights."""
         return np.asarray(self.met @ self.reading.weights)
+
+    def _match_before(self) -> Floats:
+        """Return how much more of the question each meets together with the statement before it.
+
+        "New ones are eleven euros each." follows what names the batteries.
+        """
+        before = np.zeros_like(self.met)
+        is_next = self.places[1:] == self.places[:-1]
+        before[1:][is_next] = self.reading.own[:-1][is_next] * _FOLLOWS
+        return np.asarray(np.maximum(self.met, before) @ self.reading.weights - self.alone)
+
+    def _find_asked_values(self) -> Floats:
+        """Return whether each has a value of the kind that is asked for: a weight, a duration."""
+        values = [has_asked_value(self.question, s.said, s.above) for s in self.sentences]
+        return np.array(values, dtype=np.float64)
 
     def _match_asked(self) -> Floats:
         """Return how well each meets the words in no name, those beside the asking one most.
@@ -379,8 +402,11 @@ class _Words:
         joining = find_joining(question)
         words = [term for term in dict.fromkeys(terms(question)) if term not in joining]
         self.texts = texts = [term_set(s.text) for s in sentences]
+        self._is_foreign = is_foreign_question(question)
         self.last = [term_set(s.parts[-1]) for s in sentences]
         titled = [has | term_set(head) for has, head in zip(texts, heads, strict=True)]
+        if self._is_foreign:
+            titled = [has | find_akin(words, has) for has in titled]
         self.titled_shares = _share(_weigh(words, titled), titled)
         names = [term_set(question[m.start : m.end]) for m in mentions if m.label != "TERM"]
         names = [each for each in names if each]
@@ -408,7 +434,17 @@ class _Words:
         """
         if not self._content:
             return 0.0, 0.0
-        has = np.array([[_has_word(self._titled[i], word) for word in self._content] for i in rows])
+        has = np.array(
+            [
+                [
+                    _has_word(self._titled[i], word)
+                    or (self._is_foreign and find_akin(term_set(word), term_set(self._titled[i])))
+                    for word in self._content
+                ]
+                for i in rows
+            ],
+            dtype=bool,
+        )
         codes = np.array([bool(_CODE.fullmatch(w)) and w not in self._dated for w in self._content])
         missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
         return missing, float(has.mean(axis=1).max())
@@ -477,6 +513,26 @@ def _begins(a: str, b: str) -> bool:
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     is_word = len(short) > (2 if short.isascii() else 1)
     return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
+
+
+def find_akin(words: Iterable[str], others: AbstractSet[str]) -> frozenset[str]:
+    """Return the words of which some other one is a form or a compound, in any language.
+
+    >>> sorted(find_akin(["abrechnung", "ramoner", "haus"], {"nebenkostenabrechnung", "ramonage"}))
+    ['abrechnung', 'ramoner']
+    """
+    long = [other for other in others if len(other) >= _AKIN]
+    return frozenset(
+        word for word in words if len(word) >= _AKIN and any(_are_akin(word, o) for o in long)
+    )
+
+
+def _are_akin(a: str, b: str) -> bool:
+    short, long = (a, b) if len(a) <= len(b) else (b, a)
+    if long.startswith(short) or long.endswith(short):
+        return True
+    same = next((i for i, (x, y) in enumerate(zip(short, long, strict=False)) if x != y), 0)
+    return same >= max(_AKIN, _AKIN_SHARE * len(long))
 
 
 def _weigh(words: Iterable[str], texts: Sequence[AbstractSet[str]]) -> dict[str, float]:

@@ -43,6 +43,7 @@ READERS = {
     **dict.fromkeys(lines.MARKDOWN.split(), "markdown:read"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html_page:read"),
     ".xml": "xml_page:read",
+    **dict.fromkeys((*(f".{section}" for section in range(1, 9)), ".man", ".mdoc"), "manual:read"),
     **dict.fromkeys((".jsonl", ".ndjson"), "json_records:read_lines"),
     ".json": "json_records:read_list",
     ".ipynb": "json_records:read_notebook",

@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from textwrap import indent
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -34,6 +35,8 @@ from clew.text.sentences import MAX_CHARACTERS
 
 STATED = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _TEXT_ITSELF = "main, article, [role=main], h1"  # no list of links holds one of these
+_MARGIN = "    "  # of a definition below its term
+_HEADING_LEVELS = {**HEADINGS, "summary": 6}  # which stands above the text of `details`
 _NEVER_FRAMES = frozenset("article body h1 html main pre".split())
 _HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 _STRUCK = "s, del, strike, [style*=line-through]"
@@ -221,6 +224,7 @@ class _Inside(NamedTuple):
     apparatus: str = ""
     table: int = 0  # its number
     depth: int = 0  # of superscripts in each other
+    margin: str = ""  # before each line of a definition, as deep as these are in each other
 
 
 class _Marked(NamedTuple):
@@ -262,7 +266,7 @@ def _with_links(
     """
     pieces: list[str] = []
     number, n_linked = "", 0
-    level, apparatus, table = 0, "", 0
+    level, apparatus, table, margin = 0, "", 0, ""
     if tree.body is None:
         return
     marked = _Marked(furniture, _number_tables(tree), _number_items(tree))
@@ -274,6 +278,7 @@ def _with_links(
             pieces.append(piece if inside.kept else _SPACES.sub(" ", piece))
             if piece.strip():
                 level, apparatus, table = inside.level, inside.apparatus, inside.table
+                margin = "" if level or table else inside.margin
                 n_linked += len(piece.strip()) if inside.link else 0
             continue
         words = "".join(pieces)
@@ -281,7 +286,8 @@ def _with_links(
         is_steps = len(paragraph) <= _MAX_STEPS and _STEP_LINE.match(paragraph)
         if paragraph.strip(" |\n") and not is_steps:
             is_link = n_linked >= _LINKED * len(paragraph)
-            yield MarkedParagraph(number + paragraph, level, apparatus, table), is_link
+            text = indent(number + paragraph, margin)
+            yield MarkedParagraph(text, level, apparatus, table), is_link
             number = ""
         pieces.clear()
         n_linked = 0
@@ -319,10 +325,11 @@ def _open_element(
     """Return what an element consists of, in order."""
     inside = _Inside(
         kept=around.kept or node.tag == "pre",
-        level=around.level or HEADINGS.get(node.tag or "", 0),
+        level=around.level or _HEADING_LEVELS.get(node.tag or "", 0),
         link=around.link or (node.tag == "a" and "href" in node.attributes),
         apparatus=around.apparatus or _kind(node),
         depth=around.depth,
+        margin=around.margin + _MARGIN * (node.tag == "dd"),
     )
     parts = [(child, inside) for child in node.iter(include_text=True)]
     if node.mem_id in marked.items:

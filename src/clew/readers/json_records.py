@@ -5,8 +5,8 @@ text, a mapping if each of its values has one (then its keys are their ids), an 
 its values is a list of such objects, and else text as it stands. Lines are read one at a time, so
 their file may be of any size, and one bad byte costs one line.
 
-The text of a Jupyter notebook is that of its cells, joined by blank lines; outputs are left out.
-Its title is the first heading of the first Markdown cells, else the file name.
+The text of a Jupyter notebook is that of its cells and of their short outputs, joined by blank
+lines. Its title is the first heading of the first Markdown cells, else the file name.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,8 @@ from clew.readers.degenerate import without_data
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stem_title
 from clew.readers.walk import Columns, File
+
+_LONGEST_OUTPUT = 1_000  # characters that a cell of a notebook printed
 
 
 def read_list(file: File) -> Iterator[Document | Skipped]:
@@ -96,7 +98,12 @@ def read_notebook(file: File) -> Iterator[Document]:
     about = value.get("metadata") if isinstance(value, dict) else None
     if not isinstance(cells, list):
         raise UnreadableSource(file.source, "is not a notebook: it has no list of cells")
-    texts = [(cell.get("cell_type"), _source(cell)) for cell in cells if isinstance(cell, dict)]
+    texts = [
+        part
+        for cell in cells
+        if isinstance(cell, dict)
+        for part in ((cell.get("cell_type"), _source(cell)), *_find_outputs(cell))
+    ]
     texts = [(kind, text) for kind, text in texts if text.strip()]
     starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
     titles = [
@@ -118,8 +125,22 @@ def _about(given: object) -> dict[str, Value]:
     return properties((name, each.get("name")) for name, each in pairs if isinstance(each, dict))
 
 
+def _find_outputs(cell: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield what a cell of code printed or returned, where that is short text."""
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else []:
+        data = output.get("data") if isinstance(output, dict) else None
+        shown = data.get("text/plain") if isinstance(data, dict) else None
+        said = _join(shown or (output.get("text") if isinstance(output, dict) else ""))
+        if len(said) <= _LONGEST_OUTPUT and output.get("name") != "stderr":
+            yield "output", said
+
+
 def _source(cell: dict[str, object]) -> str:
-    source = cell.get("source", "")
+    return _join(cell.get("source", ""))
+
+
+def _join(source: object) -> str:
     lines = source if isinstance(source, list) else [source]
     text = "".join(line for line in lines if isinstance(line, str))
     return replace_surrogates(without_data(text.strip("\n")))

@@ -1,9 +1,9 @@
-"""Markdown: the text is the whole file, and the body begins behind front matter and title.
+"""Markdown: the text is the whole file, and the body begins behind the title.
 
 The title is `title:` of YAML front matter, else the first heading, else the file name. A heading
-counts as the title line only where nothing stands before it but front matter. What front matter
-says besides, in YAML between `---` or in TOML between `+++`, is metadata. Pictures in `data:`
-addresses are no part of the text.
+counts as the title line only where nothing stands before it. What front matter says besides, in
+YAML between `---` or in TOML between `+++`, is metadata, and labels with values in the body.
+Pictures in `data:` addresses are no part of the text. The summary of `details` is a heading.
 """
 
 from __future__ import annotations
@@ -35,7 +35,13 @@ _TOML_MATTER = re.compile(
     r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
 _KEY = re.compile(r"^[\w-]+[ \t]*[:=]", re.MULTILINE)
-_TITLE_KEY = re.compile(r"^title(?::|[ \t]*=)(.*)", re.IGNORECASE | re.MULTILINE)
+_TITLES = frozenset("title titel titre título titulo titolo タイトル 標題 标题".split())
+_TITLE_KEY = re.compile(
+    rf"^(?:{'|'.join(sorted(_TITLES))})(?::|[ \t]*=)(.*)", re.IGNORECASE | re.MULTILINE
+)
+_SUMMARY = re.compile(r"<summary\b[^>]*>(.{1,500}?)</summary>", re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
+_DEEPEST = 6  # the level of a summary
 _MOST_MATTER = 1 << 16  # characters of front matter that are read
 _NEWLINE = re.compile(r"\r\n?|\n")
 _BLANK = re.compile(r"\s*")
@@ -61,6 +67,13 @@ def read(file: File) -> Iterator[Document]:
     is_above = not text[start : first.start].strip()
     is_title_line = is_above and title in ("", first.title) and body < len(text)
     title = title or first.title or stem_title(file)
+    shows_matter = bool(matter and metadata)
+    if matter and shows_matter:
+        start, is_title_line = matter.start(1), False
+    listed = sorted(
+        [*(heading for heading, _ in pairs), *_find_summaries(text, start)],
+        key=lambda heading: heading.start,
+    )
     yield Document(
         id=file.id,
         text=text,
@@ -68,7 +81,7 @@ def read(file: File) -> Iterator[Document]:
         source=file.source,
         body_start=body if is_title_line else start,
         metadata=metadata,
-        headings=tuple(without_title([heading for heading, _ in pairs], title)),
+        headings=tuple(listed if shows_matter else without_title(listed, title)),
     )
 
 
@@ -105,9 +118,16 @@ def read_front_matter(matter: str, *, is_toml: bool = False) -> tuple[str, dict[
         elif not any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(matter)):
             read = yaml.safe_load(matter)
     values = {str(name): value for name, value in read.items()} if isinstance(read, dict) else {}
-    titles = [values.pop(name) for name in list(values) if name.casefold() == "title"]
+    titles = [values.pop(name) for name in list(values) if name.casefold() in _TITLES]
     title = next((str(each) for each in titles if isinstance(each, str | int)), title)
     return collapse(title), properties(values.items())
+
+
+def _find_summaries(text: str, start: int) -> Iterator[Heading]:
+    """Yield what stands above the text of each `details`, which a page folds."""
+    for match in _SUMMARY.finditer(text, start):
+        if title := collapse(_TAG.sub("", match[1])):
+            yield Heading(match.start(), _DEEPEST, title)
 
 
 def _headings(text: str, start: int) -> Iterator[tuple[Heading, int]]:

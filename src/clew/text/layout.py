@@ -42,6 +42,15 @@ _STAMP = compile_re(
     r"(?:\d{1,4}[-./年]\d{1,2}[-./月]\d{1,4}日?[,T]? *-? *)?"
     r"\d{1,2}[:.]\d\d(?::\d\d)?(?:[.,]\d+)?(?![\d.:]*\d)|[ \t]*[\[(<]?\d{4}-\d\d-\d\d[T ]"
 )
+_DAY = "today|yesterday|heute|gestern|aujourd'hui|hier|hoy|ayer|今日|昨日|今天|昨天"
+_SPOKEN = compile_re(  # a line of a copied chat, above the message: who and when
+    r"[ \t]*\[?(?=[^\n]{0,40}[^\W\d_])[^\n:|]{1,50}?"
+    r"(?:[ \t]+[—–-][ \t]+|[ \t]{2,}|\t|,[ \t]*|[ \t]+)\[?"
+    rf"(?:(?:{_DAY}),?(?:[ \t]+(?:at|um|à|a las))?[ \t]+)?"
+    r"(?:\d{1,4}[-./年]\d{1,2}(?:[-./月]\d{1,4}日?)?,?(?:[ \t]+(?:at|um))?[ \t]+)?"
+    r"\d{1,2}:\d\d(?::\d\d)?(?:[ \t]?[AaPp]\.?[Mm]\.?)?\]?[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _LABEL = compile_re(
     r"[ \t]*[*_`\"'<]{0,3}[^\W\d_]"
     r"(?:[^:=：\n|.!?。;{}\[\]*&+()]|(?<=\s)\([^()\n]{0,20}\)){0,40}?[*_`\"'>]{0,3}[ \t]*"
@@ -53,6 +62,7 @@ _COMMENT = compile_re(r"[ \t]*(?:#|;|//)")
 CODE = compile_re(
     r"[^\n]*(?:[;{}(]|\):|->.*:|\*/|\"{3})[ \t]*(?://.*|#.*)?$|[ \t]*(?:/\*|\"{3})", re.MULTILINE
 )
+_TAG = compile_re(r"</?[a-z][\w-]*(?:\s[^<>]*)?>")
 _DEFINITION = compile_re(r"[ \t]*:[ \t]+\S")
 _ASKING = "q|question|frage|f|pregunta|domanda|pergunta|вопрос|問|问|質問|问题"
 _ANSWERING = "a|answer|antwort|réponse|r|respuesta|risposta|resposta|ответ|答|回答"
@@ -66,7 +76,7 @@ _SENTENCE_END = compile_re(r"[!?؟]\s|[。？！।॥።۔]|[^\W\d_]{3}\.\s+[A-
 _ASKS = (*QUESTION_MARKS, "か。", "吗。")
 _PERMALINK = "¶🔗"  # behind a heading or term of a manual
 _STOPS = (".", "!", "?", "。", "！", "？", "؟", "।")
-_ENDS = (*_STOPS, ";", ",", ":", "：", "…")
+ENDS = (*_STOPS, ";", ",", ":", "：", "…")
 
 
 @dataclass(slots=True)
@@ -107,7 +117,23 @@ def find_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> Ite
 
 def ends_as_question(text: str) -> bool:
     """Say whether a text ends with the mark of a question."""
-    return text.rstrip(f"{MARKUP}#\n").endswith(_ASKS)
+    return text.rstrip().removesuffix("</summary>").rstrip(f"{MARKUP}#\n").endswith(_ASKS)
+
+
+def is_message(text: str, start: int, end: int) -> bool:
+    """Say whether a block begins with the time of a message, or with who wrote it when."""
+    first = end_line(text, start, end)
+    return any(p.match(text, start, first) for p in (_STAMP, _SPOKEN))
+
+
+def is_phrase(text: str, start: int, end: int) -> bool:
+    """Say whether a block is short, and within one sentence."""
+    return end - start <= WHOLE and not _SENTENCE_END.search(text, start, end)
+
+
+def is_tag(text: str, start: int, end: int) -> bool:
+    """Say whether a block is a tag of HTML alone, as Markdown may have it."""
+    return _TAG.fullmatch(text, start, end) is not None
 
 
 def end_line(text: str, start: int, end: int) -> int:
@@ -164,8 +190,10 @@ def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
     if not lines:
         return
     stamps = [i for i, (a, b) in enumerate(lines) if _begins_event(text, a, b)]
+    spoken = [i for i, (a, b) in enumerate(lines[:-1]) if _SPOKEN.match(text, a, b)]
+    stamps = spoken if spoken and (len(spoken) > 1 or not spoken[0]) else stamps
     values = [match.end() for match in _FIELD.finditer(text, *lines[0])] if len(lines) == 1 else []
-    if len(stamps) > 1:
+    if len(stamps) > 1 or spoken == [0]:
         yield from _read_lines(text, lines[: stamps[0]])
         for i, j in pairwise([*stamps, len(lines)]):
             yield _make(text, lines[i][0], lines[j - 1][1], "line")
@@ -223,7 +251,7 @@ def _find_kind(text: str, start: int, end: int, *, is_item: bool) -> Kind:
         return "item"
     if said.endswith((":", "：")) and len(said) <= WHOLE:
         return "lead"
-    is_title = "\n" not in said and len(said) <= SHORT and not said.endswith(_ENDS)
+    is_title = "\n" not in said and len(said) <= SHORT and not said.endswith(ENDS)
     return "title" if is_title and not _SENTENCE_END.search(said) else "prose"
 
 

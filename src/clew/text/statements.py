@@ -21,6 +21,7 @@ from itertools import pairwise
 
 from clew.text.layout import (
     CODE,
+    ENDS,
     ITEM,
     SHORT,
     WHOLE,
@@ -29,6 +30,9 @@ from clew.text.layout import (
     end_line,
     ends_as_question,
     find_blocks,
+    is_message,
+    is_phrase,
+    is_tag,
 )
 from clew.text.sections import Headed
 from clew.text.sentences import NUPUNKT, Splitter, has_word, split_pieces, split_prose
@@ -98,7 +102,7 @@ def _split(text: str, block: Block, splitter: Splitter) -> Iterable[Span]:
 def _link_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> list[Block]:
     """Return the blocks of a text, each with what stands above it."""
     blocks = [b for b in find_blocks(text, start, headings) if has_word(text, *b.span)]
-    _name_terms(blocks)
+    _name_terms(text, blocks)
     _mark_items(text, blocks)
     levels = _Levels()
     for earlier, block, follower in zip([None, *blocks], blocks, [*blocks[1:], None], strict=False):
@@ -121,6 +125,11 @@ class _Levels:
         if block.kind == "heading":
             self._open_heading(text, block)
             return
+        is_title = block.kind == "title" and follower and not text[: block.start].strip()
+        if is_title or is_tag(text, *block.span):
+            block.is_context = True
+            self.heading = block.span if is_title else self.heading  # of the whole text
+            return
         self._close_levels(block)
         wide = self.question or self.heading
         near = self.parents[-1][1] if self.parents else None
@@ -129,16 +138,19 @@ class _Levels:
         elif block.kind == "question":
             self._open_question(text, block, follower, near)
         elif block.kind in {"lead", "term", "title"}:
-            block.above = near or wide
+            block.above = _find_begun(text, earlier, block) or near or wide
             self._lead_to(text, block, follower)
         elif block.kind in {"item", "line"}:
             block.above = near or self.lead or wide
             if earlier is not None and earlier.kind == block.kind == "line":
                 is_asked = ends_as_question(text[slice(*earlier.span)])
-                if is_asked and "\n" not in text[slice(*earlier.span)]:  # else it is a stanza
+                is_stanza = "\n" in text[slice(*earlier.span)] and not is_message(
+                    text, *earlier.span
+                )
+                if is_asked and not is_stanza:
                     block.above = earlier.span
         else:
-            block.above = near or wide
+            block.above = _find_begun(text, earlier, block) or near or wide
             block.is_whole = self.question is not None and block.above == self.question
             self.lead = None
         if block.kind in {"item", "term", "code"}:
@@ -183,8 +195,34 @@ class _Levels:
             block.is_context = leads and is_short and (behind == "row" or not has_digit)
 
 
-def _name_terms(blocks: Sequence[Block]) -> None:
-    """Make terms of titles where title and prose take turns, as in a glossary."""
+def _find_asked(text: str, earlier: Block | None, block: Block) -> Span | None:
+    """Return the line or message before a block where that asks; a stanza is neither."""
+    if earlier is None or not earlier.kind == block.kind == "line":
+        return None
+    said = text[slice(*earlier.span)]
+    is_one = "\n" not in said or is_message(text, *earlier.span)
+    return earlier.span if is_one and ends_as_question(said) else None
+
+
+def _find_begun(text: str, earlier: Block | None, block: Block) -> Span | None:
+    """Return what stands before a block where that begins it: "use", or "as follows:"."""
+    if earlier is None or earlier.size > WHOLE:
+        return None
+    is_open = earlier.kind in {"prose", "title"} and not _ends(text, earlier)
+    begins = earlier.kind == "lead" or (is_open and block.indent > earlier.indent)
+    return earlier.span if begins else None
+
+
+def _ends(text: str, block: Block) -> bool:
+    return text[block.start : block.end].endswith(ENDS)
+
+
+def _name_terms(text: str, blocks: Sequence[Block]) -> None:
+    """Make terms of titles where title and prose take turns, or what is below them is indented."""
+    for block, follower in pairwise(blocks):
+        is_term = block.kind == "title" or (block.kind == "prose" and is_phrase(text, *block.span))
+        if is_term and follower.indent > block.indent and not _ends(text, block):
+            block.kind = "term"
     kinds = [block.kind for block in blocks]
     titles = [i for i, pair in enumerate(pairwise(kinds)) if pair == ("title", "prose")]
     runs: list[list[int]] = []

@@ -44,10 +44,15 @@ Ends
 
 
 def test_markdown(document):
-    """Lines with number signs and underlined ones, outside of code; the title is none."""
+    """Lines with number signs and underlined ones, outside of code.
+
+    Below front matter the title is one.
+    """
     found = document("a.md", MARKDOWN)
     assert found.title == "Fram"
-    assert headings(found) == [(2, "Building"), (3, "At Larvik"), (2, "Text Voyages"), (1, "Ends")]
+    assert headings(found) == [
+        (1, "Fram"), (2, "Building"), (3, "At Larvik"), (2, "Text Voyages"), (1, "Ends"),
+    ]  # fmt: skip
     found = document("a.md", "---\ntitle: Ships\n---\n# Fram\nA ship.\n# Gjøa\nAnother.\n")
     assert headings(found) == [(1, "Fram"), (1, "Gjøa")]
 

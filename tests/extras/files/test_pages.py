@@ -285,7 +285,7 @@ MANUAL = """<html><head><title>rope - Manual</title><meta name="generator" conte
 def test_a_manual_keeps_its_options_lists_and_code(document):
     """Permalinks, languages and menus are none of it; an id may be made of a heading."""
     assert document("a.html", MANUAL).text.split("\n\n") == [
-        "rope", "See knot, splice.", "Cookies", "--wet", "Soak.", "--dry n", "See n.",
+        "rope", "See knot, splice.", "Cookies", "--wet", "    Soak.", "--dry n", "    See n.",
         "rope --wet 7", "one", "two",
     ]  # fmt: skip
 

@@ -1,0 +1,79 @@
+"""Manual pages of Unix, in the macros of man(7) and mdoc(7)."""
+
+MAN = r"""
+.TH ROPE 1 "2026" "Tools"
+.\\" a comment
+.de tq
+.  br
+..
+.SH NAME
+rope \\- tie \\fIropes\\fR
+.SH OPTIONS
+.TP
+\\fB\\-w\\fR, \\fB\\-\\-wet\\fR
+Soak the rope.
+It takes \\fBten\\fR minutes.
+.IP
+Do not dry it.
+.TP
+.BI \\-n " count"
+.B Tie
+so many knots.
+.if t \\{
+not printed
+.\\}
+.RS 4
+.IP \\(bu 2
+a bowline
+.RE
+.SS Notes
+.nf
+rope -w
+  rope -n 2
+.fi
+.br
+See
+.BR knot (7).
+""".replace("\\\\", "\\")
+MDOC = """.Dd May 1, 2026
+.Dt SPLICE 1
+.Os
+.Sh NAME
+.Nm splice
+.Nd join two ropes
+.Sh OPTIONS
+.Bl -tag -width Ds
+.It Fl d Ar depth
+Join them at a
+.Ar depth .
+See
+.Xr rope 1 .
+.El
+"""
+
+
+def test_a_page_is_as_man_prints_it(document):
+    """Terms stand above their definitions; what only typesetters print is left out."""
+    found = document("rope.1", MAN)
+    assert found.title == "rope(1)"
+    assert [(h.level, h.title) for h in found.headings] == [
+        (1, "NAME"), (1, "OPTIONS"), (2, "Notes"),
+    ]  # fmt: skip
+    assert found.text.split("\n\n") == [
+        "NAME", "rope - tie ropes", "OPTIONS",
+        "-w, --wet\n    Soak the rope. It takes ten minutes.", "    Do not dry it.",
+        "-n count\n    Tie so many knots.", "    \u2022 a bowline", "Notes", "rope -w\n  rope -n 2",
+        "See knot(7).",
+    ]  # fmt: skip
+
+
+def test_a_page_in_mdoc_has_its_options(document):
+    """Macros among the words of a line are no words."""
+    found = document("splice.1", MDOC)
+    assert found.title == "splice(1)"
+    assert "-d depth\n    Join them at a depth. See rope(1)." in found.text
+
+
+def test_a_file_without_macros_is_plain_text(document):
+    """A log that was rotated has such a name, too."""
+    assert document("server.log.1", "10:02 started\n").text == "10:02 started\n"
