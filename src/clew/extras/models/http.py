@@ -29,7 +29,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
 from clew.extras.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
-from clew.extras.models.served import STEP_S, Address
+from clew.extras.models.served import STEP_S, EndpointAddress
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
 from clew.models.run import ModelRun
@@ -148,7 +148,7 @@ class _Rest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint(Address):
+class Endpoint(EndpointAddress):
     """One address that takes JSON by POST."""
 
     path: str = ""
