@@ -12,7 +12,6 @@ import pytest
 
 from clew.api import open_index
 from clew.errors import EndpointError
-from clew.models import OpenAIChat
 from clew.testing import models
 
 
@@ -138,6 +137,8 @@ def test_an_llm_that_is_not_there_is_done_without(clew, own_index, monkeypatch, 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    from clew.models import OpenAIChat
+
     llm = OpenAIChat(base_url=address, model="m")
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's, which take all
     given = ("--index", own_index, "--llm", f"openai:m@{address}")

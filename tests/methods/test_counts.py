@@ -14,7 +14,6 @@ import clew
 from clew.base.types import Document
 from clew.methods.counts import find_counted
 from clew.testing import ScriptedLLM, models
-from tests.extras.files.test_tables import workbook
 
 PORTS, FUELS = ("Bergen", "Oslo", "Tromsø"), ("diesel", "electric")
 RANDOM = Random(7)  # noqa: S311 -- test data
@@ -264,6 +263,8 @@ def test_tables_of_a_sheet_are_apart(tmp_path, question, text):
         ["Strike", "high", "Dee Fox"],
         ["Frost", "low", "Eli Roth"],
     ]
+    from tests.extras.files.test_tables import workbook
+
     (tmp_path / "plan.xlsx").write_bytes(workbook(rows))
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(tmp_path / "plan.xlsx")
