@@ -9,11 +9,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from clew.base.display.visible import visible
 from clew.errors import InputError, MissingExtra
 from clew.extras.evaluate import files
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.summary import Estimate
-from clew.extras.evaluate.tables.cells import printable
 
 try:
     import matplotlib as mpl
@@ -72,7 +72,7 @@ def errors(estimates: Sequence[Estimate]) -> list[list[float]]:
 
 def shown_name(text: str) -> str:
     """Return a name for display: printable, not empty, and not too long."""
-    name = printable(text).strip() or "?"
+    name = visible(text).strip() or "?"
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
@@ -87,7 +87,7 @@ def svg_text(figure: Figure, title: str, about: str) -> str:
     with style():
         figure.savefig(written, format="svg", metadata=_NO_METADATA)
     head = "".join(
-        f" <{tag}>{escape(printable(text))}</{tag}>\n"
+        f" <{tag}>{escape(visible(text))}</{tag}>\n"
         for tag, text in (("title", title), ("desc", about))
     )
     before, _, rest = _COMMENT.sub("", written.getvalue()).partition("<svg ")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from clew.base.display.visible import visible
 from clew.extras.evaluate.figures import Picture
 from clew.extras.evaluate.pages.sections import Section
-from clew.extras.evaluate.tables.cells import printable
 
 # What Markdown, also GitHub's, could take for more than text. An underscore within a word is one.
 _SPECIAL = re.compile(
@@ -51,7 +51,7 @@ def file_name(stem: str, picture: Picture) -> str:
 
 def _plain(text: str, special: re.Pattern[str] = _SPECIAL) -> str:
     """Escape text for a Markdown heading or table cell."""
-    return special.sub(r"\\\g<0>", printable(text).strip())
+    return special.sub(r"\\\g<0>", visible(text).strip())
 
 
 def _line(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from clew.base.display.columns import align
+from clew.base.display.visible import visible
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.tables import cells
 from clew.text.quantities import format_count
@@ -24,9 +25,9 @@ def render(report: Report) -> str:
         [f"index {name}: {value}" for name, value in report.index_cost.items()],
         [*cells.describe_left_out(dataset), *cells.notes(report)],
     ]
-    lines = "\n\n".join("\n".join(map(cells.printable, block)) for block in blocks if block)
+    lines = "\n\n".join("\n".join(map(visible, block)) for block in blocks if block)
     return f"{lines}\n"
 
 
 def _align_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    return align([list(map(cells.printable, row)) for row in rows])
+    return align([list(map(visible, row)) for row in rows])

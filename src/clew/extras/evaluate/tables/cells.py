@@ -6,7 +6,6 @@ A cell is "-" where a setting has no such figure, such as the cost of one that f
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from clew.base.display.visible import visible
 from clew.base.types import Scalar
 from clew.extras.evaluate.datasets import About
 from clew.extras.evaluate.report import TESTED_ANSWER, Report
@@ -187,11 +186,6 @@ def notes(report: Report) -> Iterator[str]:
     unknown = [s.label for s in report.summaries if s.search is None and not s.n_failed]
     if unknown:
         yield f"no cost is known of: {', '.join(unknown)}"
-
-
-def printable(text: str) -> str:
-    """Escape invisible characters, which datasets and endpoints may contain."""
-    return visible(text)
 
 
 def _failures(summary: Summary, n_questions: int) -> Iterator[str]:
