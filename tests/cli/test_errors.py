@@ -72,7 +72,10 @@ def test_a_folder_that_is_no_index(clew, articles):
         (["Who?", "--param", "=1"], "--param takes NAME=VALUE"),
         (["Who?", "--param", "nothing=1"], "no parameter 'nothing': choose one of chunks"),
         (["Who?", "--param", "legs=deep"], "not 'deep'"),
-        (["Who?", "--method=clue", "--param", "merged=maybe"], "'clue' is true or false, not 'maybe'"),
+        (
+            ["Who?", "--method=clue", "--param", "merged=maybe"],
+            "'clue' is true or false, not 'maybe'",
+        ),
         (
             ["Who?", "--param", "k=1", "--param", "k=2"],
             "--param sets k twice: choose one of the val",
