@@ -168,7 +168,7 @@ chart: .venv-flows/ready ## check the chart by HELM=helm, what it makes, and the
 lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes newer releases
 	@$(LOCK) --output-file requirements/dev.txt --group dev \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
-		--extra watch --extra eval --extra plots --extra server --extra oidc --extra postgres --extra remote
+		--extra eval --extra plots --extra server --extra oidc --extra postgres --extra remote
 	@$(LOCK) --output-file requirements/core.txt --constraints requirements/dev.txt
 	@$(LOCK) --output-file requirements/demo.txt --constraints requirements/dev.txt \
 		--extra models --extra eval
@@ -179,7 +179,7 @@ lock: .venv-lock/ready ## pin the dependencies again; UPGRADE=--upgrade takes ne
 		--extra models --extra openai --extra files --extra eval --extra server --extra oidc
 	@$(LOCK) --output-file requirements/audit.txt --constraints requirements/dev.txt --group audit \
 		--extra models --extra openai --extra files --extra parquet --extra rdf --extra static \
-		--extra watch --extra eval --extra server --extra oidc --extra postgres
+		--extra eval --extra server --extra oidc --extra postgres
 	@$(subst pyproject.toml,,$(LOCK)) --output-file requirements/flows.txt --group flows
 	@$(LOCK) --output-file requirements/ray.txt --constraints requirements/dev.txt --group dev \
 		--extra models --extra openai --extra ray

@@ -147,8 +147,7 @@ def test_nor_does_a_command_that_makes_or_measures(clew, folder, indexed, tmp_pa
     evaluated = ["eval", folder / "da\u200bta", "--methods", "bm25,dense"]
     check_visible(clew(*evaluated, "--runs", tmp_path / "ru\u200bns"))
     check_visible(clew("eval", "compare", tmp_path / "ru\u200bns"))
-    check_visible(clew("search", ASKED, "--index", place, "--log", tmp_path / "a.log", "-vv"))
-    assert not has_hidden((tmp_path / "a.log").read_text(encoding="utf-8"))
+    check_visible(clew("search", ASKED, "--index", place, "-vv"))
     (tmp_path / "clew.toml").write_text(
         '[search]\nmethod = "no\u200bne"\n[list]\nsort = "x\u200by"\n', encoding="utf-8"
     )

@@ -24,7 +24,7 @@ INDEX = "folder"  # the value of the option that names the index, of every comma
 _INDEX_NAMES = ("index", "into")
 # They run a package's code, or send texts to an address: only a file that is trusted names them.
 _TRUSTED = frozenset(
-    "answer_llm embedder home host hosts judge llm log oidc oidc_claim oidc_client oidc_keys"
+    "answer_llm embedder home host hosts judge llm oidc oidc_claim oidc_client oidc_keys"
     " proxies reader reranker tagger web".split()
 )
 PRICES = "prices"

@@ -1,6 +1,6 @@
 """What a command prints: text that a terminal shows and does not obey, JSON, and how much of it.
 
-`--quiet`, `--verbose` and `--log FILE` stand before the command's name or behind it. The library
+`--quiet` and `--verbose` stand before the command's name or behind it. The library
 tells what it does to the logger `clew`: no key, no question and no text of a document, which a log
 must not hold.
 """
@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,7 +20,6 @@ import click
 from clew.base.display.columns import fit, shorten, width_of, wrap
 from clew.base.display.shown import plain
 from clew.base.display.visible import visible
-from clew.errors import InputError
 
 MAX_COLUMNS = 100
 _WITHOUT = str.maketrans("┌├└│─…–—‘’“”", "+++|-.--''\"\"")  # where an encoding has no such sign
@@ -123,13 +121,6 @@ def build_options() -> list[click.Option]:
             callback=_set_verbose,
             help="Report each step on stderr, and name each skipped file; -vv: more.",
         ),
-        option(
-            ["--log"],
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            callback=_log_to_file,
-            help="Append each step to FILE, with its time.",
-        ),
     ]
 
 
@@ -177,30 +168,9 @@ def _set_verbose(context: click.Context, _option: click.Parameter, value: int) -
     handler = logging.StreamHandler(sys.stderr)
     handler.setLevel(logging.INFO if value == 1 else logging.DEBUG)
     handler.setFormatter(_OneLine("clew: %(message)s"))
-    _add_handler(context, handler)
-
-
-def _log_to_file(context: click.Context, _option: click.Parameter, value: Path | None) -> None:
-    if value is None:
-        return
-    try:
-        handler = logging.FileHandler(value, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{value} cannot be written: {error.strerror}") from error
-    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    _add_handler(context, handler)
-
-
-def _add_handler(context: click.Context, handler: logging.Handler) -> None:
-    """Add a handler to the log until the command ends."""
     _LOGGER.setLevel(logging.DEBUG)
     _LOGGER.addHandler(handler)
-
-    def remove() -> None:
-        _LOGGER.removeHandler(handler)
-        handler.close()
-
-    context.find_root().call_on_close(remove)
+    context.find_root().call_on_close(partial(_LOGGER.removeHandler, handler))
 
 
 class _OneLine(logging.Formatter):

@@ -38,7 +38,7 @@ NOTE = "repair"  # what a store keeps under it: kinds of which chunks waited, un
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """What a repair did; every other document is as it was."""
+    """What a repair did."""
 
     documents: list[str] = field(default_factory=list)  # ids of those indexed again, from the index
     reread: list[str] = field(default_factory=list)  # of those indexed again, from their files

@@ -165,6 +165,18 @@ def test_what_never_was_is_not_missed(tmp_path):
         assert index.check() == []
 
 
+def test_files_that_have_each_others_names_get_them_back(copy):
+    """Nothing of them is lost."""
+    contents = [(copy / name).read_bytes() for name in PAID]
+    for name, content in zip(PAID, reversed(contents), strict=True):
+        (copy / name).write_bytes(content)
+    with opened(copy) as index:
+        assert {each.file for each in index.check()} == {*PAID}
+        index.repair()
+        assert index.check() == []
+    assert [(copy / name).read_bytes() for name in PAID] == contents
+
+
 @pytest.mark.parametrize("at", [24, 40, 68, 105, 2_500, 4_090])
 def test_a_bit_of_the_first_page_costs_no_reply(tmp_path, at):
     """It holds only which tables there are."""

@@ -66,8 +66,8 @@ def connect(path: Path, *, wait: float) -> Connection:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return Connection(address, flags=flags, vfs=_VFS)
     # No connection of this process may be opened while the descriptor that makes the file is open.
-    if not path.exists():
-        with _lock, suppress(OSError):  # SQLite will say what is wrong
+    with _lock, suppress(OSError):  # SQLite will say what is wrong
+        if not path.exists():
             make_file(path)
     connection = Connection(str(path), vfs=_VFS)
     connection.set_busy_timeout(round(wait * 1000))

@@ -55,6 +55,7 @@ def mend(folder: Path, names: set[str]) -> list[str]:
     """Keep what can be read of files that are damaged; return their names, and of those gone."""
     from clew.models import cache, ledger
 
+    _restore_names(folder)
     damaged = [name for name, _ in find_faults(folder, names)]
     for path in (folder / name for name in damaged):
         if _list_faults(path):
@@ -72,3 +73,16 @@ def forget_missing(store: Store, folder: Path) -> None:
     there = sorted(name for name in FILES if owner(folder / name))
     if set(there) != noted_files(store.note(NOTE)):
         store.set_note(NOTE, {_FILES: there})
+
+
+def _restore_names(folder: Path) -> None:
+    """Swap two files back that bear each other's names."""
+    from clew.models import cache, ledger
+    from clew.models.sqlite import owner
+
+    first, second = folder / CALLS, folder / EMBEDDINGS
+    if (owner(first), owner(second)) == (cache.APPLICATION_ID, ledger.APPLICATION_ID):
+        aside = first.with_name(f"{first.name}.aside")
+        first.replace(aside)
+        second.replace(first)
+        aside.replace(second)

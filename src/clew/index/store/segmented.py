@@ -245,15 +245,13 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     def view(self) -> View:
         for _ in range(_ATTEMPTS - 1):
             with suppress(segments.MissingSegment):  # a compaction came between
-                return self.open_view()
-        return self.open_view()
+                return self._open_view()
+        return self._open_view()
 
-    def open_view(self, segments: Sequence[Arrays] | None = None) -> GenerationView:
-        """Return the newest generation, with its segments or with the given `segments`."""
+    def _open_view(self) -> GenerationView:
         catalogue = self.open_frozen()
         try:
-            if segments is None:
-                segments = [self._arrays(each.name) for each in catalogue.segments()]
+            segments = [self._arrays(each.name) for each in catalogue.segments()]
             return GenerationView(catalogue, self.recipe, segments)
         except BaseException:
             catalogue.close()
