@@ -7,14 +7,14 @@ where he was born. The question has the Fram, and not the name by which the two 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.text.phrases import overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,15 +51,17 @@ class Chains:
 
 
 def find_chains(signs: SentenceSigns) -> Chains:
-    """Return the pairs of statements that share a name which the question does not have."""
-    links, places, met = _link_names(signs), signs.places, signs.met
-    weights = signs.reading.weights
-    bridges, answers = np.nonzero((links > 0) & (places[:, None] != places))
+    """Return the pairs of statements of two passages that a name links.
+
+    The question's own names do not link, nor does the title that both passages have.
+    """
+    links = _Links(signs)
+    places, met, weights = signs.places, signs.met, signs.reading.weights
+    bridges, answers = np.nonzero((links.in_passage > 0) & (places[:, None] != places))
     together = np.maximum(met[bridges], met[answers]) @ weights
     named = [keys - {title} for keys, title in zip(signs.keys, signs.titles, strict=True)]
     pairs = list(zip(bridges.tolist(), answers.tolist(), strict=True))
     titled = np.array([signs.titles[a] in named[b] for b, a in pairs], dtype=np.float64)
-    in_names = _weigh_names(signs)
     first = np.array([s.is_first for s in signs.sentences], dtype=np.float64)
     most = float(signs.alone.max(initial=0.0))
     return Chains(
@@ -67,9 +69,11 @@ def find_chains(signs: SentenceSigns) -> Chains:
         answers,
         columns={
             "together": together,
-            "link": links[bridges, answers],
+            "link": links.in_sentence[bridges, answers],
+            "back": links.by_title[bridges, answers],
+            "passage": links.in_passage[bridges, answers],
             "titled": titled,
-            "names asked": (met @ in_names)[answers],
+            "names asked": (met @ _weigh_names(signs))[answers],
             "bridge place": 1 / np.sqrt(1 + places[bridges]),
             "bridge first": first[bridges],
         },
@@ -80,27 +84,58 @@ def find_chains(signs: SentenceSigns) -> Chains:
     )
 
 
-def _link_names(signs: SentenceSigns) -> Floats:
-    """Return (n, n) the rarest name that a sentence has and another, or its title, has as well.
+class _Links:
+    """(n, n) how rare the rarest name is that links a statement to another.
 
-    1 for a name of two passages, 2 / 3 for one of three, and so on. The question's own names do
-    not link, nor does what the passage of the first sentence is about.
+    1 for a name of two passages, 2 / 3 for one of three, and so on; 0 without a link.
     """
-    naming: dict[str, list[int]] = {}
-    about: dict[str, list[int]] = {}
-    for i, (keys, title) in enumerate(zip(signs.keys, signs.titles, strict=True)):
-        for key in keys - {title} - signs.question_keys:
-            naming.setdefault(key, []).append(i)
-        for key in (keys | {title}) - signs.question_keys:
-            about.setdefault(key, []).append(i)
-    places = signs.places.tolist()
-    links = np.zeros((len(places), len(places)))
-    for key, rows in naming.items():
-        n_passages = len({places[row] for row in about[key]})
-        if n_passages > 1:
-            block = np.ix_(rows, about[key])
-            links[block] = np.maximum(links[block], 2 / n_passages)
-    return links
+
+    def __init__(self, signs: SentenceSigns) -> None:
+        n = len(signs.places)
+        self.in_sentence = np.zeros((n, n))  # the first has the name, the second or its title too
+        self.by_title = np.zeros((n, n))  # the second has the title of the first
+        self.in_passage = np.zeros(
+            (n, n)
+        )  # any of these, or the passage of the second has the name
+        places = signs.places.tolist()
+        naming, titled, about = (_group(each) for each in _read_names(signs))
+        within: dict[str, set[int]] = {
+            key: {places[row] for row in rows} for key, rows in about.items()
+        }
+        rows_of = _group([{place} for place in places])
+        for key in naming.keys() | titled.keys():
+            n_passages = len(within.get(key, ()))
+            if n_passages < 2:
+                continue
+            rarity, all_rows = 2 / n_passages, [r for p in within[key] for r in rows_of[p]]
+            own, by_title = naming.get(key, []), titled.get(key, [])
+            for links, first, second in (
+                (self.in_sentence, own, about[key]),
+                (self.by_title, by_title, [row for row in about[key] if row not in by_title]),
+                (self.in_passage, own, all_rows),
+                (self.in_passage, by_title, [row for row in all_rows if row not in by_title]),
+            ):
+                if first and second:
+                    block = np.ix_(first, second)
+                    links[block] = np.maximum(links[block], rarity)
+
+
+def _read_names(signs: SentenceSigns) -> tuple[list[set[str]], list[set[str]], list[set[str]]]:
+    """Return for each statement the names that it has, its title, and both."""
+    asked = signs.question_keys
+    titles = [{title} - asked - {""} for title in signs.titles]
+    named = [keys - title - asked for keys, title in zip(signs.keys, titles, strict=True)]
+    both = [set(own | title) for own, title in zip(named, titles, strict=True)]
+    return [set(each) for each in named], titles, both
+
+
+def _group(keys: Sequence[set[Any]]) -> dict[Any, list[int]]:
+    """Return the rows that have each key."""
+    rows: dict[Any, list[int]] = {}
+    for row, own in enumerate(keys):
+        for key in own:
+            rows.setdefault(key, []).append(row)
+    return rows
 
 
 def _weigh_names(signs: SentenceSigns) -> Floats:
