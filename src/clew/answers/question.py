@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.methods import Method
     from clew.models.budget import Budget
 
-MIN_SUPPORT = 0.3  # 1 to 7 % of the answerable questions of the training sets are below it
+MIN_SUPPORT = 0.2  # 0 to 7 % of the answerable questions of the training sets are below it
 MOST_TOKENS, MOST_CHARACTERS = 1_000, 5_000  # of a question: reading more takes seconds
 LONGEST_CONTEXT = 1_000_000  # tokens that a request to a server may ask for
 MAX_QUOTES, LONGEST_QUOTES = 3, 100  # by default, and that may be asked for
