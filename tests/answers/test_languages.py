@@ -89,7 +89,7 @@ def test_what_is_asked_in_a_language_is_quoted_and_the_rest_refused(language, tm
     with clew.open(tmp_path / "x.clew") as index:
         index.add([Document(id=f"d{i}", text=text) for i, text in enumerate(texts)])
         for question, expected in answered:
-            answer = index.ask(question)
+            answer = index.ask(question, quotes=5)
             assert expected in answer.evidence.hits[0].text, question
             assert answer.kind == "quoted", question
             assert any(expected in each.quote for each in answer.citations), question

@@ -47,6 +47,7 @@ _ESTIMATE = (
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
 _LONGEST_ABOVE = 1_000  # characters of what a quote stands below
+_SURE = 0.5  # where a higher support is asked for, a first step is no answer
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 _READINGS = (_READING, "whole_answer")  # prompts with a context
@@ -118,10 +119,10 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
-            known = [replace(each, link="") for each in best if each.link]
+            known = [replace(each, link="") for each in best if each.resolves]
             answer = (
                 _build_partial(question, known, context, evidence)
-                if known
+                if known and min_support <= _SURE
                 else _build_refusal(question, context, evidence)
             )
         else:

@@ -56,7 +56,8 @@ class Quote:
     start: int  # in the document
     end: int
     probability: float = 0.0  # that it holds the answer
-    link: str = ""  # the name for which it stands before the quote that says the answer
+    link: str = ""  # the name for which it stands behind the quote that says the answer
+    resolves: bool = False  # whether that has all names of the question, so it is a first step
 
     @property
     def text(self) -> str:
@@ -103,9 +104,11 @@ def choose_quotes(
     rows = choose_sentences(signs, likely, estimated.bridges, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     if not signs.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
-        quotes[1] = replace(quotes[1], link=signs.name_link(rows[1], rows[0]))
+        link = signs.name_link(rows[1], rows[0])
+        resolves = bool(signs.question_keys) and bool(signs.columns["named"][rows[1]] >= 1)
+        quotes[1] = replace(quotes[1], link=link, resolves=resolves)
     quotes = begin_at_dates(question, quotes)
-    features = signs.of_quotes(rows, likely)
+    features = signs.of_quotes(rows)
     features = replace(features, is_of_another_time=bool(is_apart[rows].all()))
     return quotes, replace(features, whole=1.0) if set(rows) & set(items) else features
 

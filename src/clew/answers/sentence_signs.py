@@ -69,7 +69,6 @@ _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 class QuoteFeatures:
     """What tells how well quotes together answer a question, numbers from 0 to 1."""
 
-    likely: float  # how probably the first one holds the answer
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
     unnamed: float  # the share of the words of its names, else of all, that none of them has
@@ -164,8 +163,8 @@ class SentenceSigns:
             **self._find_values(),
         }
 
-    def of_quotes(self, rows: Sequence[int], likely: Floats) -> QuoteFeatures:
-        """Return what tells how well some sentences answer; all of them are so `likely`."""
+    def of_quotes(self, rows: Sequence[int]) -> QuoteFeatures:
+        """Return what tells how well some sentences answer together."""
         names = [(m.start, m.end) for m in self.reading.in_question]
         words = list(term_spans(self.question))
         in_names = [w for w in words if any(overlap(w[1:], name) for name in names)] or words
@@ -176,10 +175,7 @@ class SentenceSigns:
             have |= find_akin(bases, have)
         missing, whole = self.words.match_exactly(rows)
         return QuoteFeatures(
-            likely=float(likely.max()),
-            missing=missing,
-            whole=whole,
-            unnamed=len(bases - have) / max(len(bases), 1),
+            missing=missing, whole=whole, unnamed=len(bases - have) / max(len(bases), 1)
         )
 
     @cached_property
@@ -280,7 +276,8 @@ class SentenceSigns:
         "New ones are eleven euros each." follows what names the batteries.
         """
         before = np.zeros_like(self.met)
-        is_next = self.places[1:] == self.places[:-1]
+        asks = [s.said.rstrip().endswith(QUESTION_MARKS) for s in self.sentences[:-1]]
+        is_next = (self.places[1:] == self.places[:-1]) & ~np.array(asks, dtype=bool)
         before[1:][is_next] = self.reading.own[:-1][is_next] * _FOLLOWS
         return np.asarray(np.maximum(self.met, before) @ self.reading.weights - self.alone)
 

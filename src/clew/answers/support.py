@@ -87,9 +87,9 @@ RELEVANCE = {
 
 # What was retrieved, by the logarithm of the odds of its support, and `QuoteFeatures`.
 QUOTES = LogisticModel(
-    features=("retrieved", "likely", "missing", "whole", "unnamed"),
-    weights=(0.929, 2.341, -0.842, 2.012, -1.469),
-    constant=0.054,
+    features=("retrieved", "missing", "whole", "unnamed"),
+    weights=(1.0, -1.679, 0.945, -2.0),
+    constant=1.241,
 )
 _OTHER_TIME = 0.2  # of the support of quotes that are of another time than the question asks for
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
@@ -113,7 +113,7 @@ def read_quotes(support: float, quotes: QuoteFeatures) -> NDArray[np.float64]:
     share = min(max(support, _LEAST), 1 - _LEAST)
     odds = float(np.log(share / (1 - share)))
     is_whole = float(quotes.whole >= 1)
-    return np.array([odds, quotes.likely, quotes.missing, is_whole, quotes.unnamed])
+    return np.array([odds, quotes.missing, is_whole, quotes.unnamed])
 
 
 def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
