@@ -270,7 +270,8 @@ class SentenceSigns:
         "New ones are eleven euros each." follows what names the batteries.
         """
         before = np.zeros_like(self._met)
-        is_next = self.places[1:] == self.places[:-1]
+        asks = [s.parts[-1].rstrip().endswith(QUESTION_MARKS) for s in self.sentences[:-1]]
+        is_next = (self.places[1:] == self.places[:-1]) & ~np.array(asks, dtype=bool)
         before[1:][is_next] = self._reading.own[:-1][is_next] * _FOLLOWS
         return np.asarray(np.maximum(self._met, before) @ self._reading.weights - self._alone)
 

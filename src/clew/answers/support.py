@@ -88,8 +88,8 @@ RELEVANCE = {
 # What was retrieved, by the logarithm of the odds of its support, and `QuoteFeatures`.
 QUOTES = LogisticModel(
     features=("retrieved", "likely", "missing", "whole", "unnamed"),
-    weights=(0.929, 2.341, -0.842, 2.012, -1.469),
-    constant=0.054,
+    weights=(0.715, 1.829, -1.628, 1.205, -1.108),
+    constant=-0.622,
 )
 _OTHER_TIME = 0.2  # of the support of quotes that are of another time than the question asks for
 _WHOLE = 0.5  # the support of a quote that has all words of the question, at least
