@@ -20,6 +20,7 @@ from clew.answers.sentence_weights import FITTED
 from clew.answers.sentences import read_sentences
 from clew.base.runtime.lazy import compile_re
 from clew.text.numbered import find_item_number, has_item_number
+from clew.text.questions import is_foreign_question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,6 +169,8 @@ def choose_sentences(
     if choose(range(len(left))) and bridges[best[0]] >= 0:
         choose([int(bridges[best[0]])])
     least = 1 + (signs.of_question["two"] > _ADDS)
+    if is_foreign_question(signs.question):  # the weights were fitted on English
+        least = most
     while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):
         pass
     return best
