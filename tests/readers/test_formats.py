@@ -118,7 +118,7 @@ def test_mail_and_mailboxes(document, write):
 def test_a_notebook_is_its_cells(document):
     """Short outputs stand behind their cells; the title is the first heading."""
     cells = [
-        {"cell_type": "code", "source": "# not a heading\nx = 1", "outputs": [{"text": "7"}]},
+        {"cell_type": "code", "source": "# not a heading\nx = 1", "outputs": [{"text": "7"}, 8]},
         {"cell_type": "markdown", "source": ["# A clew\n", THREAD]},
         {"cell_type": "code", "source": []},
     ]

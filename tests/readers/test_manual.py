@@ -74,6 +74,12 @@ def test_a_page_in_mdoc_has_its_options(document):
     assert "-d depth\n    Join them at a depth. See rope(1)." in found.text
 
 
+def test_two_terms_have_one_definition(document):
+    """They stand on one line above it."""
+    page = ".TH ROPE 1\n.SH OPTIONS\n.TP\n-x\n.TQ\n-y\nCut it.\n"
+    assert document("rope.1", page).text.endswith("-x, -y\n    Cut it.")
+
+
 def test_a_file_without_macros_is_plain_text(document):
     """A log that was rotated has such a name, too."""
     assert document("server.log.1", "10:02 started\n").text == "10:02 started\n"

@@ -129,10 +129,12 @@ def _find_outputs(cell: dict[str, object]) -> Iterator[tuple[str, str]]:
     """Yield what a cell of code printed or returned, where that is short text."""
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else []:
-        data = output.get("data") if isinstance(output, dict) else None
+        if not isinstance(output, dict) or output.get("name") == "stderr":
+            continue
+        data = output.get("data")
         shown = data.get("text/plain") if isinstance(data, dict) else None
-        said = _join(shown or (output.get("text") if isinstance(output, dict) else ""))
-        if len(said) <= _LONGEST_OUTPUT and output.get("name") != "stderr":
+        said = _join(shown or output.get("text") or "")
+        if len(said) <= _LONGEST_OUTPUT:
             yield "output", said
 
 

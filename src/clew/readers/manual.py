@@ -115,7 +115,7 @@ def _read_paragraphs(text: str) -> Iterator[str | MarkedParagraph]:
 
 def _take_line(page: _Page, line: str) -> None:
     if page.awaits_term:
-        page.term, page.awaits_term = collapse(line), False
+        page.term, page.awaits_term = collapse(f"{page.term or ''}{line}"), False
     else:
         page.lines.append(line.rstrip() if page.keeps_lines else collapse(line))
 
