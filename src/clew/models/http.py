@@ -32,7 +32,7 @@ from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
 from clew.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
 from clew.models.run import ModelRun
-from clew.models.served import STEP_S, Address
+from clew.models.served import STEP_S, ServedAddress
 
 try:
     import httpx2
@@ -148,7 +148,7 @@ class _Rest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint(Address):
+class Endpoint(ServedAddress):
     """One address that takes JSON by POST."""
 
     path: str = ""

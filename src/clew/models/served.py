@@ -28,7 +28,7 @@ _BATCH = 100  # texts in one request; a text's score does not depend on the othe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
+class ServedAddress:
     """Where a server is, and how it is asked."""
 
     base_url: str  # up to and with the version: https://api.openai.com/v1
@@ -43,7 +43,7 @@ class Address:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(Address):
+class Served(ServedAddress):
     """A model at an address."""
 
     model: str
@@ -56,7 +56,7 @@ class Served(Address):
         """Return the endpoint of these settings at `path` below the base URL."""
         from clew.models.http import Endpoint
 
-        settings = {each.name: getattr(self, each.name) for each in fields(Address)}
+        settings = {each.name: getattr(self, each.name) for each in fields(ServedAddress)}
         return Endpoint(path=path, **settings)
 
 
