@@ -187,4 +187,4 @@ def test_index_then_ask(clew, articles):
     found = [hit["document_id"] for hit in answer["evidence"]["hits"]]
     assert {"polar/fram.md", "polar/archer.md"} <= set(found[:3])
     assert answer["usage"]["llm_calls"] == 0
-    assert "Fram" in clew("ask", question, obj=open_with_models).stdout
+    assert "Colin Archer" in clew("ask", question, obj=open_with_models).stdout

@@ -22,7 +22,7 @@ TEXTS = {
     "bakken": "Bakken is a town. It lies in Osterland, a land of farms.",
     "comet": "Ola Eriksen built the ship Comet. The Comet sank off Cape Lund in a storm.",
     "eriksen": "Ola Eriksen was born in Bakken. He died poor.",
-    "fog": "Fog hides the coast in spring. Nobody sails then.",
+    "fog": "In spring, Fog hides the coast. Nobody sails then.",
     "gulls": "Gulls nest on every cliff. Ola Eriksen painted them.",
     "lund": "Cape Lund has a lighthouse. Its keeper saw nothing.",
     "salt": "Salt was dug in Osterland. It was carried by boat.",
