@@ -73,7 +73,7 @@ def test_an_llm_goes_on_from_what_it_chose(graph):
     assert first[1] == ["Ola Eriksen built Comet"]
     assert first[0][0] == "Ola Eriksen born in Bakken"
     assert second == (["Bakken lies in Osterland"], [*first[1], first[0][0]])
-    assert sorted(third[0]) == ["Salt dug in Osterland", "Verle capital of Osterland"]
+    assert sorted(third[0]) == ["Verle capital of Osterland", "salt dug in Osterland"]
     assert names(graph, grown)[:2] == [BORN, LIES]
     assert [(a.depth, a.score) for a in grown.triples] == [(1, None), (2, None), (3, None)]
     assert grown.triples[0].reason == "the LLM chose it among 2"
