@@ -282,7 +282,6 @@ class _BaseServedIndex(_Operated, Generic[C]):
     prove = _of_index(operations.prove)
     verify = _of_index(operations.verify)
     hop = _of_index(operations.hop)
-    classify = _of_index(operations.classify)
     plan = _of_index(operations.plan)
     documents = _of_index(operations.list_documents)
     document = _of_index(operations.read_document)
