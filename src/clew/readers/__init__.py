@@ -23,17 +23,34 @@ A format is one function from a `File` to documents, and one line in `formats.RE
 are not plain text are in `clew.extras.files`.
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from clew.base.runtime.lazy import lazy as _lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from clew.limits import ReadingLimits
     from clew.readers.formats import read
-    from clew.readers.graph_files import read_graph
     from clew.readers.walk import Columns
 
 __all__ = ["Columns", "read", "read_graph"]
 
-__getattr__ = _lazy(
-    "clew.readers", {"formats": ("read",), "graph_files": ("read_graph",), "walk": ("Columns",)}
-)
+
+def read_graph(path: str | Path, limits: ReadingLimits | None = None) -> Iterator[Any]:
+    """Yield what a file of a knowledge graph states, and reports of what cannot be used.
+
+    Raises InputError where there is no such file, or of no known format.
+    """
+    from clew import plugins
+
+    statements: Iterator[Any] = plugins.load("graphs", "files", "'read_graph'").read_graph(
+        path, *filter(None, [limits])
+    )
+    return statements
+
+
+__getattr__ = _lazy("clew.readers", {"formats": ("read",), "walk": ("Columns",)})

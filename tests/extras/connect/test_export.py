@@ -28,9 +28,9 @@ from clew.base.types import (
 )
 from clew.errors import InputError, MissingExtra
 from clew.extras.connect.export import ExportedGraph, evidence_graph, index_graph, target
-from clew.readers.graph_files import read_graph
+from clew.extras.connect.imports.graph_files import read_graph
+from clew.extras.connect.imports.systems import open_system
 from clew.readers.roots import Roots
-from clew.readers.systems import open_system
 from clew.testing import models
 from tests import subgraphs
 

@@ -5,7 +5,7 @@
 | `.tsv`, `.csv` | subject, relation and object, or what the header names |
 | `.jsonl`, `.ndjson` | an object or list that is a triple, an entity, or recorded triples |
 | `.parquet` (extra `parquet`) | a triple, in columns of these names |
-| `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.readers.rdf` |
+| `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.extras.connect.imports.rdf` |
 
 In the first four an `_` of a relation is a space, and names are kept as they are written; what
 `clew export` escapes and guards in a table is taken back. A row is
@@ -26,23 +26,20 @@ from clew.base.display.visible import restore_unseen
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import Extraction, Skipped
 from clew.errors import InputError
+from clew.extras.connect.imports import rdf
+from clew.extras.connect.imports.stated import Stated, explain_refusal, name_documents, to_strength
 from clew.limits import LIMITS, ReadingLimits
-from clew.readers import rdf
 from clew.readers.decode import open_text
 from clew.readers.packed import plain_name
 from clew.readers.table import read_rows
 from clew.readers.triples import (
     IDS,
-    Stated,
     document_id,
     entity,
-    explain_refusal,
     extraction,
     fields,
     json_value,
-    name_documents,
     read_items,
-    to_strength,
     triple,
 )
 from clew.readers.walk import File, files

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from clew.base.types import Described, Skipped, Triple
 from clew.errors import InputError, MissingExtra, UnreadableSource
-from clew.readers.graph_files import read_graph
-from clew.readers.triples import Stated
+from clew.extras.connect.imports.graph_files import read_graph
+from clew.extras.connect.imports.stated import Stated
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
 
