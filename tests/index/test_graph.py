@@ -29,6 +29,8 @@ from tests.index.build import MODELS, add, contents, create, scratch
 from tests.index.graphs import SHIPS, read_statements, take, write
 from tests.index.reads import ReadsChat
 
+pytestmark = pytest.mark.satellite
+
 
 @pytest.fixture
 def folder():

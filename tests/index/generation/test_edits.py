@@ -32,6 +32,8 @@ from tests.index.build import MODELS, create, scratch
 from tests.index.graphs import read_statements, write
 from tests.trials import trials
 
+pytestmark = pytest.mark.satellite
+
 
 class Made(list):
     """What is extracted: the document, the place of a chunk in it, the source, and what it is."""

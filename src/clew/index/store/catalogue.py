@@ -346,9 +346,6 @@ class Catalogue(ABC):
         statement = "SELECT key FROM entity WHERE named = 1 AND key"
         return {key for (key,) in self._select_among(statement, keys)}
 
-    def rows_with_vectors(self) -> list[int]:
-        return [row for (row,) in self._select("SELECT row FROM entity WHERE named = 1")]
-
     def note_vectors(self, rows: Iterable[int]) -> None:
         self._run_many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
 

@@ -257,24 +257,6 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
             page = begin - begin % mmap.PAGESIZE
             self._data.madvise(_LET_GO, page, end - page)
 
-    def read_with_zeros(self, name: str) -> tuple[NDArray[Any], list[tuple[int, int]]]:
-        """Return an array, and which of its rows are damaged: a copy with zeros there."""
-        mapped = self._arrays[name]
-        array, width = mapped.array, mapped.width or 1
-        spans = []
-        for block in range(len(mapped.sums)):
-            begin = block * self._block
-            end = min(begin + self._block, array.nbytes)
-            try:
-                self._check(name, np.array([block]))
-            except DamagedIndex:
-                spans.append((begin // width, -(-end // width)))
-        if spans:
-            array = array.copy()
-            for start, stop in spans:
-                array[start:stop] = 0
-        return array, spans
-
     def _check(self, name: str, blocks: NDArray[np.intp]) -> None:
         """Compare blocks, ascending ones, with their checksums."""
         mapped, data = self._arrays[name], memoryview(self._data)
