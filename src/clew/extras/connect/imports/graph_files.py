@@ -1,14 +1,7 @@
 """Files of a knowledge graph that something else has made: triples, and what their ends are.
 
-| suffix, also with `.gz` | a line is |
-|---|---|
-| `.tsv`, `.csv` | subject, relation and object, or what the header names |
-| `.jsonl`, `.ndjson` | an object or list that is a triple, an entity, or recorded triples |
-| `.parquet` (extra `parquet`) | a triple, in columns of these names |
-| `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.extras.connect.imports.rdf` |
-
-In the first four an `_` of a relation is a space, and names are kept as they are written; what
-`clew export` escapes and guards in a table is taken back. A row is
+docs/guides/graphs.md has the formats. In all but RDF an `_` of a relation is a space, and names are
+kept as they are written; what `clew export` escapes and guards in a table is taken back. A row is
 one line, also where quotes are around a cell, so that one quote too many costs one line. Whatever
 cannot be used is reported with its line number, and the rest goes on.
 """

@@ -84,8 +84,6 @@ def _unzip(file: File) -> Iterator[File]:
 
 
 def _explain_unknown(path: Path, names: Sequence[str]) -> str:
-    if not names:
-        return f"{path} is a folder, and no installed package imports folders of other systems"
     return (
         f"{path} is not a folder of {', '.join(names[:-1])} or {names[-1]}. Hint: name the folder "
         "in which the system keeps its files; 'clew index' reads a folder of documents"
