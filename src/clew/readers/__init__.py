@@ -36,9 +36,8 @@ def read_graph(path: str | Path, limits: ReadingLimits | None = None) -> Iterato
     """
     from clew import plugins
 
-    statements: Iterator[Any] = plugins.load("graphs", "files", "'read_graph'").read_graph(
-        path, *filter(None, [limits])
-    )
+    graphs = plugins.load("graphs", "files", "'read_graph'")
+    statements: Iterator[Any] = graphs.read_graph_file(path, *filter(None, [limits]))
     return statements
 
 

@@ -65,7 +65,7 @@ T = TypeVar("T")
 Parse = Callable[[list[str]], tuple[str, Extraction]]  # problems -> document id, what is said
 
 
-def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Stated | Skipped]:
+def read_graph_file(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Stated | Skipped]:
     """Yield what a file states, line by line, after a report of each thing that cannot be used.
 
     Tables and JSON lines are read as the caller iterates. RDF is read twice: names first. A file

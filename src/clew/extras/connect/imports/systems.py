@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from clew import plugins
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, UnreadableSource
-from clew.extras.connect.imports.graph_files import graph_file, read_graph
+from clew.extras.connect.imports.graph_files import graph_file, read_graph_file
 from clew.extras.connect.imports.stated import Stated
 from clew.index.graph import StatedGraph
 from clew.index.layers.imported import Statements
@@ -114,7 +114,7 @@ def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
     Raises InputError where there is no such file, or of no known format, and UnreadableSource
     where nothing in it can be used.
     """
-    lines, file = read_graph(path, limits), graph_file(path)
+    lines, file = read_graph_file(path, limits), graph_file(path)
     read = gather_statements(file, lines)
     if not len(read.stated):
         why = f": {read.skipped[0]}" if read.skipped else ""
