@@ -16,18 +16,10 @@ from pydantic import Field, TypeAdapter
 
 from clew.api import adding
 from clew.base.proofs import Proof, Verified
-from clew.base.types import (
-    Answer,
-    Changes,
-    Classified,
-    Evidence,
-    Exported,
-    Plan,
-    Theme,
-    VocabularyEntry,
-)
+from clew.base.types import Answer, Changes, Evidence, Exported, Plan, Theme, VocabularyEntry
 from clew.cli import main
 from clew.cli.config import PRICES, list_names
+from clew.extras.evaluate.classify import Classified
 from clew.extras.wire.about import MethodView
 from clew.index.adding import AddReport
 from clew.index.extract import ExtractionReport

@@ -67,15 +67,6 @@ def test_a_question_at_the_bound_is_answered():
         check_length("a " * MOST_TOKENS * 2)
 
 
-@pytest.mark.satellite
-def test_of_a_long_text_to_classify_the_beginning_is_read(index):
-    found = index.classify("Ice is cold. " * 2_000)
-    assert found.label == "cold"
-    assert any("of the 26,000 characters of the text were read" in n for n in found.evidence.notes)
-    assert not index.classify("Ice is cold.").evidence.notes
-
-
-@pytest.mark.satellite
 @pytest.mark.parametrize("text", ODD)
 def test_half_a_character_is_named(index, text):
     for name, ask in ASKED.items():
@@ -85,5 +76,3 @@ def test_half_a_character_is_named(index, text):
     for call in (index.show, lambda t: index.edit(t, type="ship"), lambda t: index.merge(t, "x")):
         with pytest.raises(InputError, match="a text in valid Unicode, not '"):
             call(text)
-    with pytest.raises(InputError, match="valid Unicode"):
-        index.classify(text)

@@ -88,6 +88,7 @@ def test_features_of_support(index):
         assert features(index, question, "fram").of_set()[0, unknown] == share
 
 
+@pytest.mark.satellite
 def test_a_graph_alone_is_not_judged(tmp_path):
     (tmp_path / "graph.jsonl").write_text(GRAPH, encoding="utf-8")
     with open_index(tmp_path / "i.clew", models=models()) as index:

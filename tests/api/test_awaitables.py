@@ -28,7 +28,7 @@ def index(tmp_path):
 
 def test_they_are_these():
     assert AWAITED == [
-        "aadd", "aanswer", "aask", "abackup", "achanges", "aclassify", "acompact", "aexport",
+        "aadd", "aanswer", "aask", "abackup", "achanges", "acompact", "aexport",
         "aextract_triples", "aimport_graph", "aimport_triples", "aplan", "aremove", "asearch",
         "athemes",
     ]  # fmt: skip

@@ -119,6 +119,7 @@ def test_the_command_line_knows_them(package, tmp_path):
     assert told["parameters"][0]["description"] == "chunks returned"
 
 
+@pytest.mark.satellite
 def test_a_method_may_be_given_as_such(tmp_path):
     with clew.open(tmp_path / "my.clew", models=models()) as index:
         index.add(small_documents())

@@ -63,6 +63,7 @@ def test_tokens_and_dollars_are_kept(folder):
     assert spent.cost_usd == pytest.approx(usage.cost_usd)
 
 
+@pytest.mark.satellite
 def test_imports_are_counted(folder, tmp_path):
     """A graph, recorded triples, and triples of chosen chunks each are a write."""
     (tmp_path / "graph.tsv").write_text("Archer\tbuilt\tFram\n", encoding="utf-8")

@@ -139,6 +139,7 @@ def test_a_list_that_is_none(index, tmp_path, text, why):
         index.take_vocabulary(path)
 
 
+@pytest.mark.satellite
 def test_extracted_types_come_before_texts(index, tmp_path):
     """What a file of triples says an entity is counts; what rules extracted does not."""
     path = tmp_path / "kg.jsonl"

@@ -60,9 +60,6 @@ def test_what_a_question_of_some_documents_gives(index, alone, tmp_path):
     evidence = index.search(QUESTION, where=field("kind") != "man")
     assert evidence.where == WHERE
     assert index.answer(evidence).text == alone.answer(alone.search(QUESTION)).text
-    labelled = index.classify("A ship sank off a cape.", label="kind", where="kind != 'ship'")
-    assert labelled.label != "ship"
-    assert "ship" not in dict(labelled.candidates)
     hits = index.search(QUESTION).hits
     assert {hit.metadata["kind"] for hit in hits} <= {"man", "place", "ship", "other"}
     assert hits[0].to_dict()["metadata"] == {"kind": hits[0].metadata["kind"]}

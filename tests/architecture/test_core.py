@@ -50,7 +50,6 @@ def core(tmp_path_factory):
     (place / "docs").mkdir()
     text = "# Hesper\n\nThe brig Hesper was built by Anna Lund in Larvik."
     (place / "docs" / "hesper.md").write_text(text)
-    (place / "triples.tsv").write_text("Hesper\tbuilt by\tAnna Lund\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
 
     def run(*arguments):
@@ -68,8 +67,6 @@ def test_the_core_indexes_and_answers_alone(core):
     asked = core("-m", "clew", "ask", "Who built the Hesper?", "--threshold", "0")
     assert "Anna Lund" in asked.stdout, asked.stderr
     assert "Anna Lund" in core("-c", PYTHON).stdout
-    imported = core("-m", "clew", "import", "triples.tsv")
-    assert "1 triple" in imported.stdout + imported.stderr
     listed = core("-m", "clew", "--help")
     assert "  ask " in listed.stdout
     assert "  serve " not in listed.stdout

@@ -23,8 +23,8 @@ main(prog_name="clew")
 OTHERS = (
     "clew.evaluate", "clew.extras.server", "clew.client", "clew.shards", "clew.steps.graph_paths",
     "clew.extras.cluster.workers.processes", "clew.extras.cluster.workers.ray",
-    "clew.index.generation.compaction", "clew.extras.cluster.postgres.store", "clew.readers.web",
-    "clew.readers.graph_files", "clew.index.plan", "clew.index.graph", "httpx2", "onnxruntime",
+    "clew.index.generation.compaction", "clew.extras.cluster.postgres.store", "clew.extras.connect",
+    "clew.index.plan", "clew.index.graph", "httpx2", "onnxruntime",
     "pydantic", "rich", "starlette", "selectolax", "yaml", "loky", "scipy.spatial", "scipy.fft",
     "scipy.sparse.csgraph", "scipy.cluster",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from clew.answers.question import ClassifyOptions, ExportOptions, Question
+from clew.answers.question import ExportOptions, Question
 from clew.base.options import plain_options
 from clew.cli import main
 from clew.cli.helping import list_guides
@@ -40,8 +40,8 @@ COMMANDS = {
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
     "hop": "--query --chunks --where --index --json",
     "verify": "--index --json",
-    "classify": f"--file {flags(ClassifyOptions, 'classify')} --method --param --reranker --where "
-    f"--index {PAID} --context-tokens --json",
+    "classify": "--file --label --name-weight --method --param --reranker --where --index "
+    f"{PAID} --context-tokens --json",
     "plan": f"{SET} {BUILD} {flags(PlanOptions, 'plan')} {PRICED} --ask --json",
     "themes": "--level --where --index --json",
     "changes": "--dated --where --index --json",

@@ -14,6 +14,7 @@ def ships(tmp_path):
     return path
 
 
+@pytest.mark.satellite
 def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
     result = clew("import", ships)
     assert result.exit_code == 0, result.stderr
@@ -32,6 +33,7 @@ def test_it_says_what_it_did_and_how_to_go_on(clew, ships):
     assert "1 added, 0 changed, 0 removed, 1 unchanged" in clew("import", ships).stdout
 
 
+@pytest.mark.satellite
 def test_the_folder_and_the_chunk_size_are_the_users(clew, ships):
     result = clew("import", ships, "--into", "other.clew", "--chunk-size", 64)
     assert result.stdout.endswith("--index other.clew\n")
@@ -45,6 +47,7 @@ def test_the_folder_and_the_chunk_size_are_the_users(clew, ships):
     assert clew("show").exit_code == 1
 
 
+@pytest.mark.satellite
 def test_what_cannot_be_used_is_named(clew, ships):
     with ships.open("a", encoding="utf-8") as file:
         file.write("one\ttwo\n" * 22)
@@ -60,6 +63,7 @@ def test_what_cannot_be_used_is_named(clew, ships):
     assert (data["n_triples"], data["n_unchanged"], data["index"]) == (2, 2, "my.clew")
 
 
+@pytest.mark.satellite
 def test_triples_of_texts_are_counted(clew, own_index, tmp_path):
     lines = [
         {"subject": "Fram", "relation": "is", "object": "a ship", "document": "polar/fram.md"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from clew import plugins
 from clew.index import adding, graph
 from tests.index.build import MODELS
 
@@ -21,8 +22,13 @@ def write(path, *lines):
     return path
 
 
+def read_statements(path):
+    """Return what a file states, by the satellite that reads it."""
+    return plugins.load("graphs", "files", "a test").read_statements(path)
+
+
 def take(store, path, models=MODELS):
     """Import the graph in a file, as `Index.import_graph` does, and return the report."""
-    found = graph.import_graph(store, graph.read_statements(path), models)
+    found = graph.import_graph(store, read_statements(path), models)
     adding.finish_index(store)
     return found

@@ -26,8 +26,10 @@ from clew.text import tokens
 from clew.text.chunking import Chunking
 from tests import snapshots
 from tests.index.build import MODELS, add, contents, create, scratch
-from tests.index.graphs import SHIPS, take, write
+from tests.index.graphs import SHIPS, read_statements, take, write
 from tests.index.reads import ReadsChat
+
+pytestmark = pytest.mark.satellite
 
 
 @pytest.fixture
@@ -182,9 +184,9 @@ def test_nothing_to_import(store, folder):
     take(store, write(folder / "a.jsonl", *SHIPS))
     before = contents(store)
     with pytest.raises(UnreadableSource, match="contains no usable triples: .*a.jsonl, line 1: "):
-        graph.read_statements(write(folder / "a.jsonl", ["Fram", "is", "Fram"]))
+        read_statements(write(folder / "a.jsonl", ["Fram", "is", "Fram"]))
     with pytest.raises(InputError, match="no file"):
-        graph.read_statements(folder / "none.jsonl")
+        read_statements(folder / "none.jsonl")
     assert contents(store) == before
 
 
@@ -344,7 +346,7 @@ def test_batches_leave_no_trace(store, folder, monkeypatch):
     monkeypatch.setattr(graph, "BATCH_TRIPLES", 1)
     with create(folder / "other") as other:
         told = []
-        graph.import_graph(other, graph.read_statements(path), MODELS, on_progress=told.append)
+        graph.import_graph(other, read_statements(path), MODELS, on_progress=told.append)
         assert sum(told) == other.generation == 3
         assert contents(other) == contents(store)
 
@@ -368,7 +370,7 @@ def test_vectors_are_in_their_order(store, folder, monkeypatch):
 
 def test_what_takes_no_graph(store, folder):
     """An index that another embedder made; a text that has the id of a subject stays."""
-    read = graph.read_statements(write(folder / "ships.jsonl", *SHIPS))
+    read = read_statements(write(folder / "ships.jsonl", *SHIPS))
     with pytest.raises(RecipeMismatch):
         graph.import_graph(store, read, testing.models(testing.HashEmbedder(8)))
     add(store, [Document(id="a.jsonl#larvik", text="A note on Larvik.")])

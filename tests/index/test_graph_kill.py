@@ -65,6 +65,7 @@ def killed(states, state, kill, work=build):
     return os.WIFSIGNALED(status)
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("state", [0, 1])
 def test_killed_at_some_instants(states, state):
     """A run killed at any of 5 instants can go on and leaves equal bytes."""
@@ -81,6 +82,7 @@ def test_killed_at_some_instants(states, state):
     assert any(died)
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize("state", [0, 1])
 def test_killed_before_a_sync_or_deletion(states, state):
     """A kill right before a file is synced or deleted is as harmless as any other."""

@@ -67,6 +67,7 @@ def graph(tmp_path):
         yield index
 
 
+@pytest.mark.satellite
 def test_a_graph_without_texts_is_for_paths(graph):
     """Its triples are what there is; without a name there is no way to begin with."""
     found = graph.search("Who built the Comet?", method="auto")
@@ -79,6 +80,7 @@ def test_a_graph_without_texts_is_for_paths(graph):
     assert found.graph is not None
 
 
+@pytest.mark.satellite
 def test_a_graph_beside_texts_is_searched_too(graph):
     """Texts and triples are found by one question."""
     graph.add(small_documents())
@@ -151,6 +153,7 @@ def test_seeds_are_those_of_all_methods_once(snapshot):
     assert found.seeds[: len(seeds[0])] == alone(snapshot, "clue").seeds
 
 
+@pytest.mark.satellite
 def test_the_graph_is_the_first_methods_that_has_one(snapshot):
     """So are the tables."""
     found = ask(snapshot, fused="clue,bubble,agrag")

@@ -60,6 +60,7 @@ def family(tmp_path_factory):
         yield index
 
 
+@pytest.mark.satellite
 @pytest.mark.parametrize(
     ("question", "first"),
     [

@@ -10,6 +10,8 @@ from clew.steps.graph_paths.relations import read_relations
 from clew.steps.graph_paths.steps_graph import Walks
 from clew.testing import models
 
+pytestmark = pytest.mark.satellite
+
 # Ships, who built and led them, where these were born: "built by" and "led by" end at people.
 TRIPLES = [
     ("Fram", "built by", "Colin Archer"),

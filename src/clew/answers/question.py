@@ -69,7 +69,7 @@ class Question:
         None,
         "Tokens of the context, at most. [default: 4000, or the method's tokens]",
         "--context-tokens N",
-        "search answer classify",
+        "search answer",
         arguments.whole_numbers(1),
         least=1,
         most=LONGEST_CONTEXT,
@@ -98,28 +98,6 @@ class Question:
 
     def __post_init__(self) -> None:
         check_text(self.text)
-        check_options(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassifyOptions:
-    """How a text gets a label, beside the options of a question."""
-
-    label: str = option(
-        "label",
-        "Field of the metadata that has the labels.",
-        "--label COLUMN",
-        "classify",
-        heading="What is read",
-    )
-    name_weight: float | None = _searched(
-        None,
-        "Weight of label names; 0 ignores them. [default: measured]",
-        "--name-weight SHARE",
-        "classify",
-    )
-
-    def __post_init__(self) -> None:
         check_options(self)
 
 

@@ -325,22 +325,22 @@ class Adding(OpenIndex):
         otherwise as `add`.
         """
         from clew.index import graph
-        from clew.readers.systems import open_system
 
+        graphs = plugins.load("graphs", "files", "'import'")
         run = ModelRun()
         meter = run.meter
         roots = origins.name_roots(self._find_store(), self.folder, path, "")
         if not os.path.lexists(path):
             raise InputError(f"there is no file or folder {str(path)!r}")
-        with open_system(Path(path), roots, limits) as opened:
+        with graphs.open_system(Path(path), roots, limits) as opened:
             if opened is None:
                 with meter.stage("read"):
-                    read = graph.read_statements(Path(path), limits)
+                    read = graphs.read_statements(Path(path), limits)
             else:
                 with meter.stage("read"):
                     place, system = opened
                     documents = list(system.documents)
-                    read = graph.gather_statements(place, system.statements)
+                    read = graphs.gather_statements(place, system.statements)
                 if not (len(read.stated) or any(isinstance(each, Document) for each in documents)):
                     why = f": {read.skipped[0]}" if read.skipped else ""
                     raise UnreadableSource(place.source, f"holds nothing that can be used{why}")

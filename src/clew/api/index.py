@@ -31,7 +31,7 @@ from clew.text.questions import asks_of_whole, asks_to_compare
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
-    from clew.base.types import Changes, Classified, Exported, QuestionPlan, Theme
+    from clew.base.types import Changes, Exported, QuestionPlan, Theme
     from clew.filters import Filter
     from clew.methods import Method
     from clew.models import LLM, Models
@@ -182,58 +182,6 @@ class Index(Adding, Upkeep, Askable):
         )
 
     @checked
-    def classify(
-        self,
-        text: str | Question,
-        *,
-        label: str = "label",
-        method: str | Method = "hybrid",
-        name_weight: float | None = None,
-        context_tokens: int = CONTEXT_TOKENS,
-        where: str | Filter | None = None,
-        budget: Budget | None = None,
-        **parameters: Scalar,
-    ) -> Classified:
-        """Return the label of a text, one of those that documents have in their metadata.
-
-            index.classify("The valve leaks.", label="topic").label
-
-        Candidates are the labels of what a method finds for the text, and those whose names fit
-        it. An LLM chooses among them; without one the best candidate is taken.
-
-        Args:
-            text: A text, or a `Question` with its options.
-            label: The field of the metadata that has the labels.
-            method: A name, or a method with its parameters.
-            name_weight: What a label's name weighs, by default as much as names fit the labelled
-                texts of the index.
-            context_tokens: Tokens that an LLM may be shown, at most.
-            where: A filter of the documents that are looked at.
-            budget: What models may take.
-            **parameters: Those of the method that is named.
-
-        Raises:
-            InputError: The text is empty, or no document has such a label; otherwise as `search`.
-        """
-        if isinstance(text, Question):
-            question = text
-        elif not text.strip():
-            raise InputError("the text is empty: there is nothing to classify")
-        else:
-            question = Question(
-                text=text,
-                parameters=parameters,
-                context_tokens=context_tokens,
-                where=where,
-                budget=budget,
-            )
-        question = replace(question, method=question.method or method)
-        snapshot = self.snapshot(question.where)
-        labels = plugins.load("classifiers", "labels", "'classify'")
-        found: Classified = labels.classify_question(question, self, snapshot, label, name_weight)
-        return found
-
-    @checked
     def show(self, name: str | None = None) -> dict[str, Any]:
         """Describe the index, or a row of it by its id or an entity by its name, as plain values.
 
@@ -346,7 +294,6 @@ class Index(Adding, Upkeep, Askable):
     acompact = awaitable(Upkeep.compact)
     aplan = awaitable(Adding.plan)
     aanswer = awaitable(answer)
-    aclassify = awaitable(classify)
     aexport = awaitable(export)
     achanges = awaitable(changes)
     athemes = awaitable(themes)

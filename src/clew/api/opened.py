@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from clew import methods as retrieval
-from clew.answers.question import ClassifyOptions, ExportOptions, Question
+from clew.answers.question import ExportOptions, Question
 from clew.base.display.shown import paragraph, table
 from clew.base.options import options_of
 from clew.base.runtime import arguments
@@ -76,7 +76,7 @@ checked = arguments.check_values(
     {
         **{
             name: each.kind
-            for value in (Question, ClassifyOptions, ExportOptions)
+            for value in (Question, ExportOptions)
             for name, each in options_of(value).items()
         },
         **{name: kind for kind, names in _OF_KINDS.items() for name in names.split()},

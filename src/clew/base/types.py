@@ -744,21 +744,6 @@ class Answer(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Classified(Shown):
-    """The label of a text, and what spoke for it."""
-
-    text: str
-    label: str  # as the first document that has it spells it
-    out_of_set: bool  # the LLM said something that is no label of the index
-    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
-    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
-    said: str = ""  # the LLM's reply
-    notes: tuple[str, ...] = ()  # what went another way than asked
-    evidence: Evidence
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CostEstimate(Shown):
     """What one setting would cost."""
 

@@ -11,14 +11,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from clew.base.display.shown import Shown
 from clew.base.types import GRAPH, IMPORTED_MARK, SOURCES, Document, Extraction, Skipped, Usage
-from clew.errors import InputError, UnreadableSource
+from clew.errors import InputError
 from clew.index.adding import AddReport, OnProgress, add_documents, group_by_size
 from clew.index.building import read_chunking
 from clew.index.extract import PLACED, ExtractionCorpus
@@ -27,11 +26,8 @@ from clew.index.layers.imported import Statements, build_imported_batch
 from clew.index.layers.subjects import Subject, SubjectGraph
 from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.store import Store
-from clew.limits import LIMITS, ReadingLimits
 from clew.models import Models, gives_tokens
 from clew.models.run import Meter
-from clew.readers.graph_files import graph_file, read_graph
-from clew.readers.triples import Stated
 from clew.readers.walk import File
 from clew.text.normalize import entity_key
 
@@ -66,38 +62,6 @@ class StatedGraph:
     skipped: list[Skipped]
 
 
-def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
-    """Return what a file states.
-
-    Raises InputError where there is no such file, or of no known format, and UnreadableSource
-    where nothing in it can be used.
-    """
-    lines, file = read_graph(path, limits), graph_file(path)
-    read = gather_statements(file, lines)
-    if not len(read.stated):
-        why = f": {read.skipped[0]}" if read.skipped else ""
-        raise UnreadableSource(file.source, f"contains no usable triples{why}")
-    return read
-
-
-def gather_statements(file: File, lines: Iterable[Stated | Skipped]) -> StatedGraph:
-    """Return what a file or the folder of another system states, which may be nothing."""
-    stated, skipped = Statements(), []
-    for each in lines:
-        if isinstance(each, Skipped):
-            skipped.append(each)
-        elif each.described is not None:
-            stated.describe(each.described, _find_text(each, each.described.name))
-        elif each.triple is not None:
-            document_id = _find_text(each, each.triple.subject, each.triple.object)
-            if not stated.add(each.triple, document_id):
-                reason = f"relates {each.triple.subject!r} to itself, which is left out"
-                skipped.append(Skipped(source=file.source, reason=reason, line=each.line))
-    if file.path.is_dir():
-        file = replace(file, source=f"{file.source}/")  # so that no subject looks like a file of it
-    return StatedGraph(file, stated, skipped)
-
-
 def mirror_documents(
     store: Store,
     place: File,
@@ -128,11 +92,6 @@ def mirror_documents(
         store.remove(report.gone)
         report.pruned = True
     return report
-
-
-def _find_text(line: Stated, *names: str) -> str:
-    """Return the document that a line names; none for names that texts do not have, such as "$"."""
-    return line.document_id if line.document_id and all(map(entity_key, names)) else ""
 
 
 def import_graph(

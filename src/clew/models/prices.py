@@ -6,7 +6,8 @@ was asked.
 
 from urllib.parse import urlsplit
 
-from clew.errors import InputError, MissingExtra
+from clew.base.runtime.lazy import needs
+from clew.errors import InputError
 
 Price = tuple[float, float]  # dollars per million tokens of prompts, of completions
 
@@ -24,10 +25,8 @@ def list_price(model: str, base_url: str) -> Price | None:
     address = urlsplit(base_url)
     if address.hostname in _OWN:
         return None
-    try:
+    with needs("genai-prices", "openai", "the price of a model"):
         from genai_prices import Usage, calc_price
-    except ImportError as error:
-        raise MissingExtra("genai-prices", "openai", "the price of a model") from error
     tokens = Usage(input_tokens=_SOME, output_tokens=_SOME)
     provider = f"{address.scheme}://{address.hostname}{address.path}"
     try:

@@ -170,9 +170,8 @@ def _files(
     yield from members
     for each in places:
         if isinstance(each, Page):
-            from clew.readers.web import fetch_page
-
-            with fetch_page(each, limits) as page:
+            web = plugins.load("remote", "http", "a web page")
+            with web.fetch_page(each, limits) as page:
                 yield page
         elif isinstance(each, Remote):
             yield from fetch_files(

@@ -28,9 +28,9 @@ from clew.base.types import (
 )
 from clew.errors import InputError, MissingExtra
 from clew.extras.connect.export import ExportedGraph, evidence_graph, index_graph, target
-from clew.readers.graph_files import read_graph
+from clew.extras.connect.imports.graph_files import read_graph_file
+from clew.extras.connect.imports.systems import open_system
 from clew.readers.roots import Roots
-from clew.readers.systems import open_system
 from clew.testing import models
 from tests import subgraphs
 
@@ -63,7 +63,7 @@ def index(tmp_path):
 
 def stated(path):
     """Return the distinct triples and descriptions of a file, as the import reads them."""
-    found = list(read_graph(path))
+    found = list(read_graph_file(path))
     assert not [each for each in found if isinstance(each, Skipped)]
     triples = {(s.triple, s.document_id) for s in found if s.triple}
     return triples, {s.described for s in found if s.described}

@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 import clew
 from clew import methods
+from clew.answers.question import Question
 from clew.base.types import Document, Evidence, Table
 from clew.errors import BudgetSpent, InputError
-from clew.extras.evaluate.classify import CANDIDATES, EXAMPLE_TOKENS, classify_text, read_labels
+from clew.extras.evaluate.classify import (
+    CANDIDATES,
+    EXAMPLE_TOKENS,
+    classify_question,
+    classify_text,
+    read_labels,
+)
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.testing import HashEmbedder, ScriptedChat, ScriptedLLM, built, models
@@ -292,19 +299,26 @@ def opened(tmp_path):
     return open_with
 
 
+def classify(
+    index, text, *, label="label", name_weight=None, method="hybrid", budget=None, **given
+):
+    question = Question(text=text, method=method, budget=budget, parameters=given)
+    return classify_question(question, index, label, name_weight)
+
+
 def test_a_text_has_a_label(opened):
     with opened() as index:
-        found = index.classify(ASKED, label="topic", chunks=1)
+        found = classify(index, ASKED, label="topic", chunks=1)
     assert (found.label, found.text) == ("dogs", ASKED)
     assert [hit.document_id for hit in found.evidence.hits] == ["dogs"]
     assert found.evidence.method == "hybrid"
     assert {"search", "classify"} <= set(found.usage.seconds)
     assert found.usage.llm_calls == 0
     with opened() as index:
-        found = index.classify(ASKED, label="topic", method="bm25", name_weight=0)
+        found = classify(index, ASKED, label="topic", method="bm25", name_weight=0)
         assert (found.evidence.method, found.name_weight) == ("bm25", 0)
         with pytest.raises(InputError, match="has no parameter 'fusion'"):
-            index.classify(ASKED, label="topic", method="bm25", fusion="rrf")
+            classify(index, ASKED, label="topic", method="bm25", fusion="rrf")
 
 
 def test_a_subgraph_may_lead_to_the_label(tmp_path):
@@ -312,7 +326,7 @@ def test_a_subgraph_may_lead_to_the_label(tmp_path):
     documents = [Document(id=i, text=t, metadata={"label": i}) for i, t in texts.items()]
     with clew.open(tmp_path / "named.clew", models=models()) as index:
         index.add(documents, triples="cooccurrence")
-        found = index.classify("Tom Crean and Frank Wild", method="agrag")
+        found = classify(index, "Tom Crean and Frank Wild", method="agrag")
     assert found.label == "crews"
     assert found.evidence.hits[0].channel == "subgraph"
 
@@ -320,24 +334,38 @@ def test_a_subgraph_may_lead_to_the_label(tmp_path):
 def test_the_llm_is_asked_and_counted(opened):
     chat = ScriptedChat(lambda *_: "ice")
     with opened(chat) as index:
-        found = index.classify(ASKED, label="topic")
-        again = index.classify(ASKED, label="topic")
+        found = classify(index, ASKED, label="topic")
+        again = classify(index, ASKED, label="topic")
     assert (found.label, found.usage.llm_calls) == ("ice", 1)
     assert (again.label, again.usage.llm_calls, again.usage.recorded_calls) == ("ice", 0, 1)
     assert len(chat.asked) == 1
     llm = ScriptedLLM()
-    with opened(llm) as index:
-        with pytest.raises(InputError, match="the text is empty"):
-            index.classify(" \n", label="topic")
-        with pytest.raises(InputError, match="no document of this index has a label in 'label'"):
-            index.classify(ASKED, method="clue")
+    refused = pytest.raises(InputError, match="no document of this index has a label in 'label'")
+    with opened(llm) as index, refused:
+        classify(index, ASKED, method="clue")
     assert not llm.prompts
 
 
 def test_a_budget_without_room_needs_no_llm(opened):
     chat = ScriptedChat(lambda *_: "ice")
     with opened(chat) as index:
-        found = index.classify(ASKED, label="topic", budget=Budget(tokens=1))
+        found = classify(index, ASKED, label="topic", budget=Budget(tokens=1))
     assert found.label == "dogs"
     assert "the LLM gave no label" in found.notes[0]
     assert not chat.asked
+
+
+def test_of_a_long_text_the_beginning_is_read(opened):
+    with opened() as index:
+        found = classify(index, "Sled dogs eat fish. " * 2_000, label="topic")
+        assert found.label == "dogs"
+        assert any(
+            "of the 40,000 characters of the text were read" in n for n in found.evidence.notes
+        )
+        assert not classify(index, "Sled dogs eat fish.", label="topic").evidence.notes
+
+
+def test_only_labels_of_filtered_documents_are_candidates(opened):
+    with opened() as index:
+        question = Question(text=ASKED, method="hybrid", where="topic != 'dogs'")
+        assert classify_question(question, index, "topic").label == "ice"

@@ -62,7 +62,6 @@ def reads(index):
         Asked("POST", f"{at}/proof", f"{to}/proof", {"question": QUESTION}),
         Asked("POST", f"{at}/verify", f"{to}/verify", PROOF),
         Asked("POST", f"{at}/hop", f"{to}/hop", {"start": "Comet", "query": QUESTION}),
-        Asked("POST", f"{at}/classify", f"{to}/classify", {"text": QUESTION, "label": "group"}),
         Asked("POST", f"{at}/plan", f"{to}/plan", {}),
         Asked("GET", f"{at}/graph", f"{to}/graph"),
         Asked("POST", f"{at}/graph", f"{to}/graph", {"query": QUESTION, "method": "bubble"}),

@@ -38,7 +38,6 @@ ASKED = {
     "ask": post(f"{AT}/ask", question=QUESTION),
     "ask by events": post(f"{AT}/ask", question=QUESTION, stream=True),
     "ask a follow-up": post(f"{AT}/ask", question="And who sank it?", **MORE),
-    "classify": post(f"{AT}/classify", text=QUESTION, label="group"),
     "chat": post("/v1/chat/completions", **CHAT),
     "chat by events": post("/v1/chat/completions", **CHAT, stream=True),
     "responses": post("/v1/responses", model="clew/small", input=QUESTION),

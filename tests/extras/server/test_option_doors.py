@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from clew.answers.question import ClassifyOptions, ExportOptions, Question
+from clew.answers.question import ExportOptions, Question
 from clew.api import Index
 from clew.base.options import options_of, plain_options
 from clew.cli import main
 from clew.errors import InputError
 from clew.extras.server.endpoints import parse_body
 from clew.extras.server.jobs.options import ExtractOptions, IndexOptions
-from clew.extras.server.rest.asking import AnswerBody, ClassifyBody, PlanBody, SearchBody
+from clew.extras.server.rest.asking import AnswerBody, PlanBody, SearchBody
 from clew.index.options import AddOptions, PlanOptions
 
 COMMANDS = {
@@ -21,7 +21,6 @@ COMMANDS = {
     "plan": (PlanOptions, "plan"),
     "ask": (Question, "answer"),
     "search": (Question, "search"),
-    "classify": (ClassifyOptions, "classify"),
     "export": (ExportOptions, "export"),
 }
 BODIES = [
@@ -30,8 +29,6 @@ BODIES = [
     (PlanOptions, "body", PlanBody),
     (Question, "answer", AnswerBody),
     (Question, "search", SearchBody),
-    (Question, "classify", ClassifyBody),
-    (ClassifyOptions, "classify", ClassifyBody),
 ]
 # An option has its sentence where its type alone does not tell what is right.
 WRONG = [

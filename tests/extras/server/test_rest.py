@@ -382,12 +382,7 @@ def test_a_backup_is_an_index(home, tmp_path):
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [
-        ("search", {"query": QUESTION}),
-        ("ask", {"question": QUESTION}),
-        ("hop", {"start": "Comet"}),
-        ("classify", {"text": QUESTION, "label": "group"}),
-    ],
+    [("search", {"query": QUESTION}), ("ask", {"question": QUESTION}), ("hop", {"start": "Comet"})],
 )
 def test_null_is_as_left_out(client, path, body):
     """For every optional field, also one whose default is not null."""

@@ -56,7 +56,6 @@ def narrowed(described):
                 for key, each in schema["properties"].items()
                 if key not in LEFT_OUT
             }
-    schemas["ClassifyBody"]["required"].append("label")
     del schemas["KeyBody"]["properties"]["where"]  # only a key that reads has one
     schemas["DocumentsBody"]["properties"]["documents"]["maxItems"] = 1  # ids differ
     index = found["paths"][f"{PREFIX}/indexes/{{index}}/documents"]["post"]["requestBody"]

@@ -29,8 +29,10 @@ from clew.steps.mentions import chunk_entities, entity_chunks
 from clew.text.chunking import Chunking
 from tests import snapshots
 from tests.index.build import MODELS, create, scratch
-from tests.index.graphs import write
+from tests.index.graphs import read_statements, write
 from tests.trials import trials
+
+pytestmark = pytest.mark.satellite
 
 
 class Made(list):
@@ -230,7 +232,7 @@ def extract(store, made):
 
 def state(store, path):
     with suppress(UnreadableSource):  # nothing but what something says of itself
-        graph.import_graph(store, graph.read_statements(path), MODELS)
+        graph.import_graph(store, read_statements(path), MODELS)
 
 
 def rename(store, old, new):

@@ -272,6 +272,7 @@ def test_scripts_without_spaces(store):
     assert facts(store) == {"北京大学 在 北京": True, "北京大学 在 上海": False}
 
 
+@pytest.mark.satellite
 def test_an_imported_graph_says_what_it_says(store, tmp_path):
     """Its chunks are made of its triples, and have no salient terms; texts beside it have."""
     take(store, write(tmp_path / "ships.jsonl", *SHIPS))

@@ -10,6 +10,8 @@ from clew import testing
 from clew.errors import ClewError
 from tests.index.store.test_paid import QUESTION, opened, reply_to, texts
 
+pytestmark = pytest.mark.satellite
+
 KINDS = ("plain", "extracted", "updated", "removed", "graph")
 HOWS = ("flip", "zero", "page", "cut", "tail", "empty", "garbage", "delete", "swap", "pages")
 

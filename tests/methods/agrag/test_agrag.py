@@ -589,6 +589,7 @@ def tables(folder, triples):
     return folder / "graph.tsv"
 
 
+@pytest.mark.satellite
 def test_an_imported_graph_alone(tmp_path):
     """Its chunks have no statistical entities, which is nothing to note."""
     with clew.open(tmp_path / "graph.clew", models=models()) as index:
@@ -601,6 +602,7 @@ def test_an_imported_graph_alone(tmp_path):
     assert answer.kind == "quoted"
 
 
+@pytest.mark.satellite
 def test_a_graph_beside_texts(tmp_path):
     """A thread goes from a text to what only the graph says."""
     more = {"x": [("blood vessels", "were drawn by", "Leonardo")]}

@@ -500,6 +500,7 @@ def imported(tmp_path):
     return tmp_path / "graph.clew"
 
 
+@pytest.mark.satellite
 def test_a_graph_alone_is_searched_without_texts(imported):
     """No chunk is shown to the LLM first; every hit is a statement that evidence stands in."""
     llm = Guided(analysed(*CONCEPTS, **PROVED))

@@ -4,6 +4,8 @@ import pytest
 
 import clew
 
+pytestmark = pytest.mark.satellite
+
 SHIPS = [
     ("Fram", "built by", "Colin Archer"),
     ("Colin Archer", "taught by", "Ole Berg"),

@@ -40,7 +40,7 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
     """Turn an import that fails in this block into MissingExtra."""
     try:
         yield
-    except ModuleNotFoundError:
+    except ImportError:
         raise MissingExtra(package, extra, purpose) from None
 
 

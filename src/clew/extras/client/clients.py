@@ -17,17 +17,16 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from clew.base.runtime.closing import Closing
+from clew.base.runtime.lazy import needs
 from clew.base.types import Answer, Evidence
-from clew.errors import ClewError, InputError, MissingExtra
+from clew.errors import ClewError, InputError
 from clew.extras.client import operations, requests
 from clew.extras.client.operations import Operation
 from clew.extras.client.requests import Address, AnswerEvent, ClientRequest, Pause
 from clew.extras.wire.names import GENERATION_HEADER, PREFIX
 
-try:
+with needs("httpx2", "client", "a client of a server"):
     import httpx2
-except ImportError as error:
-    raise MissingExtra("httpx2", "client", "a client of a server") from error
 
 if TYPE_CHECKING:
     from clew.extras.wire.jobs import JobEvent, JobView
@@ -282,7 +281,6 @@ class _BaseServedIndex(_Operated, Generic[C]):
     prove = _of_index(operations.prove)
     verify = _of_index(operations.verify)
     hop = _of_index(operations.hop)
-    classify = _of_index(operations.classify)
     plan = _of_index(operations.plan)
     documents = _of_index(operations.list_documents)
     document = _of_index(operations.read_document)

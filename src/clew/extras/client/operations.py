@@ -14,7 +14,7 @@ from urllib.parse import quote
 from clew.answers.question import OPTIONS, Question, as_question
 from clew.base.options import drop_defaults, plain_options
 from clew.base.proofs import Proof, Verified
-from clew.base.types import Answer, Changes, Classified, Document, Evidence, Plan, Scalar, Theme
+from clew.base.types import Answer, Changes, Document, Evidence, Plan, Scalar, Theme
 from clew.errors import InputError
 from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
 from clew.extras.wire.about import AboutServer, MethodView, SpentLine
@@ -244,29 +244,6 @@ def _make_body(
             question.method, question.where, budget_tokens, budget_usd, question.parameters
         ),
     }
-
-
-def classify(
-    at: str,
-    /,
-    text: str,
-    *,
-    label: str = "label",
-    name_weight: float | None = None,
-    method: str | None = None,
-    where: str | Filter | None = None,
-    budget_tokens: int | None = None,
-    budget_usd: float | None = None,
-    **parameters: Scalar,
-) -> Operation[Classified]:
-    """Return the label of a text with its reasons, as `Index.classify` does."""
-    body = {
-        "text": text,
-        "label": label,
-        **_leave_out_none({"name_weight": name_weight}),
-        **_make_options(method, where, budget_tokens, budget_usd, parameters),
-    }
-    return _send("POST", f"{at}/classify", Classified, body=body)
 
 
 def plan(

@@ -542,7 +542,7 @@ def _write_objects(file: TextIO, names: Sequence[str], rows: Iterable[Row]) -> N
 
 
 def _write_json_lines(path: Path, graph: ExportedGraph, *, raw: bool) -> None:  # noqa: ARG001
-    """Write entities and triples in the format of `clew.readers.graph_files`."""
+    """Write entities and triples in the format of `clew.extras.connect.imports.graph_files`."""
     with _open_file(path) as file:
         for node in graph.nodes():
             if node["type"] != ENTITY_TYPES[0] or node["description"]:

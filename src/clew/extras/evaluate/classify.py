@@ -6,7 +6,7 @@ far as they fit the labelled texts of the index; docs/results/engineering.md has
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from clew.algo.pool import take_fitting
 from clew.algo.topk import DECIMALS, top_k
 from clew.answers import pipeline
-from clew.answers.askable import Askable
 from clew.answers.context import build_context, format_context
 from clew.answers.question import Question
+from clew.api import Index
 from clew.base.derived import Derived
-from clew.base.types import Classified, Document, Evidence
+from clew.base.display.shown import Shown
+from clew.base.types import Document, Evidence, Usage
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.models import Embedder, Kind, Models, Prompt, Reply, gives_tokens
@@ -37,6 +38,21 @@ EXAMPLE_TOKENS = 60  # of the text that shows what a label means
 _SAMPLE = 200  # labelled texts by which names are tried
 _INSTEAD = ": the best candidate without it instead"
 _ALONE = "zero_shot"  # the method with which an LLM reads the names of all labels, and no text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Classified(Shown):
+    """The label of a text, and what spoke for it."""
+
+    text: str
+    label: str  # as the first document that has it spells it
+    out_of_set: bool  # the LLM said something that is no label of the index
+    candidates: tuple[tuple[str, float], ...]  # labels with their scores, best first
+    name_weight: float  # 0 to 1, of the labels' names in these scores; the rest is the hits'
+    said: str = ""  # the LLM's reply
+    notes: tuple[str, ...] = ()  # what went another way than asked
+    evidence: Evidence
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,21 +94,17 @@ def document_label(document: Document, column: str) -> str:
 
 
 def classify_question(
-    question: Question,
-    asked: Askable,
-    snapshot: Snapshot,
-    column: str,
-    name_weight: float | None = None,
+    question: Question, index: Index, column: str = "label", name_weight: float | None = None
 ) -> Classified:
     """Return the label of a question's text by what its method retrieves, with all usage.
 
     Of a text that is too long for a question the beginning is read, which a note says. Raises
     InputError as `classify_text`, before anything is paid for.
     """
-    read_labels(snapshot, column)
+    read_labels(index.snapshot(question.where), column)
     whole = len(question.text)
     question = replace(question, text=pipeline.shorten_question(question.text))
-    retrieved = pipeline.retrieve_evidence(question, asked)
+    retrieved = pipeline.retrieve_evidence(question, index)
     run = begin_question(question.budget, whole=retrieved.run)
     with run.meter.stage("classify"):
         classified = classify_text(

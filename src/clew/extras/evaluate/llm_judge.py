@@ -1,17 +1,12 @@
 """An LLM as judge of answers: five metrics from the prompts `judge_*`.
 
-judge            1 if the answer says what a right one says and nothing against it
-graded           1, 0.5 or 0: the answer says all of a right one, a part, or nothing (AGRAG's ACC
-                 as its paper has it, arXiv:2511.05549)
-correctness      3/4 of the F1 of the answer's statements with the right answer's, and 1/4 of their
-                 texts' cosine, brought to [0, 1]
-answer coverage  the share of the right answer's statements that the answer covers
-faithfulness     the share of the answer's statements that the context supports
-
-The last three are those of GraphRAG-Bench (Xiang et al. 2025, arXiv:2506.05690) as its code has
-them, where they are called accuracy, coverage and faithfulness. The LLM says yes or no to the
-number of each statement. The schema of its reply fixes these numbers, so it can pass over none,
-reword none and add none. Scores depend on the LLM: those of two are never to be compared.
+docs/guides/evaluate.md says what each is. `graded` is AGRAG's ACC as its paper has it
+(arXiv:2511.05549). Correctness, answer coverage and faithfulness are those of GraphRAG-Bench (Xiang
+et al. 2025, arXiv:2506.05690) as its code has them, where they are called accuracy, coverage and
+faithfulness. Correctness is 3/4 of the F1 of the answer's statements with the right answer's, and
+1/4 of their texts' cosine, brought to [0, 1]. The LLM says yes or no to the number of each
+statement. The schema of its reply fixes these numbers, so it can pass over none, reword none and
+add none. Scores depend on the LLM: those of two are never to be compared.
 """
 
 from collections.abc import Collection, Mapping, Sequence

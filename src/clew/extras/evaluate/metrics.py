@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import lru_cache
 from typing import Literal
 
-from clew.errors import InputError, MissingExtra
+from clew.base.runtime.lazy import needs
+from clew.errors import InputError
 
 YesNo = Literal["plain", "hotpot", "ket"]
 
@@ -206,9 +207,7 @@ def _stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    try:
+    with needs("snowballstemmer", "eval", "ROUGE-L"):
         import snowballstemmer
-    except ModuleNotFoundError as error:
-        raise MissingExtra("snowballstemmer", "eval", "ROUGE-L") from error
     stem: str = snowballstemmer.stemmer("porter").stemWord(word)
     return stem

@@ -27,17 +27,16 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from clew.errors import EndpointError, InputError, MissingExtra
+from clew.base.runtime.lazy import needs
+from clew.errors import EndpointError, InputError
 from clew.extras.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
 from clew.extras.models.served import STEP_S, EndpointAddress
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
 from clew.models.run import ModelRun
 
-try:
+with needs("httpx2", "openai", "a model behind an HTTP endpoint"):
     import httpx2
-except ImportError as error:
-    raise MissingExtra("httpx2", "openai", "a model behind an HTTP endpoint") from error
 
 _log = logging.getLogger(__name__)
 

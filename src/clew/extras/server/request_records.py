@@ -31,7 +31,7 @@ class RequestRecord:
     user: str = ""  # whom a provider named, though no key stands for them
     index: str = ""
     tokens: int = 0  # that models billed for it
-    # Index, kind (search, ask or classify), method and seconds of each.
+    # Index, kind (search, ask or hop), method and seconds of each.
     questions: list[tuple[str, str, str, float]] = field(default_factory=list)
     least: str = ""  # the generation that it asks for at least, as it was sent
     read: Index | None = None  # what it read

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from clew import Index, Snapshot
-from clew.answers.question import Question
-from clew.base.types import Changes, Classified, Document, Evidence, Plan, Theme, VocabularyEntry
+from clew.base.types import Changes, Document, Evidence, Plan, Theme, VocabularyEntry
 from clew.errors import InputError
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_bytes
 from clew.extras.graphs import browse, index_graph
@@ -116,12 +115,6 @@ class ScopedIndex(Scoped):
         return len(seen.document_layer), len(seen.layer("chunk"))
 
     # -- questions ----------------------------------------------------------------------------
-
-    def classify(self, question: Question, **options: Any) -> Classified:  # noqa: ANN401 -- of `ClassifyOptions`
-        with self.record_question("classify") as record, self._refuse_if_changed():
-            reply = self.index.classify(self.narrow(question), **options)
-            record.method = reply.evidence.method
-        return replace(reply, evidence=self.hide_server(reply.evidence, question.where))
 
     def hop(self, start: str, *, query: str, chunks: int, where: str | None = None) -> Evidence:
         """Do as `Index.hop` does."""

@@ -9,8 +9,8 @@ import pytest
 import clew
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, UnreadableSource
+from clew.extras.connect.imports.systems import open_system
 from clew.readers.roots import Roots
-from clew.readers.systems import open_system
 from clew.testing import models
 
 KEPT = Path(__file__).parent / "kept"

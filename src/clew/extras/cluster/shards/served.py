@@ -6,16 +6,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-from clew.errors import InputError, MissingExtra, StoreError
+from clew.base.runtime.lazy import needs
+from clew.errors import InputError, StoreError
 from clew.extras.cluster.shards.exchange import Receive, Reply, Request
 from clew.extras.cluster.shards.shard import GenerationChanged
 from clew.extras.cluster.shards.wire import pack, unpack
 from clew.extras.wire.names import SHARD_MEDIA_TYPE, SHARD_MOVED
 
-try:
+with needs("httpx2", "client", "shards behind servers"):
     import httpx2
-except ImportError as error:
-    raise MissingExtra("httpx2", "client", "shards behind servers") from error
 
 
 KEY_VARIABLE = "CLEW_KEY"

@@ -1,1 +1,1 @@
-"""What other systems keep: a module for each, as `clew.readers.systems` says."""
+"""What other systems keep: a module for each, as `clew.extras.connect.imports.systems` says."""

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from clew.errors import UnreadableSource
 from clew.extras.connect.imports.property_graph import PropertyNode, Relationship, state
-from clew.readers.systems import System
+from clew.extras.connect.imports.systems import System
 from clew.readers.walk import File
 from clew.readers.xml_page import parse_xml
 

@@ -18,9 +18,9 @@ from clew.extras.connect.imports.saying import (
     spell_names,
     unquote_name,
 )
+from clew.extras.connect.imports.stated import Stated
+from clew.extras.connect.imports.systems import System, only_folder
 from clew.readers import record
-from clew.readers.systems import System, only_folder
-from clew.readers.triples import Stated
 from clew.readers.walk import File
 
 SYSTEM = "LightRAG, nano-graphrag"

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from clew.base.display.visible import restore_unseen
 from clew.base.types import ENTITY_TYPES, Described, Skipped, Triple
 from clew.extras.connect.imports.saying import RELATED, relate
-from clew.readers.triples import (
+from clew.extras.connect.imports.stated import (
     Stated,
-    entity_type,
     explain_refusal,
     name_apart,
     name_documents,
     split_words,
     to_strength,
 )
+from clew.readers.triples import entity_type
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 

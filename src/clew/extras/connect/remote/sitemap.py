@@ -19,8 +19,8 @@ from xml.etree.ElementTree import Element
 from clew.base.display.addresses import hide_secrets
 from clew.base.types import Skipped
 from clew.errors import UnreadableSource
+from clew.extras.connect.remote.web import fetch_bytes, is_public
 from clew.readers.remote import Entry, RemotePlace, to_seconds
-from clew.readers.web import fetch_bytes, is_public
 from clew.readers.xml_page import parse_xml
 
 _AGENT = "clew"

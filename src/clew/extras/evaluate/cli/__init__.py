@@ -1,1 +1,1 @@
-"""`clew eval`."""
+"""`clew eval` and `clew classify`."""

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from clew.base.display.visible import visible
-from clew.errors import InputError, MissingExtra
+from clew.base.runtime.lazy import needs
+from clew.errors import InputError
 from clew.extras.evaluate import files
 from clew.extras.evaluate.report import Report
 from clew.extras.evaluate.summary import Estimate
 
-try:
+with needs("matplotlib", "plots", "a plot"):
     import matplotlib as mpl
     from matplotlib.figure import Figure
-except ModuleNotFoundError as error:
-    raise MissingExtra("matplotlib", "plots", "a plot") from error
 
 Colour = tuple[float, float, float, float]  # red, green, blue and opacity
 

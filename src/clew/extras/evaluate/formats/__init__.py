@@ -1,13 +1,5 @@
 """Formats of datasets, recognized by their content.
 
-| format | module |
-|---|---|
-| HotpotQA, 2WikiMultiHopQA | `hotpot` |
-| MuSiQue | `musique` |
-| GraphRAG-Bench | `graphrag_bench` |
-| BEIR | `beir` |
-| Clew's own | `clew` |
-
 A format is a function from records to `Parsed` and the keys in `_FORMATS` that its questions are
 told by; only BEIR, whose questions are in two files, is told by its folders.
 """

@@ -7,11 +7,10 @@ from pydantic import Field, RootModel
 from starlette.responses import StreamingResponse
 
 from clew.answers.pipeline import Listeners
-from clew.answers.question import MOST_CHARACTERS, ClassifyOptions, Question
+from clew.answers.question import MOST_CHARACTERS, Question
 from clew.base.display.shown import make_view
-from clew.base.options import options_of
 from clew.base.proofs import Proof, Verified
-from clew.base.types import Answer, Classified, Document, Evidence, Plan
+from clew.base.types import Answer, Document, Evidence, Plan
 from clew.errors import ClewError, InputError
 from clew.extras.graphs.threads import draw_evidence
 from clew.extras.server import bodies
@@ -72,14 +71,6 @@ class HopBody(bodies.Body):
         5, description="passages, at most"
     )
     where: str | None = Field(default=None, max_length=bodies.LONGEST_FILTER)
-
-
-@bodies.with_options(ClassifyOptions, "classify")
-@bodies.with_options(Question, "classify")
-class ClassifyBody(bodies.AskedBody):
-    """A text that gets one of the labels of the index."""
-
-    text: bodies.Text = Field(max_length=bodies.LONGEST)
 
 
 class PlannedDocument(bodies.Body):
@@ -188,16 +179,6 @@ async def hop(call: Call) -> Evidence:
     """The next passages from a passage, a document or an entity."""
     body = await call.read_body(HopBody)
     return await call.run(call.open_named_index().hop, **body.model_dump())
-
-
-@ASKING.endpoint("POST", "/indexes/{index}/classify", body=ClassifyBody, paid=True)
-async def classify(call: Call) -> Classified:
-    """Give a text one of the labels of the index."""
-    body = await call.read_body(ClassifyBody)
-    index = call.open_named_index(bounds=body)
-    question = body.as_question(body.text)
-    options = body.model_dump(include={*options_of(ClassifyOptions)})
-    return await call.run(index.classify, question, **options)
 
 
 @ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)

@@ -1,14 +1,7 @@
 """Files of a knowledge graph that something else has made: triples, and what their ends are.
 
-| suffix, also with `.gz` | a line is |
-|---|---|
-| `.tsv`, `.csv` | subject, relation and object, or what the header names |
-| `.jsonl`, `.ndjson` | an object or list that is a triple, an entity, or recorded triples |
-| `.parquet` (extra `parquet`) | a triple, in columns of these names |
-| `.nt`, `.ttl` (extra `rdf`) | N-Triples, Turtle: see `clew.readers.rdf` |
-
-In the first four an `_` of a relation is a space, and names are kept as they are written; what
-`clew export` escapes and guards in a table is taken back. A row is
+docs/guides/graphs.md has the formats. In all but RDF an `_` of a relation is a space, and names are
+kept as they are written; what `clew export` escapes and guards in a table is taken back. A row is
 one line, also where quotes are around a cell, so that one quote too many costs one line. Whatever
 cannot be used is reported with its line number, and the rest goes on.
 """
@@ -26,23 +19,20 @@ from clew.base.display.visible import restore_unseen
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import Extraction, Skipped
 from clew.errors import InputError
+from clew.extras.connect.imports import rdf
+from clew.extras.connect.imports.stated import Stated, explain_refusal, name_documents, to_strength
 from clew.limits import LIMITS, ReadingLimits
-from clew.readers import rdf
 from clew.readers.decode import open_text
 from clew.readers.packed import plain_name
 from clew.readers.table import read_rows
 from clew.readers.triples import (
     IDS,
-    Stated,
     document_id,
     entity,
-    explain_refusal,
     extraction,
     fields,
     json_value,
-    name_documents,
     read_items,
-    to_strength,
     triple,
 )
 from clew.readers.walk import File, files
@@ -75,7 +65,7 @@ T = TypeVar("T")
 Parse = Callable[[list[str]], tuple[str, Extraction]]  # problems -> document id, what is said
 
 
-def read_graph(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Stated | Skipped]:
+def read_graph_file(path: str | Path, limits: ReadingLimits = LIMITS) -> Iterator[Stated | Skipped]:
     """Yield what a file states, line by line, after a report of each thing that cannot be used.
 
     Tables and JSON lines are read as the caller iterates. RDF is read twice: names first. A file

@@ -1,4 +1,4 @@
-"""What other systems keep, as documents and as statements about them.
+"""Files of graphs, and what other systems keep: documents, and statements about them.
 
 A package registers a module for each system (`clew.importers`):
 
@@ -20,12 +20,16 @@ from tempfile import TemporaryDirectory
 from clew import plugins
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, UnreadableSource
+from clew.extras.connect.imports.graph_files import graph_file, read_graph_file
+from clew.extras.connect.imports.stated import Stated
+from clew.index.graph import StatedGraph
+from clew.index.layers.imported import Statements
 from clew.limits import LIMITS, ReadingLimits
 from clew.readers.archive import parts_of
 from clew.readers.packed import plain_name
 from clew.readers.roots import Roots
-from clew.readers.triples import Stated
 from clew.readers.walk import File, os_reason
+from clew.text.normalize import entity_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +84,6 @@ def _unzip(file: File) -> Iterator[File]:
 
 
 def _explain_unknown(path: Path, names: Sequence[str]) -> str:
-    if not names:
-        return f"{path} is a folder, and no installed package imports folders of other systems"
     return (
         f"{path} is not a folder of {', '.join(names[:-1])} or {names[-1]}. Hint: name the folder "
         "in which the system keeps its files; 'clew index' reads a folder of documents"
@@ -104,3 +106,40 @@ def only_folder(path: Path, name: str, below: Iterable[str] = ()) -> Path | None
         names = ", ".join(each.relative_to(path).as_posix() for each in others)
         raise InputError(f"{path} has several folders with {name}: name one of {names}")
     return others[0] if others else None
+
+
+def read_statements(path: Path, limits: ReadingLimits = LIMITS) -> StatedGraph:
+    """Return what a file states.
+
+    Raises InputError where there is no such file, or of no known format, and UnreadableSource
+    where nothing in it can be used.
+    """
+    lines, file = read_graph_file(path, limits), graph_file(path)
+    read = gather_statements(file, lines)
+    if not len(read.stated):
+        why = f": {read.skipped[0]}" if read.skipped else ""
+        raise UnreadableSource(file.source, f"contains no usable triples{why}")
+    return read
+
+
+def gather_statements(file: File, lines: Iterable[Stated | Skipped]) -> StatedGraph:
+    """Return what a file or the folder of another system states, which may be nothing."""
+    stated, skipped = Statements(), []
+    for each in lines:
+        if isinstance(each, Skipped):
+            skipped.append(each)
+        elif each.described is not None:
+            stated.describe(each.described, _find_text(each, each.described.name))
+        elif each.triple is not None:
+            document_id = _find_text(each, each.triple.subject, each.triple.object)
+            if not stated.add(each.triple, document_id):
+                reason = f"relates {each.triple.subject!r} to itself, which is left out"
+                skipped.append(Skipped(source=file.source, reason=reason, line=each.line))
+    if file.path.is_dir():
+        file = replace(file, source=f"{file.source}/")  # so that no subject looks like a file of it
+    return StatedGraph(file, stated, skipped)
+
+
+def _find_text(line: Stated, *names: str) -> str:
+    """Return the document that a line names; none for names that texts do not have, such as "$"."""
+    return line.document_id if line.document_id and all(map(entity_key, names)) else ""

@@ -27,15 +27,15 @@ from urllib.parse import quote, unquote
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.runtime.lazy import needs
 from clew.base.types import Described, Skipped, Triple
-from clew.readers.decode import open_text
-from clew.readers.triples import (
+from clew.extras.connect.imports.stated import (
     TOO_LONG,
     Stated,
-    entity_type,
     explain_refusal,
     name_apart,
     split_words,
 )
+from clew.readers.decode import open_text
+from clew.readers.triples import entity_type
 from clew.readers.walk import File
 from clew.text.normalize import collapse
 

@@ -6,11 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from clew.cli.asking import compute_scores
+from clew.extras.evaluate.cli.classifying import compute_scores
 from clew.testing import ScriptedLLM
 from tests.cli.conftest import with_llm
-
-pytestmark = pytest.mark.satellite
 
 LABELLED = [
     {"id": "ice-1", "label": "sea ice", "text": "The sea ice of the strait drifts south in June."},
@@ -143,7 +141,7 @@ def test_a_long_file_says_how_far_it_is(clew, labelled, tmp_path, monkeypatch):
     def watched(_stage):
         yield lambda *numbers: told.append(numbers)
 
-    monkeypatch.setattr("clew.cli.progress.show_count", watched)
+    monkeypatch.setattr("clew.extras.evaluate.cli.classifying.show_count", watched)
     file = write(tmp_path / "texts.jsonl", LABELLED)
     assert clew("classify", "--file", file, "--index", labelled).exit_code == 0
     assert told == [(1, 3), (2, 3), (3, 3)]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from clew.base.types import Described, Skipped, Triple
 from clew.errors import InputError, MissingExtra, UnreadableSource
-from clew.readers.graph_files import read_graph
-from clew.readers.triples import Stated
+from clew.extras.connect.imports.graph_files import read_graph_file
+from clew.extras.connect.imports.stated import Stated
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
 
@@ -57,7 +57,7 @@ def graph(write):
     """Write a file, read it, and return what it states and what was reported of it."""
 
     def read_file(name, content):
-        items = list(read_graph(write(name, content)))
+        items = list(read_graph_file(write(name, content)))
         reports = [str(item) for item in items if isinstance(item, Skipped)]
         return [item for item in items if isinstance(item, Stated)], reports
 
@@ -254,7 +254,7 @@ def test_a_bad_first_line(graph):
 def test_a_file_that_went_away(write):
     """The error says what the system said."""
     path = Path(write("a.nt", NT))
-    items = read_graph(path)
+    items = read_graph_file(path)
     path.unlink()
     with pytest.raises(UnreadableSource, match=r"a.nt: cannot be read: No such file"):
         next(items)
@@ -263,7 +263,7 @@ def test_a_file_that_went_away(write):
 @pytest.mark.skipif(sys.platform == "win32", reason="file names there are text")
 def test_a_file_name_that_is_no_text(write):
     """Reports show it with what any encoding can write."""
-    [report] = read_graph(write(os.fsdecode(b"a\xff.tsv"), "Fram\tleft\n"))
+    [report] = read_graph_file(write(os.fsdecode(b"a\xff.tsv"), "Fram\tleft\n"))
     assert report.source == "a\N{REPLACEMENT CHARACTER}.tsv"
 
 
@@ -477,14 +477,14 @@ def test_an_unknown_suffix(write, name):
     with pytest.raises(
         InputError, match=r"Hint: .* \.tsv, \.csv, \.jsonl, \.ndjson, \.parquet, \.nt, \.ttl"
     ):
-        read_graph(name)
+        read_graph_file(name)
 
 
 def test_no_such_file(tmp_path):
     """The error comes with the call, before anything is read."""
     for path in (tmp_path, tmp_path / "none.nt"):
         with pytest.raises(InputError, match="there is no file"):
-            read_graph(path)
+            read_graph_file(path)
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl", "nt", "ttl"])
@@ -500,7 +500,7 @@ def test_no_such_file(tmp_path):
 def test_a_file_without_triples(write, suffix, content, reason):
     """It cannot be what the caller meant."""
     with pytest.raises(UnreadableSource, match=f"a.{suffix}: {reason}"):
-        list(read_graph(write(f"a.{suffix}", content)))
+        list(read_graph_file(write(f"a.{suffix}", content)))
 
 
 def test_a_file_of_names_only(write):
@@ -510,7 +510,7 @@ def test_a_file_of_names_only(write):
         "a.csv": "head,relation,tail\n",
     }.items():
         with pytest.raises(UnreadableSource, match="holds no triples"):
-            list(read_graph(write(name, text)))
+            list(read_graph_file(write(name, text)))
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda _: b"Fram", lambda d: d[:12]])
@@ -518,14 +518,14 @@ def test_a_broken_gzip_file(write, damage):
     """Nothing of it is read."""
     content = damage(gzip.compress(NT.encode()))
     with pytest.raises(UnreadableSource, match=r"a.nt.gz: is a broken gzip file, or not one"):
-        list(read_graph(write("a.nt.gz", content)))
+        list(read_graph_file(write("a.nt.gz", content)))
 
 
 def test_without_the_extra(write, monkeypatch):
     """The error names it."""
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with pytest.raises(MissingExtra, match=r"pip install 'clew\[rdf\]'"):
-        list(read_graph(write("a.ttl", NT)))
+        list(read_graph_file(write("a.ttl", NT)))
 
 
 NAME = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=20).map(
@@ -579,10 +579,10 @@ def test_any_graph_comes_back(tmp_path_factory, rows):
     for name, (text, expected) in files.items():
         path = folder / name
         path.write_text(text, encoding="utf-8", newline="")
-        items = list(read_graph(path))
+        items = list(read_graph_file(path))
         assert ends([item for item in items if isinstance(item, Stated)]) == expected
         assert [item for item in items if isinstance(item, Skipped)] == []
-        assert items == list(read_graph(path))
+        assert items == list(read_graph_file(path))
 
 
 @given(st.binary(max_size=80), st.sampled_from(["tsv", "csv", "jsonl", "nt", "ttl"]))
@@ -593,7 +593,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, noise, suffix):
     path = tmp_path_factory.mktemp("noise") / f"a.{suffix}"
     path.write_bytes(b"\n".join([good, noise, good]))
     try:
-        items = list(read_graph(path))
+        items = list(read_graph_file(path))
     except UnreadableSource as error:
         assert "binary" in str(error)  # noqa: PT017
         return
