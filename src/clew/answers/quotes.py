@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 REST_UNKNOWN = "Nothing here says the rest."  # the last line of an answer in part
 _ENOUGH = 0.8  # the probability that one of the quotes has the answer: there are no more then
 _ADDS = 0.2  # of the question that two quotes meet and one does not: there are two then
+_ASKS_AGAIN = compile_re(r"\band (?:who(?:m|se)?|what|when|where|which|how)\b", re.IGNORECASE)
 _OF_SIDES = 4  # quotes of what two things name, such as the directors of two films
 _SAME_PASSAGE = 0.6  # a further sentence of a passage is so much less likely to add something
 _ITEM = 0.9  # how likely the clause or step that a question names answers, at least; others at most
@@ -168,7 +169,7 @@ def choose_sentences(
         return sorted(best, key=lambda row: -likely[row])
     if choose(range(len(left))) and bridges[best[0]] >= 0:
         choose([int(bridges[best[0]])])
-    least = 1 + (signs.of_question["two"] > _ADDS)
+    least = 1 + bool(signs.of_question["two"] > _ADDS or _ASKS_AGAIN.search(signs.question))
     if is_foreign_question(signs.question):  # the weights were fitted on English
         least = most
     while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):

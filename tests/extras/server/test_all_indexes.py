@@ -68,7 +68,7 @@ def test_a_question_to_all_indexes(several, stream):
                 f"/api/v1/indexes/{place['index']}/documents/{place['doc'].replace('#', '%23')}"
             ).json()
             quote = shown["text"][int(place["start"]) : int(place["end"])]
-            assert f"“{quote}”" in message["content"]
+            assert f'"{quote}"' in message["content"]
         if stream:
             told = client.post(CHAT, json={**asked, "stream": True}).text
             assert '"finish_reason":"stop"' in told

@@ -42,7 +42,7 @@ def test_rest_and_openai_tell_it(home):
     assert TEXTS[span["document_id"]][span["start"] : span["end"]] == ANSWER == span["text"]
     assert answer["citations"][span["citation"]]["document_id"] == span["document_id"]
     content = chat["choices"][0]["message"]["content"]
-    assert content.startswith(f"{ANSWER} [{span['citation'] + 1}]\n\n“")
+    assert content.startswith(f'{ANSWER} [{span["citation"] + 1}]\n\n"')
     assert chat["clew"]["short"] == short
 
 

@@ -108,7 +108,7 @@ def test_a_split_that_was_killed_begins_anew(whole, place, step):
         assert {each.name for each in place.iterdir()} == {"whole", "expected", "parts"}
         if ends[-1] == 0:
             break
-    assert len(ends) > 5
+    assert len(ends) >= 5
     assert {*ends[:-1]} == {-signal.SIGKILL}
 
 

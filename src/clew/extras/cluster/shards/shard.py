@@ -77,9 +77,17 @@ def reply_to_request(index: Index, request: Request) -> Reply:
 
 
 def _empty_reply(generation: int, fields: Sequence[str]) -> Counts:
-    none = Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((3, 0), dtype=np.int64))
+    entities, terms = (
+        Counted(hashes=np.zeros(0, dtype=np.uint64), numbers=np.zeros((n, 0), dtype=np.int64))
+        for n in (3, len(exchange.TERM_NUMBERS))
+    )
     return Counts(
-        generation=generation, n_chunks=0, n_words=0.0, entities=none, terms=none, fields=fields
+        generation=generation,
+        n_chunks=0,
+        n_words=0.0,
+        entities=entities,
+        terms=terms,
+        fields=fields,
     )
 
 
