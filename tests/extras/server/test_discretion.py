@@ -153,7 +153,7 @@ FAULTS = {
 
 
 def keys_with_faults():
-    """Yield all pairs: one key meets each fault, the others one that Clew knows and one it does not."""
+    """Yield all pairs: one key meets each fault, the others one that Clew knows, and one not."""
     for key in (*KEYS, "admin"):
         for fault in FAULTS:
             is_usual = key == "read" or fault in {"MissingLayer", "OSError"}
