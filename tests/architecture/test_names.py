@@ -57,9 +57,8 @@ def definitions():
     """Return each module's path, and its classes and functions wherever they stand in it."""
     kinds = (ast.ClassDef, *FUNCTIONS)
     trees = {path: ast.parse((PACKAGE / path).read_text(encoding="utf-8")) for path in MODULES}
-    outermost = {id(node) for tree in trees.values() for node in tree.body}
     return {
-        path: [(node, id(node) in outermost) for node in ast.walk(tree) if isinstance(node, kinds)]
+        path: [(node, node in tree.body) for node in ast.walk(tree) if isinstance(node, kinds)]
         for path, tree in trees.items()
     }
 

@@ -13,7 +13,7 @@ from clew.index.store import segments
 from clew.index.store.embedded import EmbeddedStore
 from tests.index.build import add, contents, create, document, files, scratch
 
-N_COMMITS = 300
+N_COMMITS = 500
 
 
 def tiny_batch(number):
