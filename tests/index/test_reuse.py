@@ -68,7 +68,7 @@ def test_another_title_is_read_with_every_chunk(settings):
     assert first == second
 
 
-@trials(6, 100)
+@trials(3, 100)
 @given(
     places=st.lists(st.integers(0, len(SENTENCES)), max_size=3),
     gone=st.sets(st.integers(0, len(SENTENCES) - 1), max_size=3),

@@ -85,7 +85,7 @@ RUNS = {
 }
 
 
-@trials(10, 300)
+@trials(5, 300)
 @given(**RUNS)
 @example(
     actions=[("add", {"amber": 0, "1912": 1}), ("remove", ["amber"]), ("compact", None)],

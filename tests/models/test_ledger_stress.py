@@ -53,7 +53,7 @@ def test_threads_record_while_others_mend(tmp_path):
     """A file that is damaged again and again under its users loses what was in the damaged page."""
     path = damaged_ledger(tmp_path / "calls.sqlite")
     with ThreadPoolExecutor(3) as threads:
-        recorded = partial(record_for, path, tmp_path / "acknowledged", n_threads=2, seconds=1.0)
+        recorded = partial(record_for, path, tmp_path / "acknowledged", n_threads=2, seconds=0.5)
         list(threads.map(lambda seed: recorded(seed=seed), range(3)))
     written = acknowledged_in(tmp_path)
     assert written
@@ -163,8 +163,8 @@ def check_acknowledged(folder, **how):
 
 
 def test_what_processes_record_is_kept(tmp_path):
-    """Some that are killed while this one reads, for two seconds."""
-    check_acknowledged(tmp_path, seconds=2.0, is_killed=True, reads=True, seed=1, n_processes=3)
+    """Some that are killed while this one reads, for a second."""
+    check_acknowledged(tmp_path, seconds=1.0, is_killed=True, reads=True, seed=1, n_processes=3)
 
 
 @pytest.mark.slow

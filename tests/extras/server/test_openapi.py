@@ -3,8 +3,8 @@
 import inspect
 import json
 import re
-from copy import deepcopy
 from dataclasses import fields, replace
+from functools import cache
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -24,10 +24,14 @@ SEARCH = "/indexes/{index}/search"
 _PART = re.compile(r"{(\w+)(?::path)?}")
 
 
+described = cache(describe_routes)  # nothing here changes what it gives
+
+
+@cache
 def operations():
     return {
         (method.upper(), path): told
-        for path, methods in describe_routes("")["paths"].items()
+        for path, methods in described("")["paths"].items()
         for method, told in methods.items()
     }
 
@@ -77,7 +81,7 @@ def check(asked, response):
     told = operations()[asked.method, PREFIX + _PART.sub(r"{\1}", asked.path)]
     found = told["responses"].get(str(response.status_code), told["responses"]["default"])
     if "$ref" in found:
-        found = describe_routes("")["components"]["responses"][str(response.status_code)]
+        found = described("")["components"]["responses"][str(response.status_code)]
     if response.status_code == 204:
         assert not response.content
         return
@@ -98,10 +102,14 @@ def check(asked, response):
         assert response.content
 
 
+@cache
+def components():
+    return closed(described("")["components"])
+
+
 def validate(schema, value):
     """Hold a value against a schema of the description, with nothing in it that is not there."""
-    components = closed(deepcopy(describe_routes("")["components"]))
-    Draft202012Validator({**closed(schema), "components": components}).validate(value)
+    Draft202012Validator({**closed(schema), "components": components()}).validate(value)
 
 
 def events(text):

@@ -43,7 +43,7 @@ def alone(names, late, depth):
 CHOICES = {"chosen": SUBSETS, "gone": SUBSETS, "late": st.booleans(), "depth": st.integers(0, 1)}
 
 
-@trials(18, 300)
+@trials(6, 300)
 @given(**CHOICES)
 @example(chosen={"amber"}, gone={"bo"}, late=True, depth=1)
 @example(chosen={"empty"}, gone={"han"}, late=False, depth=0)

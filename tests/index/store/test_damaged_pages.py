@@ -22,7 +22,7 @@ from tests.index.store.test_every_damage import tried
 
 PAGE = 4096
 HOWS = ("swap", "swap", "swap", "copy", "flip", "zero", "cut", "rows")
-FEW, MANY = range(25), range(1_000, 1_200)
+FEW, MANY = range(10), range(1_000, 1_200)
 
 
 def damage(path, rng):

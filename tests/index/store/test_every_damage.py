@@ -132,7 +132,7 @@ def check(sound, tmp_path, seed):
         assert name.name == "index.sqlite" or how == "swap", (name, how, done)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_damage_is_told_and_repaired(sound, tmp_path, seed):
     """`check` says of each, and behind `repair` it calls the index whole, which answers."""
     check(sound, tmp_path, seed)

@@ -83,7 +83,7 @@ def texts():
     return st.lists(st.lists(sentence, min_size=1, max_size=3).map(" ".join), max_size=8)
 
 
-@trials(10, 200)
+@trials(5, 200)
 @given(texts(), texts(), st.integers(0, 2**32))
 def test_the_index_is_the_same_to_the_byte(first, then, seed):
     """Whatever is done first; also where documents change, lose all words and come back."""
