@@ -1,4 +1,4 @@
-"""Context to an answer with citations: an LLM's words, or the best supporting sentences, quoted."""
+"""Turn a context into an answer with citations: an LLM's text, or the best supporting sentences."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
 def _leave_lists_out(
     evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
 ) -> Sequence[Sentence]:
-    """Return the sentences outside contents and indexes, which only name what stands elsewhere.
+    """Return the sentences that are not in tables of contents or indexes of the documents.
 
     They are left in where the question asks for them, and where there is nothing else.
     """
@@ -153,7 +153,7 @@ def _leave_lists_out(
 def _citation_listener(
     on_citation: OnCitation, question: str, context: Context, evidence: Evidence
 ) -> OnMarks:
-    """Return a listener to an LLM's marks that passes on the citations found so far."""
+    """Return a callback for the LLM's citation marks that reports the citations found so far."""
     citing = CitationFinder(question, context)
 
     def hear(claim: str, marks: str | None) -> None:
@@ -168,7 +168,7 @@ def _citation_listener(
 
 
 def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the answer that the evidence has, None where the context does not prove it.
+    """Return the answer that the method itself found, or None if the context does not prove it.
 
     That is also what was computed of all rows of a table, which no LLM counts again.
     """
@@ -184,7 +184,7 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
 def _build_found(
     question: str, context: Context, evidence: Evidence, min_support: float
 ) -> Answer | None:
-    """Return what a method found that is more than passages: themes, or names."""
+    """Return the answer of a method that finds themes or names rather than passages."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
     if answer is None and not _is_refused(evidence, min_support):
         answer = _build_named(question, context, evidence)
@@ -221,13 +221,13 @@ def _build_quoted(
 def _build_partial(
     question: str, known: Sequence[Quote], context: Context, evidence: Evidence
 ) -> Answer:
-    """Return the quote that resolves a name of the question, where nothing says the rest."""
+    """Return a partial answer: the quote that resolves a name of the question."""
     quoted = _build_quoted(question, known, context, evidence)
     return replace(quoted, kind="partial", text=f"{quoted.text}\n{REST_UNKNOWN}")
 
 
 def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the first answers of a graph by name, with the facts on the way to them as citations.
+    """Return the first answer entities of a graph, with the facts on their paths as citations.
 
     Those are as many as have the highest score. None where no passage has the words of a fact, as
     in a graph of texts, or where there are no such answers.
@@ -266,7 +266,7 @@ def _build_named(question: str, context: Context, evidence: Evidence) -> Answer 
 
 
 def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return a line for each theme that answers, or sentence of documents that are compared.
+    """Return an answer with a line per relevant theme, or per sentence of compared documents.
 
     It has the name of the theme or document, what it covers or its id, and a quote.
 
@@ -304,7 +304,7 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
 def _build_counted(
     question: str, counted: CountResult, context: Context, evidence: Evidence
 ) -> Answer:
-    """Return a total with a line for each item that the context has, and its quote.
+    """Return a total with a line for each counted item in the context, and its quote.
 
     The evidence has all items; a note says how many the context has no room for.
     """
@@ -353,7 +353,7 @@ def _build_counted(
 
 
 def _find_around(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
-    """Return the passage of an item's document that has it, None where there was no room for it."""
+    """Return the passage that contains an item of its document, or None if it did not fit."""
     return next((p for p in passages if p.start <= item.start and item.end <= p.end), None)
 
 
@@ -381,7 +381,7 @@ def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answe
 
 
 def _find_proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
-    """Return the range that proves an answer, None where no passage of the context has it."""
+    """Return the range that proves an answer, or None if no passage of the context contains it."""
     for passage in context.passages:
         place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
         if place >= 0:
@@ -397,7 +397,7 @@ def _add_note(evidence: Evidence, note: str) -> Evidence:
 def _build_prompt(
     question: str, context: Context, name: str, max_tokens: int, support: float | None
 ) -> Prompt:
-    """Return the one prompt that every retrieval method shares: the question after the context.
+    """Return the prompt shared by all retrieval methods: the context, then the question.
 
     It says what the `support` is where that is given. Evidence of a method that retrieves nothing
     on purpose names another prompt.
@@ -414,7 +414,7 @@ def _build_prompt(
 def _build_llm_answer(
     question: str, reply: Reply, context: Context, evidence: Evidence, *, may_refuse: bool
 ) -> Answer | None:
-    """Return an LLM's answer with the passages that hold it, and the sentences that none holds.
+    """Return an LLM's answer with the passages that support it, and its unsupported sentences.
 
     A prompt without a context asks for neither. None for a reply of no use.
     """
@@ -434,7 +434,7 @@ def _build_llm_answer(
 
 
 def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
-    """Return an answer whose citations have the section, pages and line of their own ranges.
+    """Return the answer with section, pages and line of each citation.
 
     They had those of their passages, which may be longer.
     """
@@ -448,7 +448,7 @@ def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
-    """Return a citation with its section, pages and line in the document, and what is near.
+    """Return a citation with its section, pages, line and surrounding text in the document.
 
     It gets the notes on what of the document was not read.
     """
@@ -494,7 +494,7 @@ def _build_citation(
 
 
 def _find_path(passage: Passage, evidence: Evidence) -> int | None:
-    """Return the place of the first path that ends in a passage, None where no path does."""
+    """Return the index of the first path that ends in a passage, or None."""
     for place, path in enumerate(evidence.paths):
         last = path.steps[-1]
         if (last.document_id, last.start) == (passage.document_id, passage.start):

@@ -1,4 +1,4 @@
-"""Pairs of statements that answer together: one names what another says the answer about.
+"""Chains of two statements: one resolves a name, the other answers about that name.
 
 "Colin Archer built the Fram" names who the builder was, and "Colin Archer was born in Larvik" says
 where he was born. The question has the Fram, and not the name by which the two are linked.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """The p linked pairs among n statements, each pair of two passages."""
+    """The p linked pairs among n statements; the two come from different passages."""
 
     bridges: NDArray[np.intp]  # (p,) the statement that has the name
     answers: NDArray[np.intp]  # (p,) the statement that says something about it
@@ -33,11 +33,11 @@ class Chains:
     gains: Mapping[str, float]  # what the best pair has of the question beyond the best statement
 
     def column(self, name: str, signs: SentenceSigns) -> Floats:
-        """Return the (p,) values of a feature of the pairs, or of the sentences that end them."""
+        """Return the (p,) values of a feature of the pairs, or of their last sentences."""
         return self.columns[name] if name in self.columns else signs.columns[name][self.answers]
 
     def share_bridges(self, scores: Floats, n: int) -> tuple[Floats, NDArray[np.intp]]:
-        """Return how probably each of n statements answers, and the likeliest bridge to it or -1.
+        """Return the answer probability of each of n statements, and its likeliest bridge or -1.
 
         `scores` are the (p,) logits of the pairs; the probabilities of all pairs sum to 1.
         """
@@ -51,7 +51,7 @@ class Chains:
 
 
 def find_chains(signs: SentenceSigns) -> Chains:
-    """Return the pairs of statements that share a name which the question does not have."""
+    """Return the pairs of statements that share a name absent from the question."""
     links, places, met = _link_names(signs), signs.places, signs.met
     weights = signs.reading.weights
     bridges, answers = np.nonzero((links > 0) & (places[:, None] != places))
@@ -81,7 +81,7 @@ def find_chains(signs: SentenceSigns) -> Chains:
 
 
 def _link_names(signs: SentenceSigns) -> Floats:
-    """Return (n, n) the rarest name that a sentence has and another, or its title, has as well.
+    """Return (n, n): the rarest name that one sentence shares with another sentence or its title.
 
     1 for a name of two passages, 2 / 3 for one of three, and so on. The question's own names do
     not link, nor does what the passage of the first sentence is about.
@@ -104,7 +104,7 @@ def _link_names(signs: SentenceSigns) -> Floats:
 
 
 def _weigh_names(signs: SentenceSigns) -> Floats:
-    """Return the weights of the question's tokens in its names, whose sum is 1 if there are any."""
+    """Return the weights of question tokens inside names; they sum to 1 unless all are 0."""
     names = [(m.start, m.end) for m in signs.names]
     in_names = [any(overlap(span, name) for name in names) for span in signs.reading.spans]
     weights = signs.reading.weights * np.array(in_names, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which passages an LLM's answer may cite: those that hold what it says.
+"""Find which passages support an LLM's answer, and may therefore be cited.
 
 An LLM names passages by their numbers, and a document can make it name a wrong one. So each
 sentence is held against the passages that it cites: the words that it adds to the question, its
@@ -32,7 +32,7 @@ _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 @dataclass(frozen=True, slots=True)
 class CitedRange:
-    """Sentences of a passage that hold what an answer says, and where it says that."""
+    """Sentences of a passage that support a claim, and the position of the claim in the answer."""
 
     passage: Passage
     start: int  # in the passage's text
@@ -42,7 +42,7 @@ class CitedRange:
 
 @dataclass(frozen=True, slots=True)
 class FoundCitations:
-    """What holds an answer, and what was wrong with the passages that it names."""
+    """The passages that support an answer, and notes on wrong citations."""
 
     ranges: tuple[CitedRange, ...]
     unsupported: tuple[str, ...]  # sentences that no passage and no table holds
@@ -50,7 +50,7 @@ class FoundCitations:
 
 
 def find_citations(question: str, answer: str, reply: str, context: Context) -> FoundCitations:
-    """Return what an `answer` may cite of a context; `reply` is all that the LLM wrote.
+    """Return the supported citations of `answer`; `reply` is the LLM's complete reply.
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
@@ -66,7 +66,7 @@ def find_citations(question: str, answer: str, reply: str, context: Context) -> 
 
 
 class CitationFinder:
-    """Find the citations of an answer while it is written, claim by claim."""
+    """Checks the citations of an answer while it is streamed, claim by claim."""
 
     def __init__(self, question: str, context: Context) -> None:
         self.numbers: list[int] = []  # those that wait for what they are for
@@ -81,7 +81,7 @@ class CitationFinder:
         self._notes: list[str] = []
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
-        """Return what is cited by citations for what was said since those before them."""
+        """Return the citations for the text since the previous citation marks."""
         numbers = parse_numbers(marks)
         if not terms(claim):  # they stand before what they are for
             self._plain += claim
@@ -91,12 +91,12 @@ class CitationFinder:
         return self._find_holding(claim, numbers, is_marked=True)
 
     def end(self, rest: str) -> None:
-        """Hear what stands behind the last citations."""
+        """Process the text after the last citation mark."""
         if terms(rest) or self.numbers:
             self._find_holding(rest, self.numbers, is_marked=False)
 
     def _find_holding(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
-        """Return the ranges that hold a claim: of passages with its numbers, or of another one."""
+        """Return the ranges that support a claim: of cited passages, else of another passage."""
         passages = [self._by_number[n] for n in numbers if n in self._by_number]
         holders: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
@@ -123,7 +123,7 @@ class CitationFinder:
         return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in ranges.items()]
 
     def collect(self, text: str) -> FoundCitations:
-        """Return all that is cited of the whole answer, `text` with its citations."""
+        """Return all citations of the complete answer `text`."""
         n_passages = len(self._context.passages)
         plain, answer = find_marks(n_passages).sub("", text), strip_marks(text, n_passages)
         left_off = len(plain) - len(plain.lstrip(AROUND))
@@ -136,7 +136,7 @@ class CitationFinder:
 
 
 def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
-    """Yield notes on passages that do not hold the claim, and on those that do."""
+    """Yield notes on cited passages that do not support the claim, and on those that do."""
     wrong = [f"[{p.number}]" for p in passages if p not in holders]
     right = [f"[{p.number}]" for p in holders if p not in passages]
     if wrong:
@@ -145,7 +145,7 @@ def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) ->
 
 
 class _Claim:
-    """A sentence of an answer: what it says that the question does not."""
+    """A sentence of an answer, reduced to the words that are not in the question."""
 
     def __init__(self, sentence: str, question: str) -> None:
         self._question_terms = set(terms(question))
@@ -157,7 +157,7 @@ class _Claim:
         self._quotes = [_fold_text(quote) for quote in _QUOTES.findall(sentence)]
 
     def keep_holding(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Return those of some passages that hold the sentence together, and that lead there."""
+        """Return the passages that together support the sentence, or link to its support."""
         texts = {passage.number: _passage_text(passage) for passage in passages}
         words = {number: self._held_words(text) for number, text in texts.items()}
         held: set[str] = set()
@@ -173,7 +173,7 @@ class _Claim:
         return [p for p in passages if p in holding or p in leading]
 
     def find_ranges(self, text: str) -> list[tuple[int, int]]:
-        """Return the sentences of a passage by which it holds the sentence, or leads there.
+        """Return the sentences of a passage that support the claim or link to its support.
 
         They are as few as have what the passage has of it, in their order; neighbours are one
         range. It is the whole text where no sentence of it has a word of the answer or question.
@@ -202,11 +202,11 @@ class _Claim:
         return _merge_spans([spans[i] for i in sorted(rows)], text) or [(0, len(text))]
 
     def find_other(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Return the first passage that holds the sentence alone, if one does."""
+        """Return the first passage that alone supports the sentence, or None."""
         return [p for p in passages if self._new and self._stands_in(_passage_text(p))][:1]
 
     def is_held(self, passages: Sequence[Passage], rows: str) -> bool:
-        """Say whether a passage, or the rows of tables, hold the sentence, or it says nothing."""
+        """Check whether a passage or table rows support the sentence; true if it claims nothing."""
         return not self._new or any(map(self._stands_in, [*map(_passage_text, passages), rows]))
 
     def _stands_in(self, text: str) -> bool:
@@ -217,7 +217,7 @@ class _Claim:
         return len(self._held_words(text)) >= self._least * len(self._new)
 
     def _held_words(self, text: str) -> set[str]:
-        """Return the claim's new words that stand in a text, names and numbers verbatim."""
+        """Return the claim's new words found in a text; names and numbers must match verbatim."""
         have = set(terms(text))
         return {
             word
@@ -227,7 +227,7 @@ class _Claim:
 
 
 def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
-    """Return ranges of a text, those as one between which nothing stands."""
+    """Merge ranges of a text that are separated by white space only."""
     ranges: list[tuple[int, int]] = []
     for start, end in spans:
         if ranges and not text[ranges[-1][1] : start].strip():
@@ -238,7 +238,7 @@ def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int,
 
 
 def _is_form(one: str, other: str) -> bool:
-    """Say whether two words differ in their endings at most."""
+    """Check whether two words differ only in their endings."""
     n_shared = max(_STEM, max(len(one), len(other)) - _ENDING)
     return len(one) >= n_shared and one[:n_shared] == other[:n_shared]
 

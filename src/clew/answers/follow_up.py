@@ -1,4 +1,4 @@
-"""A question of a conversation as one that stands by itself: by an LLM, or by rules.
+"""Rewrite a follow-up question so that it can be understood alone: by an LLM, or by rules.
 
 A question leans on the turns before where it has a word for something that they named ("he",
 "it", "there"), where it begins as the rest of another one ("And in 1911?"), or where it names
@@ -71,7 +71,7 @@ _DEFINITE = compile_re(r"\bthe [a-z]+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name in a text, by the characters of that."""
+    """A name in a text, with its character range."""
 
     text: str
     start: int
@@ -80,7 +80,7 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class _EarlierTurn:
-    """The turn before: its question as it was read and as it was asked, and the answer."""
+    """The previous turn: its question as resolved and as asked, and its answer."""
 
     read: str = ""
     asked: str = ""
@@ -90,7 +90,7 @@ class _EarlierTurn:
 def resolve_question(
     question: str, history: Sequence[Exchange], snapshot: Snapshot, models: Models
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the question without references to earlier turns, and notes on how it was read.
+    """Return the question with references to earlier turns resolved, and notes on how.
 
     It is returned as it is, without a note, where it stands by itself. Of the history the last
     turns count, in eight turns and 1,000 tokens at most.
@@ -112,7 +112,7 @@ def resolve_question(
 
 
 def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
-    """Return the last questions and answers that are within the bounds, the newest one last."""
+    """Return the last turns that fit the length limits, newest last."""
     turns: list[tuple[str, str]] = []
     left = _MOST_TOKENS
     for each in reversed(history[-_MOST_TURNS:]):
@@ -126,7 +126,7 @@ def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
 
 
 def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[str, str]:
-    """Return the question that an LLM writes, and what is wrong with it."""
+    """Return the question as rewritten by an LLM, and a description of any fault."""
     pieces = [
         Excerpt(mark, text)
         for query, answer in turns
@@ -151,7 +151,7 @@ def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -
 
 
 class _Rules:
-    """What can be read without an LLM: by words of English, and names in any language."""
+    """Resolves references without an LLM: English pronouns, and names in any language."""
 
     def __init__(self, snapshot: Snapshot, models: Models) -> None:
         self._snapshot = snapshot
@@ -159,7 +159,7 @@ class _Rules:
         self._find_names = cache(self._search_names)
 
     def leans_on_turns(self, question: str, *, surely: bool = True) -> bool:
-        """Say whether a question leans on the turns before it; or may, as it names nothing."""
+        """Check whether a question depends on earlier turns, `surely` or possibly."""
         if _BEGINS.match(question) or _POINTS.search(_blank_expletives(question)):
             return True
         names = self._find_names(question)
@@ -169,7 +169,7 @@ class _Rules:
         return not names and (not surely or is_short or bool(_DEFINITE.search(question)))
 
     def resolve(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
-        """Return the question with names of the turns before, each read likewise."""
+        """Return the question with names from earlier turns, which are resolved in the same way."""
         before = _EarlierTurn()
         for query, answer in turns:
             before = _EarlierTurn(self._resolve_after(query, before), query, answer)
@@ -192,7 +192,7 @@ class _Rules:
         return question if own else f"{question} ({before.asked})"
 
     def _replace_name(self, question: str, own: Sequence[_Name], before: str) -> str:
-        """Return the question before with another name or date in the place of its own."""
+        """Return the previous question with its name or date replaced by the new one."""
         rest = _BEGINS.sub("", question, count=1)
         if len(own) == 1 and len(terms(rest)) - len(terms(own[0].text)) <= _FEW:
             names = self._find_names(before)
@@ -207,7 +207,7 @@ class _Rules:
         return ""
 
     def _search_names(self, text: str) -> list[_Name]:
-        """Return the names in a text by their places, the whole ones of those inside each other."""
+        """Return the names in a text by position, outermost only."""
         if not any(c.isupper() for c in text):
             names = [each.mention for each in named_entities(self._snapshot, text)]
             places = [(text.find(name), name) for name in names]
@@ -228,7 +228,7 @@ def _begins_sentence(text: str, start: int) -> bool:
 
 
 def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans that stand in no other, in order."""
+    """Yield the spans that are not inside another span, in order."""
     last = 0
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start >= last:
@@ -237,12 +237,12 @@ def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _blank_expletives(question: str) -> str:
-    """Return a question with blanks for "it" and "there" where they stand for nothing."""
+    """Return a question with expletive "it" and "there" blanked out."""
     return _EXPLETIVE.sub(lambda match: " " * len(match[0]), question)
 
 
 def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
-    """Return the pronouns of a question that refer to none of its own names.
+    """Return the pronouns of a question that have no antecedent in it.
 
     Of each it is the kind of thing that it stands for, and its place.
     """
@@ -258,7 +258,7 @@ def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int,
 
 
 def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bool:
-    """Say whether a name before such a word may be what it stands for.
+    """Check whether a name before the pronoun can be its antecedent.
 
     A subject or owner may ("when did Nansen leave his ship?"); an object only in another clause.
     """
@@ -272,7 +272,7 @@ def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bo
 
 
 def _prefers_answer(kind: str, question: str) -> bool:
-    """Say whether such a word rather stands for what was answered than for what was asked about."""
+    """Check whether a pronoun refers to the previous answer rather than to the question."""
     wanted = question_kind(question)
     if kind == _PERSON:
         return wanted in {"person", "name"}

@@ -1,4 +1,4 @@
-"""Choose the sentences of a context that hold the answer, where no LLM writes one.
+"""Select the sentences of a context that contain the answer, if no LLM writes one.
 
 How likely a sentence holds it is estimated by `clew.answers.sentence_weights`.
 """
@@ -50,7 +50,7 @@ _OF_RIGHTS = compile_re(
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A range of a passage: a sentence, behind the one that it refers back to, if near."""
+    """A range of a passage: a sentence, with the nearby sentence it refers back to."""
 
     passage: Passage
     start: int  # in the document
@@ -60,12 +60,12 @@ class Quote:
 
     @property
     def text(self) -> str:
-        """The range as it stands in the document."""
+        """Return the text of the range."""
         return self.passage.text[self.start - self.passage.start : self.end - self.passage.start]
 
 
 def compose_quote(quote: str, link: str) -> str:
-    """Return the line of an answer that quotes: in quotation marks, behind the name it explains."""
+    """Return a line of an extractive answer: the quote, after the name it explains."""
     line = f'"{" ".join(quote.split())}"'
     return f"{link}: {line}" if link else line
 
@@ -79,7 +79,7 @@ def choose_quotes(
     *,
     most: int = MAX_QUOTES,
 ) -> tuple[list[Quote], QuoteFeatures | None]:
-    """Return at most `most` of the sentences of passages as quotes, the likeliest answer first.
+    """Return up to `most` sentences of passages as quotes, the likeliest answer first.
 
     Beside them stands what tells how well the first three chosen answer, None without a quote.
 
@@ -111,7 +111,7 @@ def choose_quotes(
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
-    """Return the rows of sentences that are the clause or step whose number a question names.
+    """Return the rows of sentences that are the clause or step whose number is asked for.
 
     Where none begins with that, those whose heading does.
     """
@@ -124,7 +124,7 @@ def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
 
 
 def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-    """Return the sentences without notices of copyright, which stand on every page of a manual.
+    """Return the sentences without copyright notices, which manuals repeat on every page.
 
     They are left in where the question asks for them, and where there is nothing else.
     """
@@ -136,7 +136,7 @@ def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence
 def choose_sentences(
     signs: SentenceSigns, likely: NDArray[np.float64], bridges: NDArray[np.intp], most: int
 ) -> list[int]:
-    """Return the rows of at most `most` sentences that together answer, the likeliest first.
+    """Return the rows of up to `most` sentences that together answer, likeliest first.
 
     Behind the first stands the one that it rests on, if any; then the likeliest beside those before
     them, until one of all holds the answer surely enough. Of a comparison it is one sentence of
@@ -171,7 +171,7 @@ def choose_sentences(
 
 
 def _pass_over(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
-    """Lower what is left to be chosen beside the last of the chosen, what repeats it to -1."""
+    """Discount the remaining sentences after a choice; exclude those that repeat it (-1)."""
     best, words, last = rows[-1], signs.words.texts, signs.words.last
     if signs.places[best] not in signs.places[rows[:-1]]:
         left[signs.places == signs.places[best]] *= _SAME_PASSAGE
@@ -187,7 +187,7 @@ def build_quotes(
     likely: NDArray[np.float64],
     passages: Sequence[Passage],
 ) -> list[Quote]:
-    """Return chosen sentences as quotes, first what a comparison by date gives, if it does.
+    """Return the chosen sentences as quotes, the result of a comparison by date first.
 
     That says which of two things is the answer: "Which was built first, A or B?"
     """
@@ -203,7 +203,7 @@ def build_quotes(
 def _build_quote(
     sentence: Sentence, probability: float, passages: Sequence[Passage], quotes: Sequence[Quote]
 ) -> Quote:
-    """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
+    """Return a sentence as a quote, without its antecedent if that is quoted already."""
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)

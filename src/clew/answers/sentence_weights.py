@@ -1,4 +1,4 @@
-"""How likely a sentence holds the answer, alone or as the end of a chain of two.
+"""Estimate how likely a sentence contains the answer, alone or as the end of a chain of two.
 
 A question is answered by one sentence that says all of it, or by a chain, of which one sentence
 names what the other is about. Each way has a model of its own, and a third says which way a
@@ -17,7 +17,7 @@ from clew.answers.sentence_signs import SentenceSigns
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """How probably each of n sentences holds the answer, and what it rests on."""
+    """The probability of each of n sentences to contain the answer, and its bridge sentence."""
 
     shares: NDArray[np.float64]  # (n,), their sum is 1
     bridges: NDArray[
@@ -27,14 +27,14 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """Softmax models of sentences and of their pairs, and a logistic one of the way."""
+    """Softmax models of sentences and of pairs, and a logistic model that weighs the two."""
 
     one: Mapping[str, float]  # the weights of features where one sentence answers
     pair: Mapping[str, float]  # of a pair, and of the sentence at its end
     way: Mapping[str, float]  # of what tells that one sentence answers
 
     def estimate(self, signs: SentenceSigns) -> Likelihood:
-        """Return how probably each sentence answers, and by which chain.
+        """Return how probably each sentence answers, and through which chain.
 
         A comparison takes one sentence of each side, so none of them ends a chain.
         """

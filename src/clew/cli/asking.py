@@ -1,4 +1,4 @@
-"""`clew ask`, `search`, `hop`, `verify` and `classify`, and the file of a conversation."""
+"""`clew ask`, `search`, `hop`, `verify` and `classify`, and conversation files."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _describe_hops(evidence: Evidence) -> Iterator[str]:
 
 
 def read_turns(path: Path | None) -> tuple[Exchange, ...]:
-    """Return the turns in a file, none where it is not there. Raises InputError."""
+    """Return the turns in a file, none if it does not exist. Raises InputError."""
     if path is None or not path.exists():
         return ()
     try:
@@ -210,7 +210,7 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise InputError where a file cannot be written, before what goes there is paid for."""
+    """Raise InputError if a file cannot be written, before anything is paid for."""
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -322,7 +322,7 @@ def _classify_file(file: Path, label: str, classify: Classify, *, as_json: bool)
 
 
 def compute_scores(done: Sequence[tuple[str, Classified]]) -> dict[str, float]:
-    """Return the metrics on the texts whose lines have a label; none where there are none."""
+    """Return the metrics over the texts with known labels, none if there are none."""
     from statistics import fmean
 
     by_label: dict[str, list[bool]] = {}
@@ -366,7 +366,7 @@ def _describe_text(document_id: str, right: str, result: Classified) -> str:
 
 
 def _describe_label(result: Classified) -> Iterator[str]:
-    """Yield the label, what the LLM said where that is none, candidates, hits, notes, costs."""
+    """Yield the label, or the LLM's reply if it is none, candidates, hits, notes and costs."""
     yield bold(one_line(result.label))
     if result.out_of_set:
         yield wrap_text(f"The LLM said {result.said!r}.", max_lines=3)

@@ -1,4 +1,4 @@
-"""How commands are shown and end: options under headings, and errors as a line on stderr."""
+"""Format help and errors of commands: grouped options, and one-line errors on stderr."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ INTERRUPTED = 130  # by Ctrl-C: 128 + SIGINT, as shells have it
 
 
 class Failure(click.ClickException):
-    """An error that is printed in one line: `clew: <message>`."""
+    """An error that is printed on one line: `clew: <message>`."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -36,13 +36,13 @@ class Failure(click.ClickException):
 
 
 def _raise_visibly(error: click.UsageError) -> Never:
-    """Raise an error of a command line anew, with escapes for what a terminal obeys or hides."""
+    """Re-raise a usage error with control and invisible characters escaped."""
     message = error.format_message()
     raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
 
 
 class Commands(Mapping[str, click.Command]):
-    """The commands by their names; one is imported when it is looked up.
+    """A mapping of commands by name, imported on first access.
 
     Those that other packages register come last. Whoever lists all does not see a command that
     cannot be imported; whoever looks it up gets an InputError.
@@ -162,7 +162,7 @@ HEADING_OF = {
 
 
 def _names_index(word: str) -> bool:
-    """Say whether a word is the folder of an index that is there, or the address of an index."""
+    """Check whether a word is the folder of an existing index, or an index address."""
     if "://" in word:
         return " " not in word and word.partition(":")[0] in plugins.find_registered("stores")
     if not word or not Path(word).is_dir():
@@ -173,11 +173,11 @@ def _names_index(word: str) -> bool:
 
 
 class GroupedCommand(click.Command):
-    """A command that shows its options under headings, and takes its index as a last word, too."""
+    """A command with grouped options, whose last argument may be its index."""
 
     @property
     def takes_index(self) -> bool:
-        """Say whether an index that is there may be named without --index."""
+        """Check whether an existing index may be given without --index."""
         return any(each.name == config.INDEX and "--into" not in each.opts for each in self.params)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -190,7 +190,7 @@ class GroupedCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def _find_index(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Return the last word, if it is no option's value and names an index, else None."""
+        """Return the last argument if it names an index, else None."""
         values, rest, _ = self.make_parser(ctx).parse_args(list(args))
         if config.INDEX in values:
             return None

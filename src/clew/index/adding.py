@@ -1,4 +1,4 @@
-"""Build an index: documents in, batches of rows out, each committed by itself.
+"""Build an index: read documents, and commit their rows in batches.
 
 A batch depends on its own documents only, and batches are cut from the documents that are new or
 changed, in the order given. So a run that was killed goes on where its last commit ended and
@@ -54,7 +54,7 @@ OnProgress = Callable[[int], None]  # told how many more documents are done with
 
 @dataclass(slots=True, repr=False)
 class AddReport(Shown):
-    """What adding documents did."""
+    """The result of adding documents."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     progress: Progress | None = None,
     workers: Workers | None = None,
 ) -> AddReport:
-    """Add documents to the index, a commit per batch, and return what was done.
+    """Add documents to the index with a commit per batch, and return the report.
 
     A document that is there with the same content costs nothing; one with other content is
     replaced. A new one with the content of one that is `gone`, its file being there no more, is
@@ -156,7 +156,7 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
     prune: bool,
     **how: Any,  # noqa: ANN401 -- as `add_documents` takes it
 ) -> AddReport:
-    """Add the documents of files below some paths as `add_documents`, and look for those gone.
+    """Add the documents of files below some paths, and remove those whose files are gone.
 
     These are reported, and removed where `prune` says so.
     """
@@ -181,7 +181,7 @@ def _build_batches(
     progress: Progress,
     stop: Stop,
 ) -> Iterator[tuple[Hashed, Batch]]:
-    """Yield batches with their rows, which are built when they are needed."""
+    """Yield batches with their rows, built lazily."""
     from clew.index.building import build_batch
 
     for batch in groups:
@@ -195,7 +195,7 @@ def _build_batches(
 
 
 class _KnownHashes:
-    """The content hashes of documents as they were before: a few are looked up, of many all."""
+    """The content hashes of stored documents: looked up singly if few, else read at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -164,7 +164,7 @@ def _sample(n: int) -> Rows:
 
 
 def _draw_apart(points: Points, k: int) -> list[int]:
-    """Draw `k` points by their squared distance to those drawn before (k-means++)."""
+    """Draw `k` points with probability by squared distance to earlier ones (k-means++)."""
     random = np.random.default_rng(0)
     drawn = [int(random.integers(len(points)))]
     distances = np.full(len(points), np.inf)

@@ -75,7 +75,7 @@ def _list_all(path: str, reply: type[T], **query: str | int) -> Operation[list[T
 
 
 def describe_server() -> Operation[AboutServer]:
-    """Return the server's version, and what you may do and have spent."""
+    """Return the server's version, and your permissions and spending."""
     return _get("", AboutServer)
 
 
@@ -130,7 +130,7 @@ def cancel_job(job_id: str) -> Operation[JobView]:
 
 
 def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobView]:
-    """Wait for a job; return it when it is done or the timeout is over.
+    """Wait for a job; return it when it is done or the timeout expires.
 
     Raises the error with which it failed, and Refusal where it was cancelled.
     """
@@ -272,7 +272,7 @@ def classify(
 def plan(
     at: str, /, documents: Iterable[Document] | None = None, *, core: float | None = None
 ) -> Operation[Plan]:
-    """Estimate the cost of an extraction by the server's LLM; nothing is spent."""
+    """Estimate the cost of an extraction by the server's LLM, without spending anything."""
     body: dict[str, Any] = _leave_out_none({"core": core})
     if documents is not None:
         body["documents"] = [{"id": d.id, "text": d.text, "title": d.title} for d in documents]

@@ -31,7 +31,7 @@ _SHOWN = 200  # characters of what a server says
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Files with their names, and options beside them."""
+    """Files to upload with their names, and options."""
 
     parts: tuple[tuple[str, Path], ...]
     options: Mapping[str, Any]

@@ -37,7 +37,7 @@ class FoundChunk(Shown):
 def opened(
     index: str | Path | Searched, *, url: str | None = None, key: str | None = None
 ) -> Searched:
-    """Open the index in a folder, or with a `url` the index of that name on a server.
+    """Open the index in a folder, or with a `url` the server's index of that name.
 
     An index that is open already is returned as it is.
     """

@@ -62,7 +62,7 @@ def _sum_gains(ranks: Iterable[int]) -> float:
 
 
 def answer_scores(prediction: str, answers: Sequence[str]) -> dict[str, float]:
-    """Return EM, F1 by both rules for yes and no, Acc and ROUGE-L of an answer, in this order.
+    """Return EM, F1 with and without the yes/no rule, Acc and ROUGE-L of an answer.
 
     Raises InputError where a right answer is empty, MissingExtra as `rouge_l` does.
     """

@@ -92,7 +92,7 @@ _KINDS = (  # of errors that come without a status
 
 
 class TooMuch(Exception):
-    """A reply is longer, or takes longer, than any that was asked for."""
+    """A reply exceeds the limit on its length or duration."""
 
 
 class _TooLate(TooMuch):
@@ -112,7 +112,7 @@ class _ErrorEvent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Why an attempt failed that may succeed later."""
+    """The reason for a failed attempt that is worth retrying."""
 
     reason: str
     hint: str
@@ -128,7 +128,7 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is sent, and how the reply is received."""
+    """A request, and how to receive its reply."""
 
     content: bytes
     most_bytes: int
@@ -140,7 +140,7 @@ class _Request:
 
 @dataclass(slots=True)
 class _Rest:
-    """The last time-out of an address, and until when questions do without it."""
+    """The last time-out of an address, and until when to skip it."""
 
     fault: _Fault | None = None
     until: float = -math.inf
@@ -149,7 +149,7 @@ class _Rest:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint(EndpointAddress):
-    """One address that takes JSON by POST."""
+    """A JSON endpoint, called by POST."""
 
     path: str = ""
     step_s: float = STEP_S  # time-out, at most, for a step of a question that can do without it
@@ -170,7 +170,7 @@ class Endpoint(EndpointAddress):
 
     @property
     def shown_address(self) -> str:
-        """The address as errors name it: without a query, a user or a password."""
+        """Return the address for messages: without query, user and password."""
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
@@ -181,7 +181,7 @@ class Endpoint(EndpointAddress):
         most_bytes: int = MOST_BYTES,
         run: ModelRun | None = None,
     ) -> list[Result]:
-        """Return job(post, item) for every item, in order, at most `concurrency` at a time.
+        """Return job(post, item) for each item, in order, running at most `concurrency` at once.
 
         The first exception ends the batch: what was not sent stays unsent, and it is raised.
         """
@@ -206,7 +206,7 @@ class Endpoint(EndpointAddress):
         run: ModelRun | None = None,
         part: Part | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
-        """Return the parsed reply to one request, tried again where that can help.
+        """Return the parsed reply to a request, with retries.
 
         A reply of more than `most_bytes` is cut off, and is an error. A reply that is streamed as
         events is returned as their list. `watch` is called for each attempt, and what it returns
@@ -255,7 +255,7 @@ class Endpoint(EndpointAddress):
         raise error
 
     def _check(self, request: _Request) -> None:
-        """Raise EndpointError where the address failed this question, or another one of late."""
+        """Raise EndpointError if the address failed earlier in this question, or recently."""
         failed, rest = request.failed, _rest_of(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
@@ -265,7 +265,7 @@ class Endpoint(EndpointAddress):
     def _is_tried_again(
         self, request: _Request, attempt: int, fault: _Fault, waited_s: float
     ) -> bool:
-        """Say whether another attempt follows; `waited_s` is the wait in all up to it."""
+        """Return whether to retry; `waited_s` is the total wait so far."""
         if fault.is_final or self.attempts == 1:
             return False
         if request.failed is None:  # nobody waits
@@ -318,7 +318,7 @@ class Endpoint(EndpointAddress):
         return error
 
     def _find_start(self, reason: str) -> str:
-        """Return the hint for an error without a connection."""
+        """Return a hint for an error without a connection, such as how to start the server."""
         parts = urlsplit(self.base_url)
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return (
@@ -335,7 +335,7 @@ class Endpoint(EndpointAddress):
 
     @property
     def _proxy(self) -> str:
-        """The hint about a proxy in front of the server, empty where there is none."""
+        """Return a hint about a proxy in front of the server, or ""."""
         parts = urlsplit(self.base_url)
         host, proxies = parts.hostname or "", getproxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -346,7 +346,7 @@ class Endpoint(EndpointAddress):
         return f"it is reached through the proxy {shown} ({variable}): check that, or set NO_PROXY"
 
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
-        """Return the JSON that a GET of the address gives, None where it gives none."""
+        """Return the JSON of a GET request, or None."""
         try:
             response = self._get()
             return json.loads(response.content) if response.is_success else None
@@ -388,7 +388,7 @@ class Endpoint(EndpointAddress):
         message: str,
         error: Any,  # noqa: ANN401 -- parsed JSON
     ) -> _Fault:
-        """Return why an attempt failed; raise Refused where another one cannot help."""
+        """Return the fault of a failed attempt; raise Refused if a retry cannot help."""
         shown = self._short(message)
         reason = f"HTTP {status}"
         is_in_reply = 200 <= status < 300
@@ -422,7 +422,7 @@ class Endpoint(EndpointAddress):
         raise refused
 
     def _exchange(self, request: _Request) -> tuple[int, Mapping[str, str], Any] | _Fault:
-        """Send a request; return the status, the headers and the body, or events, of the reply."""
+        """Send a request; return status, headers, and body or events."""
         is_step = request.part == "step"
         timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
         whole_s = _WHOLE * timeout_s
@@ -466,7 +466,7 @@ class Endpoint(EndpointAddress):
     def _fault_of(
         self, error: TooMuch | _BrokenOff | httpx2.RequestError, timeout_s: float
     ) -> _Fault:
-        """Return why an exchange brought no reply, not even an error."""
+        """Return the fault of an exchange without any reply."""
         if isinstance(error, httpx2.ConnectTimeout):
             return _Fault(_NO_CONNECTION, self._find_start(""), unreached=True)
         if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.TimeoutException):
@@ -492,7 +492,7 @@ class Endpoint(EndpointAddress):
         )
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
-        """Return the asked-for wait, or an exponential one; both with jitter and under the cap.
+        """Return the requested or exponential wait, with jitter, below the maximum.
 
         Behind the usual attempts it is the longer of the two, as a server may ask for too little.
         """
@@ -504,14 +504,14 @@ class Endpoint(EndpointAddress):
         return asked if attempt < self.attempts else max(asked, own)
 
     def _short(self, text: str) -> str:
-        """Return a server's words in one line, without the key even if the server repeats it."""
+        """Return a server's message on one line, with the API key removed."""
         if len(self._key) >= _SECRET:
             text = re.sub(rf"(?<![^\W_]){re.escape(self._key)}(?![^\W_])", "...", text)
         line = " ".join(text.split())
         return line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."
 
     def _without_addresses(self, text: str) -> str:
-        """Return a server's words without addresses, also where it names itself."""
+        """Return a server's message without addresses."""
         parts = urlsplit(self.base_url)
         text = _ADDRESS.sub("...", text)
         for own in (parts.netloc, parts.hostname or ""):
@@ -574,7 +574,7 @@ class Endpoint(EndpointAddress):
 
 @lru_cache
 def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
-    """Return the record of an address, which several indexes may share."""
+    """Return the time-out record of an address, shared by indexes."""
     return _Rest()
 
 
@@ -596,7 +596,7 @@ def _load_certificates(variables: tuple[str, ...]) -> ssl.SSLContext:
 
 
 def _is_loopback(host: str) -> bool:
-    """Say whether a host is this machine, which no proxy reaches."""
+    """Check whether a host is this machine, for which no proxy is used."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -608,7 +608,7 @@ _ENDED = object()  # behind all that is heard
 
 
 def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
-    """Call `ask` in a thread, and abandon it with _TooLate where it takes longer than `seconds`.
+    """Call `ask` in a thread; raise _TooLate if it takes longer than `seconds`.
 
     What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
     behind, and what is received does not wait for whoever hears it. The time-out of a client
@@ -641,7 +641,7 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
 
 
 def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
-    """Yield the pieces of a reply. Raises TooMuch where it is too long, or too late."""
+    """Yield the pieces of a reply. Raises TooMuch if it is too long or too late."""
     received = 0
     for piece in pieces:  # unpacked, where it came packed
         received += len(piece)
@@ -653,7 +653,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
 
 
 def _events(response: httpx2.Response, watch: Watch, tell: Hear) -> list[Any]:
-    """Return the JSON of the events of a stream, up to its end mark.
+    """Yield the JSON of a stream's events, up to its end mark.
 
     That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
     and _BrokenOff where the stream is not whole, or an event is not JSON.
@@ -688,7 +688,7 @@ def _read_event(data: str) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
-    """Say whether an event has a finish reason, behind which no text comes."""
+    """Check whether an event has a finish reason, after which there is no text."""
     try:
         return bool(event["choices"][0].get("finish_reason"))
     except (AttributeError, IndexError, KeyError, TypeError):
@@ -696,7 +696,7 @@ def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
 
 
 def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return the error in place of a reply, or within one; None where there is none."""
+    """Return the error in a reply, or None."""
     if not isinstance(reply, dict):
         return None
     choices = reply.get("choices")
@@ -710,7 +710,7 @@ def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return the HTTP status that stands for an error inside a reply."""
+    """Return the HTTP status equivalent to an error in a reply."""
     if not isinstance(error, dict):
         return _FAILED
     stated = str(error.get("code") or error.get("status") or "")
@@ -721,7 +721,7 @@ def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
 
 
 def _find_wait(message: str) -> float | None:
-    """Return how many seconds a server says to wait before another request, or None."""
+    """Return the seconds to wait as stated in a server's message, or None."""
     match = _WAIT.search(message)
     try:
         return float(match[1]) * _SECONDS[(match[2] or "").casefold()] if match else None
@@ -730,12 +730,12 @@ def _find_wait(message: str) -> float | None:
 
 
 def _was_sent(error: httpx2.RequestError) -> bool:
-    """Say whether a request that failed may have reached the server."""
+    """Check whether a failed request may have reached the server."""
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
 def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
-    """Return the message of a server's error, in JSON or as a page."""
+    """Return the message of an error, from JSON or an HTML page."""
     body = error
     if isinstance(error, bytes):
         try:
@@ -754,7 +754,7 @@ def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
 
 
 def _retry_after(header: str) -> float | None:
-    """Return the seconds that a Retry-After header asks for, given in seconds or as a date."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date."""
     try:
         seconds = float(header)
     except ValueError:

@@ -138,7 +138,7 @@ class ServerDatabase:
 
 
 def _read_place(home: Path) -> str:
-    """Return the name of this machine's folder of a home; it is chosen once."""
+    """Return this machine's folder of a home, chosen once."""
     path = home / "place.txt"
     with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
         file.write(secrets.token_hex(8))

@@ -45,7 +45,7 @@ async def _report_measures(call: Call) -> Response:
 
 
 def _write_measures(server: ServerState, key: Key | None) -> bytes:
-    """Write all metrics in Prometheus' text format; the spending of one key, if given."""
+    """Return all metrics in Prometheus' text format; spending optionally of one key."""
     registry = CollectorRegistry()
     metrics = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
     registry.register(Known(metrics))
@@ -82,7 +82,7 @@ def _measure_spending(server: ServerState, key: Key | None) -> Iterator[Metric]:
 
 
 def _measure_processes() -> Iterable[Metric]:
-    """Return what the system knows of the processes of this server, summed."""
+    """Return the resource usage of all server processes, summed."""
     summed: dict[str, Metric] = {}
     for pid in _list_processes():
         for each in ProcessCollector(pid=partial(str, pid), registry=None).collect():
@@ -96,7 +96,7 @@ def _measure_processes() -> Iterable[Metric]:
 
 
 def _list_processes() -> list[str]:
-    """Return the ids of all processes of the server, "self" where this is the only one."""
+    """Return the ids of all server processes, "self" for a single one."""
     supervisor = multiprocessing.parent_process()
     if supervisor is None:
         return ["self"]

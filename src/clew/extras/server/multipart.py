@@ -1,4 +1,4 @@
-"""Streaming multipart/form-data: files go to disk, and every size is bounded while it comes.
+"""Receive multipart/form-data: stream files to disk, with limits on every size.
 
 Nothing is held in memory but what is at hand, and what exceeds a bound is refused where it does.
 """
@@ -42,7 +42,7 @@ _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 @dataclass(slots=True)
 class UploadForm:
-    """The files of an upload, and the options beside them."""
+    """An upload's files and options."""
 
     files: dict[str, Path] = field(default_factory=dict)  # safe names, and where each lies
     options: bytes = b"{}"  # JSON
@@ -50,7 +50,7 @@ class UploadForm:
 
 @asynccontextmanager
 async def receive_upload(request: Request, settings: ServerSettings) -> AsyncIterator[UploadForm]:
-    """Receive a form whose files are in fields called "files"; those not taken are deleted.
+    """Receive a form with files in fields called "files"; unused files are deleted.
 
     Raises a refusal for more than the settings allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
@@ -84,7 +84,7 @@ async def _read_form(request: Request, boundary: bytes, reader: _Reader) -> Uplo
 
 
 async def _join_pieces(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Join the pieces of a stream to larger ones, to use threads less often."""
+    """Merge small pieces of a stream into larger ones, to switch threads less often."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -112,7 +112,7 @@ def _make_error(why: str) -> InputError:
 
 
 class _Reader:
-    """The callbacks of the parser, in one thread at a time."""
+    """The callbacks of the multipart parser, in one thread at a time."""
 
     def __init__(self, folder: Path, settings: ServerSettings) -> None:
         self.form = UploadForm()
@@ -226,6 +226,6 @@ class _Reader:
 
 
 def write_json_lines(documents: list[dict[str, object]]) -> bytes:
-    """Return documents as JSON lines; half surrogate pairs become U+FFFD."""
+    """Return documents as JSON lines; lone surrogates become U+FFFD."""
     lines = (json.dumps(each, ensure_ascii=False) for each in documents)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Run a server: listen, and serve in this process or in several."""
+"""Run a server in one process or several."""
 
 import socket
 import sys
@@ -20,7 +20,7 @@ __all__ = ["RUN", "check_open", "log_to_stderr", "serve"]
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], None]) -> None:
-    """Serve until the process is asked to stop; `on_ready` gets the address and the indexes.
+    """Serve until asked to stop; `on_ready` gets the address and the indexes.
 
     Raises InputError for an address that cannot be had, and as `check_open` does.
     """
@@ -47,7 +47,7 @@ def _tell_stop() -> None:
 
 
 def check_open(settings: ServerSettings) -> None:
-    """Raise InputError where anybody could use the server without a key.
+    """Raise InputError if the server would be open to the network without keys.
 
     Also raises StoreError for a home that cannot be used, and NotAnIndex for a folder without one.
     """
@@ -67,7 +67,7 @@ def check_open(settings: ServerSettings) -> None:
 
 
 def _check_sign_in(oidc: OidcSettings, keys: Keys) -> None:
-    """Raise MissingExtra without what verifies ID tokens, and InputError where a key is missing."""
+    """Raise MissingExtra without the token library, InputError if a key is missing."""
     import_module("clew.extras.server.oidc.id_tokens")
     for _, name in oidc.roles:
         try:
@@ -77,7 +77,7 @@ def _check_sign_in(oidc: OidcSettings, keys: Keys) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to an address. Raises InputError where it cannot be had."""
+    """Return a socket bound to an address. Raises InputError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, or asyncio takes the connections for no TCP and holds the end of each reply back.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

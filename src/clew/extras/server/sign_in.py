@@ -1,4 +1,4 @@
-"""Routes by which people sign in: to the provider, and back from it with a session."""
+"""Routes for signing in: redirect to the provider, and return with a session."""
 
 import html
 import logging
@@ -85,12 +85,12 @@ def _find_cookie_path(settings: ServerSettings) -> str:
 
 
 def _find_return(request: Request, server: ServerState) -> str:
-    """Return the address to which the provider sends people back; it has to know it."""
+    """Return the redirect URL, which must be registered at the provider."""
     return f"{find_base(request, server.settings)}{RETURN_PATH}"
 
 
 async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, str]:
-    """Return the sign-in that comes back, and the provider's code for it.
+    """Return the sign-in attempt and the provider's code from a redirect.
 
     Raises Refusal 400 for one that this browser did not begin, and 403 for one that the provider
     refused.
@@ -112,7 +112,7 @@ async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, s
 
 
 def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
-    """Return the key whose rights a person has by their claims. Raises Refusal 403 without one."""
+    """Return the key for a person's claims. Raises Refusal 403 if there is none."""
     settings = _get_provider(server).settings
     name = choose_key(find_values(claims, settings.claim) or (), settings.roles)
     if name is not None:
@@ -126,7 +126,7 @@ def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
 def _write_notice(
     settings: ServerSettings, title: str, sentence: str, link: str, *, status: int = _OK
 ) -> Response:
-    """Return a page of one sentence; that of a success leads on to the page of the server.
+    """Return a page with one sentence; on success it redirects to the page of the server.
 
     Unlike after a redirect, the way there begins at this server, so that the session's cookie goes
     with it in every browser.
@@ -139,7 +139,7 @@ def _write_notice(
 
 
 def _make_handler(handle: Handle) -> Callable[[Request], Awaitable[Response]]:
-    """Return a request handler that tells errors to people."""
+    """Return a request handler that shows errors as a page."""
 
     async def handle_request(request: Request) -> Response:
         server: ServerState = request.app.state.server

@@ -101,7 +101,7 @@ class Objects:
         return segments.open_segment(self.get(name))
 
     def mend(self, name: str) -> bool:
-        """Overwrite a damaged, mapped copy of a file; return whether that succeeded."""
+        """Overwrite a damaged, memory-mapped copy of a file; return whether that succeeded."""
         path = self.folder / name
         own = _temporary_path(path)
         try:

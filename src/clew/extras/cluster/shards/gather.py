@@ -173,7 +173,7 @@ class _Gathering:
         return np.unique(np.concatenate(sets))
 
     def _find_alike(self, keys: set[str], seeds: dict[int, float]) -> list[int]:
-        """Return, as seeds, entities similar to a name in the question that no shard has."""
+        """Return seeds for names that no shard has exactly: the most similar entities."""
         [mentions] = self.models.tagger.tag([self.question])
         texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
         names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in keys]
@@ -229,7 +229,7 @@ class _Gathering:
         return self._find_best("around", requests, len(wanted), n)
 
     def find_towards(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
-        """Return chunks outside `places` where a method looks for units of entities."""
+        """Return the chunks outside `places` near the units of entities that a method searches."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
             return places[:0]

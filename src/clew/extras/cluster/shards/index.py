@@ -328,7 +328,7 @@ class Shards(Askable, Closing):
 
 
 def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
-    """Raise RecipeMismatch for a shard that was built with other settings than the first."""
+    """Raise RecipeMismatch for a shard built with other settings than the first one."""
     for shard, each in zip(shards, descriptions, strict=True):
         for name in sorted({*each.recipe, *descriptions[0].recipe}):
             own, first = each.recipe.get(name), descriptions[0].recipe.get(name)

@@ -76,7 +76,7 @@ class ProcessShard:
         return partial(self._receive, self._n_sent)
 
     def _receive(self, number: int) -> Reply:
-        """Return the reply of a number; earlier ones are no longer wanted."""
+        """Return the reply with this number, discarding earlier ones."""
         reply: Any = None  # a pipe has no types
         try:
             while self._n_received < number:

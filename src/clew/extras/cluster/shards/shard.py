@@ -190,7 +190,7 @@ def _build_query(question: exchange.SharedQuestion) -> steps.Query:
 def _find_known(
     snapshot: Snapshot, entities: Hashes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of the entities in this shard, and which of them these are."""
+    """Return the rows of the entities known to this shard, and their indices in the request."""
     order, hashes = snapshot.get(_BY_HASH)
     at = np.minimum(np.searchsorted(hashes, entities), max(len(hashes) - 1, 0))
     places = np.flatnonzero(hashes[at] == entities) if len(hashes) else at[:0]
@@ -288,7 +288,7 @@ def _read_words(
 
 
 def _find_farthest(dense: steps.Ranking) -> Rows:
-    """Return the chunk farthest from the question, where the scale of scores begins."""
+    """Return the chunk farthest from the question, the zero of the score scale."""
     if not len(dense.scores):
         return np.zeros(0, dtype=np.int64)
     least = int(np.argmin(np.round(dense.scores, DECIMALS)))

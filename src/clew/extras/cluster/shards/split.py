@@ -129,7 +129,7 @@ def _making_error(home: Path, error: OSError) -> StoreError:
 
 @contextmanager
 def _stage(home: Path) -> Iterator[Path]:
-    """Yield a folder that becomes `home` behind the block; what a killed split left is deleted."""
+    """Yield a temporary folder to be renamed to `home`; leftovers of killed splits are deleted."""
     staged = home.with_name(f"{home.name}{_STAGED}")
     _make_folders(staged, ())
     lock = WriterLock(staged)

@@ -52,7 +52,7 @@ class RayWorkers:
         return _Task(self, self._ray, self._run.remote(self._specs, task, arguments))
 
     def check_head(self) -> None:
-        """Check from time to time that the head of the cluster is alive.
+        """Check periodically that the head of the cluster is alive.
 
         Raises ModelError where it has been gone for a while.
         """

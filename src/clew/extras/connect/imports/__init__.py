@@ -1,1 +1,1 @@
-"""What other systems keep: a module for each, as `clew.readers.systems` says."""
+"""Importers for other systems' data, a module for each (see `clew.readers.systems`)."""

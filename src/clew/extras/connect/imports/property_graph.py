@@ -1,4 +1,4 @@
-"""A property graph, such as Neo4j's, as statements: nodes have labels, and both have properties.
+"""Convert a property graph, such as Neo4j's, into entities and triples.
 
 A node is called by its `name`, `title` or `label`, else by its id; two nodes of one name stay two
 entities. Its other short properties are the objects of triples, and so are its labels, but for
@@ -45,7 +45,7 @@ class PropertyNode:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A relationship between two nodes, which are given by their ids."""
+    """A relationship between two nodes, given by their ids."""
 
     start: str
     end: str
@@ -57,7 +57,7 @@ class Relationship:
 def state(
     file: File, nodes: Mapping[str, PropertyNode], relationships: Iterable[Relationship]
 ) -> Iterator[Stated | Skipped]:
-    """Yield what a graph says, nodes first."""
+    """Yield the entities of a graph, then its triples."""
     names = _name_nodes(nodes)
     long: Counter[str] = Counter()
     for own, node in nodes.items():
@@ -79,7 +79,7 @@ def state(
 
 
 def _words_of(name: str) -> str:
-    """Return a name like BUILT_BY or builtBy as words.
+    """Split a name like BUILT_BY or builtBy into words.
 
     >>> _words_of("BUILT_BY"), _words_of("birthPlace")
     ('built by', 'birth place')
@@ -89,7 +89,7 @@ def _words_of(name: str) -> str:
 
 
 def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
-    """Return a name for each node, of which no two have the same key; none where it is too long."""
+    """Return a name for each node, with distinct keys; too long names are left out."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     names = {}
@@ -102,7 +102,7 @@ def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
 
 
 def _key(properties: Mapping[str, object], names: Sequence[str]) -> str:
-    """Return the first property of such a name that has a text."""
+    """Return the first of the named properties that has a text."""
     lower: dict[str, str] = {}
     for key, value in properties.items():
         if _text(value):
@@ -111,7 +111,7 @@ def _key(properties: Mapping[str, object], names: Sequence[str]) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text, number or truth value as one line; nothing of any other value."""
+    """Return a text, number or boolean on one line, "" for any other value."""
     if isinstance(value, bool):
         return str(value).lower()
     return restore_unseen(collapse(str(value))) if isinstance(value, str | int | float) else ""

@@ -1,1 +1,1 @@
-"""`clew eval`."""
+"""The command `clew eval`."""

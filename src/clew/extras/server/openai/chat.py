@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: an answer as a message of an assistant."""
+"""`/v1/chat/completions`: answers as chat completions."""
 
 import secrets
 import time
@@ -33,13 +33,13 @@ from clew.extras.wire.refusals import make_refusal
 
 
 class StreamOptions(Loose):
-    """What a stream is to have besides."""
+    """The stream options of a request, such as `include_usage`."""
 
     include_usage: bool | None = None
 
 
 class ChatBody(Loose):
-    """What clients send; what else they send is passed over."""
+    """The body of a chat completion request; unknown fields are ignored."""
 
     model: str = Field(max_length=200)
     messages: list[ChatMessage] = Field(max_length=10_000)

@@ -1,4 +1,4 @@
-"""`/v1/responses`: an answer as the newer interface of OpenAI has it, which LangChain reads too."""
+"""`/v1/responses`: answers in OpenAI's newer API, which LangChain also uses."""
 
 import secrets
 import time
@@ -30,13 +30,13 @@ _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reas
 
 
 class TextOptions(Loose):
-    """In what form the text of an answer is wanted."""
+    """The requested format of the answer's text."""
 
     format: TextFormat = Field(default_factory=TextFormat)
 
 
 class ResponsesBody(Loose):
-    """What clients send; what else they send is passed over."""
+    """The body of a response request; unknown fields are ignored."""
 
     model: str = Field(max_length=200)
     input: str | list[ChatMessage] = Field(max_length=1_000_000)

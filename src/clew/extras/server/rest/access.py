@@ -206,7 +206,7 @@ async def begin_session(call: Call) -> Response:
 
 @KEYS.endpoint("DELETE", "/session", scope="", status=204)
 async def end_session(call: Call) -> Response:
-    """End the session of a page."""
+    """Close the session of a page."""
     cookie = call.request.cookies.get(COOKIE)
     if cookie:
         call.server.keys.end_session(cookie)

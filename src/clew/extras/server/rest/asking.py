@@ -1,4 +1,4 @@
-"""Search, questions with their answers, whole or as they come, labels of texts, and plans."""
+"""Routes for search, questions, proofs, classification and plans."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Annotated

@@ -100,7 +100,7 @@ async def add_documents(call: Call) -> Response:
 
 
 def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
-    """Move files to their names, and note in the folder of the job which they are."""
+    """Move files to their names, and list them in the job's folder."""
     files.check_places([*parts], uploads)  # all of them, before one replaces another
     for name, path in parts.items():
         target = uploads / name
