@@ -71,12 +71,12 @@ class AddReport(Shown):
 
     @property
     def is_empty(self) -> bool:
-        """Say whether no file was found or missed, whatever was made of it."""
+        """Check whether no file was found or missing."""
         return not (self.skipped or self.gone) and self._has_read_nothing
 
     @property
     def is_skipped(self) -> bool:
-        """Say whether there was input, and none of it could be read."""
+        """Check whether there was input, but all of it was unreadable."""
         return bool(self.skipped) and not self.gone and self._has_read_nothing
 
     @property
@@ -202,7 +202,7 @@ class _KnownHashes:
         self._few: dict[str, str | None] = {}
 
     def get(self, document_id: str) -> str | None:
-        """Return the hash of a document that is there, None for another one."""
+        """Return the hash of a stored document, or None."""
         if document_id not in self._few:
             if len(self._few) >= _FEW:
                 return self._all.get(document_id)
@@ -224,7 +224,7 @@ def finish_index(
     cached: Iterable[CachedArrays] = (),
     compact: bool | None = None,
 ) -> None:
-    """Leave the index fast to open and to ask: assembled, with what is `cached` of it renewed.
+    """Finish a build: assemble the newest generation, and renew the arrays named in `cached`.
 
     It is compacted before where much of it is dead or scattered, or as `compact` says. Arrays that
     need an `embedder` that cannot be had, or vectors that the index lacks, are left to the first
@@ -255,7 +255,7 @@ def _has_words(document: Document) -> bool:
 
 
 class _Addition:
-    """Documents on their way into an index, and what was done with those that need no new rows."""
+    """Documents being added to an index, and a report of those that need no new rows."""
 
     def __init__(
         self, store: Store, progress: Progress, on_progress: OnProgress, read: set[str]
@@ -270,12 +270,12 @@ class _Addition:
         self.wordless: list[str] = []  # those that have no words any more
 
     def tell(self, document_ids: Collection[str]) -> None:
-        """Say that documents are done with."""
+        """Report documents as done."""
         self._progress.settle(document_ids)
         self._on_progress(len(document_ids))
 
     def find_changed(self, items: Iterable[Document | Skipped]) -> Iterator[tuple[Document, str]]:
-        """Yield new and changed documents with their content hashes; report the rest."""
+        """Yield new and changed documents with their content hashes; report the others."""
         owners, hashes, skipped = DocumentOwners(self._store), self.known, self.report.skipped
         for item in items:
             if isinstance(item, Skipped):
@@ -308,7 +308,7 @@ class _Addition:
     def apply_renames(
         self, documents: Iterable[tuple[Document, str]], gone: Sequence[str]
     ) -> Iterator[tuple[Document, str]]:
-        """Give new documents the rows of those `gone` that had the same content; yield the rest.
+        """Reuse the rows of `gone` documents for new ones of equal content; yield the rest.
 
         Of several that are gone the first is taken, and each once.
         """
@@ -336,7 +336,7 @@ class _Addition:
     def restore_removed(
         self, documents: Iterable[tuple[Document, str]]
     ) -> Iterator[tuple[Document, str]]:
-        """Bring back what the store still holds as removed; yield the rest.
+        """Restore documents whose removed rows are still stored; yield the rest.
 
         This comes before batches are cut, so that a resumed run cuts them at the same places.
         """
@@ -351,7 +351,7 @@ class _Addition:
 
 
 def hash_content(document: Document) -> str:
-    """Return what changes whenever the document would: a hash of its rows, and one of the rest.
+    """Return a content hash: one hash of the data that rows depend on, and one of the rest.
 
     What is read of the text decides the rows. Metadata, pages and apparatus are the rest.
     """
@@ -363,7 +363,7 @@ def hash_content(document: Document) -> str:
 
 
 def get_rows_hash(content: str) -> str:
-    """Return the part of a content hash that the rows decide."""
+    """Return the part of a content hash that covers the data of rows."""
     return content.partition(_AND)[0]
 
 
@@ -371,7 +371,7 @@ _AND = "-"
 
 
 def has_new_rows(document: Document, content: str | None) -> bool:
-    """Say whether a document has rows to make where the index has the hash `content` of it."""
+    """Check whether a document needs new rows, given its stored hash `content`."""
     document = _replace_surrogates(document)
     same = content is not None and get_rows_hash(content) == get_rows_hash(hash_content(document))
     return _has_words(document) and not same
@@ -385,7 +385,7 @@ _SURROGATE = compile_re("[\ud800-\udfff]")
 
 
 def _replace_surrogates(document: Document) -> Document:
-    """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
+    """Return the document with lone surrogates, which cannot be encoded, as U+FFFD."""
 
     def mend(value: Any) -> Any:  # noqa: ANN401 -- of metadata
         if isinstance(value, tuple):
@@ -399,14 +399,14 @@ def _replace_surrogates(document: Document) -> Document:
 
 
 def group_batches(documents: Iterable[tuple[Document, str]]) -> Iterator[Hashed]:
-    """Yield documents with their hashes, as many together as one commit adds."""
+    """Yield documents with their hashes in batches of one commit each."""
     return group_by_size(documents, lambda pair: len(pair[0].text), BATCH_CHARACTERS)
 
 
 def group_by_size(
     items: Iterable[T], size_of: Callable[[T], int], enough: int
 ) -> Iterator[list[T]]:
-    """Yield items in groups, each ended by the item with which it has a size of `enough`."""
+    """Yield items in groups that end once their total size reaches `enough`."""
     group, size = list[T](), 0
     for item in items:
         group.append(item)

@@ -48,7 +48,7 @@ def _strip_lines(lines: list[str]) -> list[str]:
 
 
 def _find_repeated(edge: list[str]) -> list[int]:
-    """Return the pages whose line at an edge repeats that of other pages, or counts the pages."""
+    """Return the pages whose edge line repeats those of other pages, or is a page number."""
     by_words: dict[str, list[int]] = defaultdict(list)
     by_offset: dict[int, list[int]] = defaultdict(list)
     for page, line in enumerate(edge):

@@ -249,7 +249,7 @@ def _noun_words(noun: Token) -> str:
 
 
 def _owner(noun: Token) -> Token | None:
-    """Return whose a common noun is: of "its capital", "Norway's capital", "capital of Norway"."""
+    """Return the possessor of a noun: "its capital", "Norway's capital", "capital of Norway"."""
     if is_name(noun):
         return None
     for child in noun.children:

@@ -94,7 +94,7 @@ def _find_quotations(text: str, title: str) -> list[tuple[int, int]]:
 
 
 def _merge_spans(doc: Doc, spans: Iterable[tuple[int, int]]) -> Doc:
-    """Make one proper noun of each character range; of two that overlap, of the first or longer."""
+    """Merge each character range into one proper noun; of overlapping ones, the first or longer."""
     taken = 0
     with doc.retokenize() as retokenizer:
         for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):

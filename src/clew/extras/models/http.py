@@ -288,7 +288,7 @@ class Endpoint(EndpointAddress):
             )  # fmt: skip
 
     def reach(self) -> None:
-        """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
+        """Raise EndpointError if the server does not respond in time, InputError for a bad key."""
         try:
             self._get()
         except httpx2.ConnectTimeout:

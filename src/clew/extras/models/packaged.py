@@ -113,7 +113,7 @@ class StaticEmbedder:
 
     @cached_property
     def name(self) -> str:
-        """The folder's with the version: a folder can be renamed, its weights cannot."""
+        """Return the folder's content hash with the package version."""
         digest = hashlib.sha256(self._weights.read_bytes()).hexdigest()
         return f"model2vec:{Path(self.folder).name}-{digest[:12]}"
 

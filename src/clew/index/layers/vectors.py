@@ -198,7 +198,7 @@ def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncod
 
 
 def find_bare(chunks: Chunks, columns: Columns, dimension: int, code: Code) -> list[Span]:
-    """Return the chunks, and the sentences of others, for which the embedder gave no vector."""
+    """Return the chunks, and the sentences of other chunks, whose vectors are zero."""
     whole = [(c, window.start, window.end) for c, window in enumerate(chunks.windows)]
     bare: list[Span] = []
     for name, spans in (("chunk.vectors", whole), ("sentence.vectors", chunks.sentence_spans())):

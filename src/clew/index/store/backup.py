@@ -1,4 +1,4 @@
-"""An index as one archive: a committed generation, whatever is written meanwhile.
+"""Back up an index as one archive of a committed generation, during writes.
 
 A backup is a tar file, gzipped where its name says so. It holds the SQLite files and, behind them,
 the segments of one generation. These have checksums of their own, and the database says which
@@ -36,7 +36,7 @@ _BUSY_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Backup(Shown):
-    """An archive of an index, or what came of one."""
+    """An archive of an index, or the result of restoring one."""
 
     path: str
     generation: int
@@ -45,7 +45,7 @@ class Backup(Shown):
 
 
 def write_backup(folder: Path, target: Path) -> Backup:
-    """Write the newest generation of an index to an archive; nobody has to wait for it.
+    """Write the newest generation of an index to an archive, without blocking others.
 
     Raises InputError for a target that is there, or is no archive's, and for an index in
     PostgreSQL; NotAnIndex; and StoreError where it cannot be written.
@@ -95,7 +95,7 @@ def _check_target(folder: Path, target: Path) -> None:
 
 @contextmanager
 def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
-    """Yield a database in a read transaction, and its open segments: both stay readable."""
+    """Yield a database in a read transaction, with its segments kept open."""
     for tries in range(_TRIES):
         with ExitStack() as stack:
             database = stack.enter_context(closing(Database(folder)))
@@ -123,7 +123,7 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
 
 
 def _write_archive(file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO]) -> None:
-    """Write the archive of what lies beside `target`, and behind that some segments."""
+    """Write an archive of the files beside `target`, followed by segments."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
         if target.suffix != ".tar":
@@ -145,14 +145,14 @@ def _write_archive(file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO
 
 
 def check_new(folder: Path) -> None:
-    """Raise InputError where a folder is there and not empty."""
+    """Raise InputError if a folder exists and is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise AlreadyExists(f"{folder} exists, and is not overwritten: choose another name")
 
 
 @contextmanager
 def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
-    """Give a folder with the files of an archive, each as it was written; rename it at the end.
+    """Yield a temporary folder with an archive's files, renamed to `folder` at the end.
 
     Raises InputError for what is no whole backup, or where anything is there; StoreError where it
     cannot be written. Where the block raises nothing is left.
@@ -201,7 +201,7 @@ def _unpack(source: Path, place: Path) -> Backup:
 
 
 def _extract_files(archive: tarfile.TarFile, place: Path) -> None:
-    """Write the files of an archive, each of which has to be one of an index."""
+    """Extract an archive; every file must be part of an index."""
     make_folder(place)
     make_inner_folder(place / "segments")
     for member in archive:

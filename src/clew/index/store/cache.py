@@ -1,4 +1,4 @@
-"""Arrays that were computed from a generation and can be computed again, a file under each name.
+"""Cache derived arrays of a generation on disk, one file per name.
 
 Nothing breaks where one is missing, damaged, or of another generation. So readers write them too,
 without the writer's lock: a file is whole before it has its name, and whoever computes the arrays
@@ -34,7 +34,7 @@ class FileCache:
         return sorted(generation for each, generation, _ in self._files() if each == name)
 
     def oldest(self, newest: int) -> int:
-        """Return the first generation that has cached arrays, at most `newest`."""
+        """Return the first generation with cached arrays, at most `newest`."""
         return min((generation for _, generation, _ in self._files()), default=newest)
 
     def load(self, name: str, generation: int) -> Arrays | None:

@@ -1,4 +1,4 @@
-"""The catalogue of an index in a folder: one SQLite file, and the lock of who writes it."""
+"""The SQLite catalogue of an index folder, and the lock of its writer."""
 
 import json
 import threading
@@ -49,7 +49,7 @@ class SalvagedRows:
 
 
 def is_blank(path: Path) -> bool:
-    """Say whether there is no database, or one that a killed process left without tables."""
+    """Check whether a database is missing or has no tables yet."""
     try:
         if not path.exists():
             return True
@@ -63,7 +63,7 @@ def is_blank(path: Path) -> bool:
 
 
 class Database(Catalogue):
-    """One connection, for any number of threads; its lock lets them in one after the other.
+    """One thread-safe connection to the SQLite catalogue.
 
     It closes when nothing refers to it any more, if nobody closed it before.
     """
@@ -71,7 +71,7 @@ class Database(Catalogue):
     def __init__(
         self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None, is_damaged: bool = False
     ) -> None:
-        """Open the database in `folder`, or make it there when `recipe` is given.
+        """Open the database in `folder`, or create it if `recipe` is given.
 
         Of one that `is_damaged` as much is read as can be, and nothing may be written.
         """
@@ -135,7 +135,7 @@ class Database(Catalogue):
         self.check_format(folder)
 
     def _check_generation(self, newest: int) -> None:
-        """Raise DamagedIndex where commits that were made are not in the database any more."""
+        """Raise DamagedIndex if the database lost commits."""
         generation = int(self.meta("generation"))
         if generation < newest:
             raise DamagedIndex(
@@ -154,7 +154,7 @@ class Database(Catalogue):
             yield
 
     def tell_generation(self) -> None:
-        """Note the committed generation beside the database, so that a loss is detected."""
+        """Record the committed generation beside the database, to detect lost commits."""
         note = _pack_generation(int(self.meta("generation")))
         path = self.path.with_name(NEWEST)
         own = path.with_name(f"{NEWEST}.tmp")
@@ -164,7 +164,7 @@ class Database(Catalogue):
             own.replace(path)
 
     def newest_fault(self) -> str:
-        """Return the fault of the note beside the database, or ""."""
+        """Return the fault of the generation file beside the database, or ""."""
         path = self.path.with_name(NEWEST)
         if not path.exists():
             return "it is missing" if int(self.meta("generation")) else ""
@@ -179,7 +179,7 @@ class Database(Catalogue):
             sqlite.copy(self._connection, path)
 
     def freeze(self) -> None:
-        """Begin a read transaction: later commits of others stay unseen until `close`."""
+        """Begin a read transaction: later commits stay invisible until `close`."""
         self._select("BEGIN")
         self.meta("generation")
         self._is_frozen = True
@@ -190,7 +190,7 @@ class Database(Catalogue):
         return super().documents(rows, texts=texts)
 
     def _leave_log(self) -> None:
-        """Read this generation without the write-ahead log, if that is long and not needed for it.
+        """Read without the write-ahead log if it is long and not needed.
 
         SQLite begins its log anew only where no reader is in it, and a process that always reads,
         as a server does, would be in it forever. For a connection that is frozen.
@@ -330,7 +330,7 @@ class Database(Catalogue):
 
 
 class WriterLock:
-    """Held by the one process that writes; the system frees it when that process dies."""
+    """A lock held by the only writing process, released by the system when it dies."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK

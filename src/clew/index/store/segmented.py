@@ -58,7 +58,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @abstractmethod
     def open_frozen(self) -> Catalogue:
-        """Open the catalogue once more, at the newest generation, unchanged by later commits."""
+        """Open another connection to the catalogue, frozen at the newest generation."""
 
     @property
     @abstractmethod
@@ -66,15 +66,15 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @abstractmethod
     def lock(self) -> None:
-        """Become the writer, where this session is it not yet. Raises IndexLocked."""
+        """Become the writer unless this session already is. Raises IndexLocked."""
 
     @abstractmethod
     def _name(self, number: int) -> str:
-        """Return the name of a new segment, which no other ever had."""
+        """Return a never used name for a new segment."""
 
     @abstractmethod
     def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
-        """Write a segment, durable when this returns."""
+        """Write a segment durably."""
 
     @abstractmethod
     def _arrays(self, name: str) -> Arrays:
@@ -82,11 +82,11 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @abstractmethod
     def _sweep(self) -> None:
-        """Delete the segments that no transaction registered, or that one has replaced."""
+        """Delete segments that are unregistered or replaced."""
 
     @abstractmethod
     def _after_commit(self) -> None:
-        """Do what follows a commit."""
+        """Run the hook after a commit."""
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
         self.lock()
@@ -98,7 +98,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @property
     def generation(self) -> int:
-        """The newest generation that is committed; no write that goes on makes this wait."""
+        """Return the newest committed generation, without waiting for writers."""
         return int(self._seen_by_readers.meta("generation"))
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
@@ -135,7 +135,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._catalogue.set_meta("next_segment", number + 1)
 
     def _merge(self) -> None:
-        """Join the newest segments while many are of one size.
+        """Merge the newest segments while many have similar sizes.
 
         So an index of n commits has O(log n) segments: few files to open, however long a run is.
         No row changes its number, and so no generation begins.
@@ -216,7 +216,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run the block as one transaction that may lead to another generation."""
+        """Run the block as one transaction that may create a generation."""
         self.lock()
         with self._catalogue.transaction():
             yield

@@ -196,7 +196,7 @@ _GRAPH = Derived("AGRAG's graph", _read_graph)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgragPaper(Agrag):
-    """AGRAG as the paper has it: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21).
+    """AGRAG as in the paper: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21).
 
     Its growth ends after `rounds` nodes, where the paper has no end: docs/methods/agrag.md.
     """

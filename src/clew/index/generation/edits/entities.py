@@ -107,7 +107,7 @@ def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
 def _find_firsts(
     source: Source, units: UnitEdits, mentions: MentionEdits, how: int, kept: Rows, new: Rows
 ) -> tuple[Rows, Rows]:
-    """Return the key of each entity's first title, mention or description, and where it belongs.
+    """Return each entity's first title, mention or description, as a sortable key.
 
     A key is three times the present document and how it names the entity, then the present row.
     It belongs before a former entity. `kept` has the first former row that stays, and `new` the
