@@ -99,7 +99,7 @@ class Specs:
         return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
     def read_wording(self) -> Wording | None:
-        """Return the prompts. Raises InputError for a folder that has none."""
+        """Return the user's prompts. Raises InputError for a folder without any."""
         if self.prompts is None:
             return None
         from clew.models.prompts import read_wording
@@ -140,7 +140,7 @@ def load_embedder(
     prices: Mapping[str, Price] | None = None,
     exact: bool = False,
 ) -> Embedder:
-    """Return the embedder of a spec; paid vectors are kept in `cache`."""
+    """Return the embedder of a spec; paid vectors are cached in `cache`."""
     kind, name, url = _parts(spec)
     if spec in {"minilm", "minilm-float32"}:
         from clew.models.minilm import MiniLM
@@ -195,7 +195,7 @@ def load_tagger(spec: str) -> Tagger:
 
 
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
-    """Return the named extractor of triples without an LLM; None if there is no such one."""
+    """Return the named LLM-free extractor of triples, or None."""
     if triples == "parse":
         pipeline = load_module("spacy").pipeline_of(tagger)
         return cast("Extractor", load_module("dependency").DependencyTriples(pipeline))

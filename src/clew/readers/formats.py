@@ -1,4 +1,4 @@
-"""Which function reads which file."""
+"""Choose the reader of each file by its format."""
 
 import logging
 import os
@@ -92,7 +92,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     sql: str = "",
     fetched: FetchedPlaces | None = None,
 ) -> Iterator[Document | Skipped]:
-    """Read files and folders, and yield each document or why there is none.
+    """Yield the documents of files and folders, and the reasons for skipped files.
 
     The id of a document is `<folder name>/<path below it>` for a file in a named folder, the file
     name for a named file, and for a record its own `id` or `_id`, else `<file id>:<line>`. Where
@@ -158,7 +158,7 @@ def _files(
     fetched: FetchedPlaces,
     sql: str,
 ) -> Iterator[File | Skipped]:
-    """Yield the files of what is named; what was fetched or received is gone behind its turn.
+    """Yield the files to read; fetched or received ones are deleted after their turn.
 
     Those of this machine are told to `count` before the first of them.
     """
@@ -184,7 +184,7 @@ def _files(
 
 
 def _add_known(file: File, find_known: FindKnown | None) -> File:
-    """Return a file that OCR may read, with the index's document where OCR has read that."""
+    """Add to a file for OCR its indexed document, if that was read by OCR."""
     suffix = packed.plain_name(file.path).suffix.lower()
     if find_known is None or not (suffix in PICTURES or suffix == ".pdf"):
         return file
@@ -195,7 +195,7 @@ def _add_known(file: File, find_known: FindKnown | None) -> File:
 
 
 def _may_have(part: ShardPart, file: File) -> bool:
-    """Say whether a file may hold a document of a part, without a look into it."""
+    """Check whether a file may have a document of a shard, without opening it."""
     suffix = packed.plain_name(file.path).suffix.lower()
     of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
     return suffix in _RECORDS or of_package or part.has(file.id)
@@ -238,13 +238,13 @@ def _distinct(
 
 
 def _of_place(document: Document, file: File) -> Document:
-    """Return a document of a place, whose id begins with the file's, with what that says of it."""
+    """Return a document with the id prefix and metadata of its source."""
     own = document.id if document.id.startswith(file.id) else f"{file.id}/{document.id}"
     return replace(document, id=own, metadata={**document.metadata, **file.metadata})
 
 
 def _add_date(document: Document, file: File) -> Document:
-    """Return a document with the time of its file, where it is the file and has no such time."""
+    """Return a document with its file's date, if it is the whole file and has no date."""
     if not file.modified or document.source != file.source or "modified" in document.metadata:
         return document
     try:
@@ -255,7 +255,7 @@ def _add_date(document: Document, file: File) -> Document:
 
 
 def _reader_of(path: Path) -> Reader | None:
-    """Return what reads a file that is not packed: of any name without suffix, as plain text."""
+    """Return the reader of an unpacked file; without a suffix, plain text."""
     suffix = path.suffix.lower()
     if suffix not in READERS:
         brought: Reader | None = plugins.find("readers", suffix)
@@ -273,7 +273,7 @@ def _reader_of(path: Path) -> Reader | None:
 
 
 def _find_unread(file: File) -> Skipped | None:
-    """Return why a file is skipped that nothing reads; None for any other."""
+    """Return why an unsupported file is skipped, or None."""
     name = packed.plain_name(file.path)
     suffix = name.suffix.lower()
     if suffix in PICTURES and not file.ocr:
@@ -290,7 +290,7 @@ def _find_unread(file: File) -> Skipped | None:
 
 
 def _count_bytes(file: File) -> int:
-    """Return how many bytes of a file are to be read."""
+    """Return the number of bytes of a file to read."""
     return file.size if _find_unread(file) is None else 0
 
 
@@ -313,7 +313,7 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
 
 
 def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
-    """Yield what a file that is not packed gives. Raises what its reader raises."""
+    """Yield the documents of an unpacked file. Raises its reader's errors."""
     suffix = file.path.suffix.lower()
     if not (suffix or file.named or is_plain_name(file.path)):
         try:
@@ -328,7 +328,7 @@ def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
 
 
 def _size(file: File, suffix: str) -> int:
-    """Return the bytes of a file. Raises UnreadableSource where these are none, or too many."""
+    """Return the size of a file. Raises UnreadableSource if it is empty or too large."""
     size = file.path.stat().st_size
     if not size:
         raise UnreadableSource(file.source, "is empty")
@@ -338,7 +338,7 @@ def _size(file: File, suffix: str) -> int:
 
 
 def items_of(file: File) -> Iterator[Document | Skipped]:
-    """Yield what the reader of a file gives, within its limits. Raises what the reader raises."""
+    """Yield the documents of a file within limits. Raises its reader's errors."""
     reader = _reader_of(file.path)
     assert reader is not None  # noqa: S101 -- it was looked for
     n_items = 0
@@ -356,7 +356,7 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
 
 
 def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
-    """Return a document with the notes on what was not read, or why it is not worth indexing."""
+    """Return a document with notes on unread parts, or why it is not worth indexing."""
     notes = [
         shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in dict.fromkeys(file.partly)
     ]

@@ -1,4 +1,4 @@
-"""Which of several parts of all documents one belongs to, as the shards of an index have them."""
+"""Assign documents to shards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WRITTEN = compile_re(r"(\d+)/(\d+)")
 
 
 def shard_of(document_id: str, n_shards: int) -> int:
-    """Return which shard a document belongs to: the same on every machine, evenly by chance."""
+    """Return the shard of a document, by a hash of its id."""
     digest = blake2b(document_id.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little") % n_shards
 
@@ -37,7 +37,7 @@ class ShardPart:
 
     @classmethod
     def parse_part(cls, written: str | ShardPart) -> ShardPart:
-        """Return the part that is written as "3/16". Raises InputError for anything else."""
+        """Parse a part such as "3/16". Raises InputError."""
         if isinstance(written, ShardPart):
             return written
         match = _WRITTEN.fullmatch(str(written))
@@ -49,13 +49,13 @@ class ShardPart:
         return f"{self.number}/{self.n}"
 
     def has(self, document_id: str) -> bool:
-        """Say whether a document is of this part."""
+        """Check whether a document belongs to this shard."""
         return shard_of(document_id, self.n) == self.number
 
     def take_documents(
         self, items: Iterable[Document | Skipped], read: set[str], *, strict: bool
     ) -> Iterator[Document | Skipped]:
-        """Yield the documents of this part, and what was skipped; other ids go into `read`.
+        """Yield this shard's documents and all skipped items; other ids are added to `read`.
 
         Raises InputError for a document of another part where that is `strict`.
         """

@@ -1,4 +1,4 @@
-"""Recorded triples: what another program extracted from documents, as JSON lines.
+"""Read extracted triples of documents from JSON lines.
 
 A line is about one document. Its keys, in upper or lower case:
 
@@ -55,7 +55,7 @@ _TYPES = {name: name for name in ENTITY_TYPES} | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What one line holds about one document: at least one triple or entity."""
+    """The content of a line about one document: at least one triple or entity."""
 
     document_id: str
     extraction: Extraction
@@ -69,7 +69,7 @@ TOO_LONG = f"of more than {MAX_KEY} characters"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """One statement: either a triple, or what an entity is."""
+    """One statement: a triple, or the type and description of an entity."""
 
     triple: Triple | None = None
     described: Described | None = None
@@ -79,19 +79,19 @@ class Stated:
 
 @lru_cache(maxsize=1 << 16)
 def explain_refusal(name: str) -> str:
-    """Return why a name can be no entity's, as the end of a sentence; nothing if it can be."""
+    """Return why a name is not valid for an entity, as the end of a sentence, or ""."""
     if len(name) <= MAX_KEY and name.isascii():  # so its key is no longer
         return ""
     return TOO_LONG if len(name_key(name)) > MAX_KEY else ""
 
 
 def split_words(name: str) -> str:
-    """Return a name like birthPlace as words."""
+    """Split a name like birthPlace into words."""
     return _CAPITALS.sub(" ", _CAPITAL.sub(lambda capital: f" {capital[0].lower()}", name))
 
 
 def name_apart(names: Sequence[str], taken: set[str], numbers: Counter[str]) -> str:
-    """Return the first of some names whose key is free, else the first with a number, and take it.
+    """Return the first unused name, else the first with a number, and mark it as used.
 
     It is empty where all that are free are too long. `numbers` has the last one that was tried for
     each name.
@@ -112,7 +112,7 @@ def _number_name(name: str, numbers: Counter[str]) -> Iterator[str]:
 
 
 def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
-    """Yield what each line holds, after a report of each thing in it that cannot be used.
+    """Yield the content of each line, after reports of its unusable parts.
 
     Lines are read as the caller iterates, so a file may be of any size; blank ones are passed
     over. Several lines may be about one document.
@@ -128,7 +128,7 @@ def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
 
 
 def entity_type(name: object) -> str:
-    """Return the one of `ENTITY_TYPES` that another program's type means, "other" if none.
+    """Map another program's type to one of `ENTITY_TYPES`, "other" by default.
 
     >>> entity_type("Work of Art")
     'work'
@@ -139,7 +139,7 @@ def entity_type(name: object) -> str:
 
 
 def read_items(file: File, read: Callable[[File], Iterator[T]], what: str) -> Iterator[T]:
-    """Yield what a file, packed or not, gives. Raises UnreadableSource where that is nothing."""
+    """Yield the items of a file, possibly packed. Raises UnreadableSource if there are none."""
     is_empty = True
     try:
         with unpack(file) as plain:
@@ -181,7 +181,7 @@ def _explain_nameless(name: str) -> str:
 
 
 def json_value(line: str) -> object:
-    """Return what a line of JSON holds. Raises InputError with the reason if it is none."""
+    """Return the value of a JSON line. Raises InputError if it is invalid."""
     if SURROGATE.search(line):
         raise InputError("is not valid UTF-8 text")
     try:
@@ -191,7 +191,7 @@ def json_value(line: str) -> object:
 
 
 def fields(value: object) -> dict[str, object]:
-    """Return what a JSON object has, keys in lower case, without nulls. Raises InputError."""
+    """Return a JSON object with lower-case keys, without nulls. Raises InputError."""
     if not isinstance(value, dict):
         raise InputError("is not a JSON object")
     return {key.strip().casefold(): item for key, item in value.items() if item is not None}
@@ -200,7 +200,7 @@ def fields(value: object) -> dict[str, object]:
 def extraction(
     values: Mapping[str, object], refused: Callable[[str], str], problems: list[str]
 ) -> Extraction:
-    """Return the triples and entities of a line, and add to `problems` what cannot be used.
+    """Return the triples and entities of a line, adding unusable ones to `problems`.
 
     `refused` says of a name why it cannot be an entity's, or nothing. Raises InputError with the
     reason if the line has no lists, or empty ones.
@@ -232,7 +232,7 @@ def _list(values: Mapping[str, object], name: str) -> list[object]:
 
 
 def document_id(values: Mapping[str, object], names: Sequence[str] = IDS) -> str:
-    """Return the document that a line is about. Raises InputError if it names none."""
+    """Return the document id of a line. Raises InputError if it has none."""
     name = next((name for name in names if name in values), None)
     if name is None:
         raise InputError(f"has no {', '.join(names[:-1])} or {names[-1]}")
@@ -247,7 +247,7 @@ def document_id(values: Mapping[str, object], names: Sequence[str] = IDS) -> str
 def triple(
     item: object, whose: str, refused: Callable[[str], str], problems: list[str]
 ) -> Triple | None:
-    """Return the triple of a JSON value, or None; `problems` gets what is wrong with it."""
+    """Return the triple of a JSON value, or None, adding faults to `problems`."""
     ends = _ends(item)
     if ends is None:
         problems.append(f"{whose} is not three non-empty strings")
@@ -267,7 +267,7 @@ def triple(
 
 
 def _ends(item: object) -> list[str] | None:
-    """Return subject, relation and object, or None where they are not three texts."""
+    """Return subject, relation and object, or None unless all are texts."""
     if isinstance(item, dict):
         relation = next((item[name] for name in _RELATIONS if item.get(name)), None)
         item = [item.get("subject"), relation, item.get("object")]
@@ -298,7 +298,7 @@ def _description(item: Mapping[str, object], whose: str, problems: list[str]) ->
 def entity(
     item: object, kind: object, whose: str, refused: Callable[[str], str], problems: list[str]
 ) -> Described | None:
-    """Return the entity of a JSON value, of type `kind` if it has none itself, or None."""
+    """Return the entity of a JSON value, by default of type `kind`, or None."""
     more = item if isinstance(item, dict) else {"name": item}
     name = more.get("name")
     if not _is_text(name):
@@ -319,7 +319,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def _clean(text: str) -> str:
-    """Return one line of text that any encoding can write: JSON can hold half a character."""
+    """Return one line of text without lone surrogates."""
     return replace_surrogates(collapse(text))
 
 
@@ -327,14 +327,14 @@ _name = lru_cache(maxsize=1 << 16)(_clean)  # names come again and again, other 
 
 
 def to_strength(weight: object) -> int:
-    """Return a weight of any scale as a whole number from 1 to 10."""
+    """Convert a weight of any scale to an integer from 1 to 10."""
     if isinstance(weight, bool) or not isinstance(weight, int | float) or weight != weight:  # noqa: PLR0124
         return 1
     return round(min(max(weight, 1), _MOST_STRENGTH))
 
 
 def name_documents(properties: Mapping[str, object]) -> Iterator[str]:
-    """Yield the documents that a relationship or triple names, itself or by their chunks."""
+    """Yield the documents that a relationship or triple refers to, directly or by chunks."""
     for key in ("document", "documents", "chunks"):
         value = properties.get(key) or ""
         for each in value if isinstance(value, list) else str(value).splitlines():
