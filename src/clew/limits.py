@@ -38,7 +38,7 @@ class ReadingLimits:
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise InputError(f"the limit {each.name} is a number above 0, not {value!r:.60}")
+                raise InputError(f"the limit {each.name} must be above 0, not {value!r:.60}")
 
     def more_than(self, name: str, unit: str = "") -> str:
         """Return the end of a sentence: which limit was exceeded, and how to raise it."""

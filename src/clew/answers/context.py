@@ -37,7 +37,7 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     Raises InputError for a budget below 1.
     """
     if budget_tokens < 1:
-        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
+        raise InputError(f"a context budget must be at least 1 token, not {budget_tokens}")
     passages, costs = _first_passages(evidence.hits, budget_tokens)
     room = max(budget_tokens // 2, budget_tokens - sum(costs))
     tables = _fit_tables(evidence.tables, room)

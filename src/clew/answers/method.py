@@ -24,11 +24,11 @@ def build_method(
     """
     if not isinstance(name, str):
         if parameters:
-            raise InputError(f"{next(iter(parameters))} is a parameter: give it to the method")
+            raise InputError(f"{next(iter(parameters))} is a parameter: pass it to the method")
         if callable(getattr(name, "retrieve", None)) and hasattr(name, "layers"):
             return name
         raise InputError(
-            f"a method is a name or has `layers` and a `retrieve`, not {name!r:.60}: see"
+            f"a method must be a name, or have `layers` and `retrieve`, not {name!r:.60}: see"
             f" clew.methods"
         )
     kind = methods.load(name)

@@ -140,7 +140,7 @@ class ExportOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if self.query is not None and self.types:
-            raise InputError("types are of the whole graph: leave the query out")
+            raise InputError("types apply to the whole graph only: leave the query out")
 
 
 OPTIONS = options_of(Question)
@@ -154,14 +154,14 @@ def as_question(text: str | Question, **options: Any) -> Question:  # noqa: ANN4
     if not isinstance(text, Question):
         return Question(text=text, **options)
     if given := drop_defaults(OPTIONS, options):
-        raise InputError(f"{next(iter(given))} is an option of the Question: give it there")
+        raise InputError(f"{next(iter(given))} is an option of Question: pass it to Question(...)")
     return text
 
 
 def check_text(text: object) -> None:
     """Raise InputError for a question that is empty or cannot be encoded as UTF-8."""
     if not isinstance(text, str):
-        raise InputError(f"a question is a text, not {text!r:.60}")
+        raise InputError(f"a question must be a string, not {text!r:.60}")
     if not arguments.is_text(text):
         raise InputError(f"the question is not valid Unicode: leave out {_list_surrogates(text)}")
     if not text.strip():

@@ -62,7 +62,7 @@ class Added(Shown):
 def _parse_workers(spec: int | str) -> int | str:
     """Return a checked worker spec: 1 for none, else one that a plug-in can open."""
     if not isinstance(spec, int | str):
-        raise InputError(f"'workers' is a number or the address of a cluster, not {spec!r:.60}")
+        raise InputError(f"'workers' must be a number or a cluster address, not {spec!r:.60}")
     is_one = spec in (1, "1") and not isinstance(spec, bool)
     checked: int | str = 1 if is_one else _find_workers(spec).parse_workers(spec)
     return checked
@@ -400,7 +400,7 @@ class Adding(OpenIndex):
         wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
-            raise InputError(f"there is nothing to plan for in {describe_source(source)}")
+            raise InputError(f"there are no documents to plan for in {describe_source(source)}")
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(options.budget)

@@ -322,7 +322,7 @@ class Index(Adding, Upkeep, Askable):
         """
         ExportOptions(query=query, raw=raw, types=types)
         if query is None and parameters:
-            raise InputError("parameters are of a method, and without a query there is none")
+            raise InputError("parameters need a query, whose method they set")
         export = plugins.load("exporters", "graph", "'export'")
         target = export.target(path, whole=query is None, raw=raw)
         snapshot = self.snapshot(where)

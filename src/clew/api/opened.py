@@ -156,7 +156,7 @@ class OpenIndex(Closing):
         prices: Mapping[str, Price] | None = None,
     ) -> None:
         if isinstance(folder, str):
-            raise InputError(f"an index is opened by clew.open({folder!r}), not by its class")
+            raise InputError(f"open an index with clew.open({folder!r}), not by calling the class")
         self.folder = folder
         self._prices = prices
         self._given = models
@@ -370,7 +370,7 @@ class OpenIndex(Closing):
                 make_folder(self.folder)
         except OSError as error:
             why = error.strerror
-            raise StoreError(f"{self.folder} cannot be made ({why}): name another") from error
+            raise StoreError(f"{self.folder} cannot be created ({why}): choose another") from error
 
     def _find_store(self) -> Store | None:
         return self._open_store() if self._exists() else None

@@ -42,7 +42,7 @@ def find_changes(
     with closing(store.view()) as view:
         if isinstance(since, Path | str) and _is_place(since):
             if until is not None:
-                raise InputError("another index is compared with the newest state of this one only")
+                raise InputError("another index is only compared with the newest state of this one")
             return _compare_with(opened, Path(since), where, most)
         newest = view.generation
         last = _find_generation(view, until, is_end=True) if until is not None else newest

@@ -47,9 +47,9 @@ class Upkeep(OpenIndex):
         entries = self._open_store().vocabulary()
         kept = next((n for n in (name, into) if find_entry(entries, name_key(n)).apart), None)
         if kept is not None:
-            raise InputError(f"{kept!r} is never merged: 'clew edit NAME --together' allows it")
+            raise InputError(f"{kept!r} is kept apart: 'clew edit NAME --together' allows merging")
         if rows[0] == rows[1]:
-            raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
+            raise AlreadyExists(f"{name!r} and {into!r} are already the same entity")
         return self._set_alias(name_key(name), name_key(into))
 
     @one_at_a_time
@@ -154,7 +154,7 @@ class Upkeep(OpenIndex):
     def unmerge(self, name: str) -> None:
         """Undo the merge of an entity."""
         if name_key(name) not in self._open_store().aliases():
-            raise InputError(f"{name!r} stands for no other entity: see 'clew show --aliases'")
+            raise InputError(f"{name!r} is not merged into an entity: see 'clew show --aliases'")
         self._set_alias(name_key(name), None)
 
     def _set_alias(self, key: str, target: str | None) -> None:

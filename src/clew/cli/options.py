@@ -446,7 +446,7 @@ def _read_question_options(
 
     if as_of is not None:
         if parse_period(as_of) is None:
-            raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
+            raise InputError(f"--as-of must be a date such as 2024-05-01, not {as_of!r:.80}")
         filters = [*filters, f"valid on {as_of}"]
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:

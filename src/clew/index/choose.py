@@ -70,7 +70,7 @@ class Wanted:
 
     @property
     def terms(self) -> TermSettings | None:
-        """What the entities are that an LLM relates; None where it names its own."""
+        """Return the term settings for an LLM's triples, or None if it finds its own entities."""
         if self.entities == "llm":
             return None
         return TermSettings(float(self.entity_threshold), self.entity_words)
@@ -107,14 +107,14 @@ def merge_wanted(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wante
     wanted = Wanted(**{**last, **fields})
     if wanted.triples != "llm" and not fields.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
-            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the core out"
+            f"a core needs triples by an LLM, but triples are set to {wanted.triples!r}: ask "
+            f"for llm instead, or leave the core out"
         )
     for name in ("entities", "gleanings") if wanted.triples != "llm" else ():
         if fields.get(name):
             raise InputError(
-                f"{name} are of an LLM's triples, but triples are wanted by {wanted.triples!r}: "
-                f"ask for triples by llm, or leave the {name} out"
+                f"{name} apply to triples by an LLM, but triples are set to {wanted.triples!r}: "
+                f"use llm, or leave the {name} out"
             )
     if wanted.terms is not None and wanted.gleanings:
         raise InputError(
@@ -271,7 +271,7 @@ def stored_chunk_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the stored row of each chunk."""
     numbers: NDArray[np.int64] | None = snapshot.layer("chunk").columns.get("number")
     if numbers is None:
-        raise InputError("this snapshot is of no store, so nothing can be added to its chunks")
+        raise InputError("this snapshot has no store, so nothing can be added to it")
     return numbers
 
 

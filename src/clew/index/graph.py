@@ -194,7 +194,7 @@ def _check_ids(ids: Sequence[str], file: File, hashes: Mapping[str, str]) -> Non
     text = next((i for i in ids if i in hashes and not hashes[i].startswith(IMPORTED_MARK)), None)
     if text is not None:
         raise InputError(
-            f"{text!r} is a text of this index already: give {file.source} another name"
+            f"{text!r} is already the id of a text: rename {file.source}"
         )
 
 

@@ -122,7 +122,7 @@ def choose_part(store: Store | None, given: ShardPart | None, shown: str) -> Sha
     """
     part = None if store is None else get_part(store)
     if part is not None and given not in (None, part):
-        raise InputError(f"{shown} is the part {part} of its shards, not {given}")
+        raise InputError(f"{shown} is shard {part}, not {given}")
     if part is None and given is not None and store is not None:
         other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
         if other is not None:
@@ -137,10 +137,10 @@ def name_roots(store: Store | None, folder: Path, source: Source, name: str) -> 
     if not name:
         return roots
     if not isinstance(source, str | Path):
-        raise InputError(f"one folder or file can be called {name!r}, not several: name it")
+        raise InputError(f"the name {name!r} can be given to one folder or file only, not several")
     place = locate_input(source)
     if isinstance(place, Page | Remote):
-        raise InputError(f"what is fetched is called by its address, not {name!r}")
+        raise InputError(f"the name {name!r} is not for a remote source, whose id is its address")
     if isinstance(place, StandardInput):
         return roots
     if not os.path.lexists(place):

@@ -40,12 +40,12 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.chunking, Chunking) or self.vectors not in (LATE, SEPARATE):
             raise InputError(
-                f"settings have a Chunking, and vectors that are {LATE!r} or {SEPARATE!r}, "
+                f"chunking must be a Chunking, and vectors {LATE!r} or {SEPARATE!r}, "
                 f"not {self.chunking!r:.60} and {self.vectors!r:.60}"
             )
         if not {self.vector_bits, self.unit_bits, self.token_bits} <= {*BITS}:
             raise InputError(
-                f"a number of a vector has {', '.join(map(str, BITS[:-1]))} or {BITS[-1]} bits, "
+                f"vector components must have {', '.join(map(str, BITS[:-1]))} or {BITS[-1]} bits, "
                 f"not {self.vector_bits!r:.60}, {self.unit_bits!r:.60} and {self.token_bits!r:.60}"
             )
 

@@ -30,7 +30,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
     lines = text.splitlines()
     long = next((n for n, line in enumerate(lines, 1) if len(line) > _LONGEST), None)
     if long is not None:
-        raise InputError(f"{path}, line {long}: a line has at most {_LONGEST:,} characters")
+        raise InputError(f"{path}, line {long}: the line is longer than {_LONGEST:,} characters")
     rows = csv.DictReader(lines)
     try:
         columns = set(rows.fieldnames or ())
@@ -57,7 +57,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         said |= {each: VocabularyEntry(target=key, listed=True) for each in others}
         twice = next((each for each in said if each in entries), None)
         if twice is not None:
-            raise InputError(f"{line}: {twice!r:.200} is in an earlier line, too: name it once")
+            raise InputError(f"{line}: {twice!r:.200} is repeated from an earlier line: remove one")
         entries |= said
     return entries
 

@@ -41,9 +41,9 @@ class Auto:
 
     def __post_init__(self) -> None:
         if not self._names:
-            raise InputError(f"fused names a method or several, not {self.fused!r}")
+            raise InputError(f"fused must contain at least one method, not {self.fused!r}")
         if "auto" in self._names:
-            raise InputError("auto does not fuse itself: name other methods")
+            raise InputError("auto cannot fuse itself: give other methods")
         for name in self._names:
             methods.load(name)
         steps.check_least(self, 1, "chunks")

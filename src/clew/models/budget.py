@@ -186,7 +186,7 @@ class Purchase:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Release the reservation, or count it as spent if it may have been billed."""
+        """Release the reservation, or count it as spent if the request may have been billed."""
         held = self._take()
         is_known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
         if held is not None:

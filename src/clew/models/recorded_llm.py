@@ -100,7 +100,7 @@ class RecordedLLM:
         once the reply is recorded, and it is not called again.
         """
         if on_text is not None and len(prompts) != 1:
-            raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
+            raise InputError(f"on_text needs exactly one prompt, not {len(prompts)}")
         prompts = [word(prompt, self.wording) for prompt in prompts]
         check_schemas(prompts)  # a fault is found before anything is paid for
         self._check_chat()

@@ -181,9 +181,9 @@ class DatabaseFile:
                 self._room.unlink(missing_ok=True)
                 reason = error.strerror or str(error)
         raise StoreError(
-            f"the {self.kind} {self.path} has no room for what is paid for ({reason})."
-            f" Hint: free {_ROOM_BYTES >> 20} MB at least; what came is kept, and the same command"
-            f" goes on from there"
+            f"the {self.kind} {self.path} has no disk space for paid replies ({reason})."
+            f" Hint: free {_ROOM_BYTES >> 20} MB or more; replies are kept, so the same command"
+            f" continues there"
         )
 
     def give_room(self) -> None:
@@ -293,7 +293,7 @@ class DatabaseFile:
         n_tables = database.execute("SELECT count(*) FROM sqlite_schema").get
         if owner != self.application_id and (owner or n_tables):
             raise StoreError(
-                f"{self.path} belongs to another program, so it can be no {self.kind}."
+                f"{self.path} belongs to another program, so it cannot be the {self.kind}."
                 f" Hint: name another file"
             )
         if not n_tables:

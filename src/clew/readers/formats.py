@@ -121,13 +121,13 @@ def read(  # noqa: PLR0913 -- one argument for each option
     if ocr:
         check_engine()
     if isinstance(paths, str | Path):
-        raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
+        raise InputError(f"read() needs a list of paths. Hint: read([{str(paths)!r}])")
     places = [inputs.locate_input(path) for path in paths]
     for each in places:
         if isinstance(each, Path) and not os.path.lexists(each):
             raise InputError(f"there is no file or folder {str(each)!r}")
         if isinstance(each, Page) and not web:
-            raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
+            raise InputError(f"{each.address!r} is only fetched with --web, or web=True in Python")
         if isinstance(each, Remote):
             check_allowed(each, web=web, sql=sql)
     fetched = fetched or FetchedPlaces()

@@ -76,7 +76,7 @@ def locate_input(given: str | Path) -> Path | Page | Remote | StandardInput:
     if scheme == "file":
         parts = urlsplit(given)
         if parts.netloc not in {"", "localhost"}:
-            raise InputError(f"{given!r} names a file of another machine: copy it here first")
+            raise InputError(f"{given!r} is a file on another machine: copy it here first")
         from urllib.request import url2pathname  # which loads TLS
 
         return Path(url2pathname(unquote(parts.path)))

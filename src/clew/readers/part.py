@@ -33,7 +33,7 @@ class ShardPart:
 
     def __post_init__(self) -> None:
         if not 0 <= self.number < self.n:
-            raise InputError(f"of {self.n} parts there is no {self.number}: they count from 0")
+            raise InputError(f"there is no part {self.number} of {self.n}: parts count from 0")
 
     @classmethod
     def parse_part(cls, written: str | ShardPart) -> ShardPart:
@@ -42,7 +42,7 @@ class ShardPart:
             return written
         match = _WRITTEN.fullmatch(str(written))
         if match is None:
-            raise InputError(f"a part is a number and how many there are, '0/4', not {written!r}")
+            raise InputError(f"a part must be NUMBER/COUNT, such as 0/4, not {written!r}")
         return cls(*map(int, match.groups()))
 
     def __str__(self) -> str:

@@ -135,7 +135,7 @@ def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
     schemes = [part.partition("://")[0] for part in parts if "://" in part or part.isalpha()]
     is_local = remote.is_path if scheme == "git" else _LOCAL.issuperset(schemes)
     if not (web or is_local):
-        raise InputError(f"{shown!r} is fetched only with --web, or web=True in Python")
+        raise InputError(f"{shown!r} is only fetched with --web, or web=True in Python")
     if getattr(_load_module(remote), "IS_QUERIED", False) != bool(sql):
         why = "needs a query: say one by --sql" if not sql else "is not a database: leave --sql out"
         raise InputError(f"{shown!r} {why}")

@@ -52,7 +52,7 @@ class Roots:
         inside = self._root_of(place)
         if inside not in (None, name) and self.places.get(name) != place:
             raise InputError(
-                f"{place} is in this index as {inside!r} already, so it cannot be {name!r} too"
+                f"{place} is already in this index as {inside!r}, so it cannot also be {name!r}"
             )
         self.places[name] = place
 
@@ -68,7 +68,7 @@ class Roots:
                     f"{name!r} in this index is {other}, which is gone, and {place} has that name: "
                     f"say --as {name} if it was moved there, or another name if it is another one"
                 )
-        raise InputError(f"{place} has no name that is free: say one by --as")
+        raise InputError(f"{place} has no unused name: give one with --as")
 
 
 def show_name(name: str) -> str:

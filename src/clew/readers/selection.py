@@ -47,7 +47,7 @@ class Selection:
         of a folder are taken only where it is to `follow_links`.
         """
         if isinstance(exclude, str):
-            raise InputError(f"patterns are a list, not one. Hint: exclude=[{exclude!r}]")
+            raise InputError(f"patterns must be a list, not a string. Hint: exclude=[{exclude!r}]")
         self._patterns = [each.removeprefix("./").rstrip("/") for each in exclude]
         self._gitignore = gitignore
         self.follow_links = follow_links

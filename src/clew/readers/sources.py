@@ -75,11 +75,11 @@ def _check_document(item: object) -> Document:
     if not isinstance(item, Document):
         _refuse(item)
     if not (isinstance(item.id, str) and item.id and isinstance(item.text, str)):
-        raise InputError(f"a document has an id and a text, both of them texts, not {item!r:.80}")
+        raise InputError(f"a document must have an id and a text, both strings, not {item!r:.80}")
     if not (isinstance(item.title, str) and isinstance(item.metadata, Mapping)):
-        raise InputError(f"the title of {item.id!r:.60} is a text, and its metadata a mapping")
+        raise InputError(f"the title of {item.id!r:.60} must be a string, metadata a mapping")
     return item
 
 
 def _refuse(item: object) -> NoReturn:
-    raise InputError(f"add takes paths or documents (clew.Document), not both and not {item!r:.80}")
+    raise InputError(f"add needs paths or documents (clew.Document), not both and not {item!r:.80}")

@@ -102,5 +102,5 @@ def only_folder(path: Path, name: str, below: Iterable[str] = ()) -> Path | None
         others = others or sorted({each.parent for each in path.glob(f"{part}/{name}")})
     if len(others) > 1:
         names = ", ".join(each.relative_to(path).as_posix() for each in others)
-        raise InputError(f"{path} has several folders with {name}: name one of {names}")
+        raise InputError(f"{path} has several folders with {name}: choose one of {names}")
     return others[0] if others else None

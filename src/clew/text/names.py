@@ -300,7 +300,7 @@ def _find_parts(run: list[_Word]) -> tuple[set[int], Sequence[list[_Word]]]:
 def _find_ends(
     run: list[_Word], parts: list[list[_Word]], edges: list[int]
 ) -> Iterator[list[_Word]]:
-    """Yield what ends a name and has two parts: "Bank of America" of "CEO of Bank of America"."""
+    """Yield two-part names at the end of a run: "Bank of America" in "CEO of Bank of America"."""
     for a, b in pairwise(edges or [0, len(parts)]):
         for part in parts[a + 1 : b - 1]:
             if part and parts[b - 1]:

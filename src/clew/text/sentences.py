@@ -42,7 +42,7 @@ def load_punkt() -> PunktTokenizer:
         return PunktTokenizer("english")
     except LookupError as error:
         raise InputError(
-            "NLTK's splitter lacks its data: fetch them by 'python -m nltk.downloader punkt_tab', "
+            "NLTK's splitter lacks data: download it with 'python -m nltk.downloader punkt_tab', "
             "or name in NLTK_DATA a folder that has tokenizers/punkt_tab"
         ) from error
 

@@ -287,7 +287,7 @@ def _make_options(
     parameters: Mapping[str, Scalar],
 ) -> dict[str, Any]:
     if method is not None and not isinstance(method, str):
-        raise InputError(f"a server takes a method by its name, not {method!r:.60}")
+        raise InputError(f"a server needs a method's name, not {method!r:.60}")
     options = {
         "method": method,
         "where": None if where is None else str(where),
@@ -351,7 +351,7 @@ def add_documents(
     elif all(isinstance(each, str | Path) for each in items):
         body, upload = None, collect_upload(items, AddOptions(**selecting).select_files(), options)
     else:
-        raise InputError("add takes paths or documents (clew.Document), not both")
+        raise InputError("add needs paths or documents (clew.Document), not both")
     return _submit(f"{at}/documents", wait, body=body, upload=upload)
 
 
@@ -499,5 +499,5 @@ def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:
 def make_index_path(name: str) -> str:
     """Return the path of an index. Raises InputError for an invalid name."""
     if not name or not isinstance(name, str):
-        raise InputError(f"an index of a server has a name, not {name!r:.60}")
+        raise InputError(f"an index on a server is given by name, not {name!r:.60}")
     return f"/indexes/{_quote_name(name)}"

@@ -132,7 +132,7 @@ def classify_text(
     if name_weight is not None and not 0 <= name_weight <= 1:
         raise InputError(f"the weight of names must be between 0 and 1, not {name_weight}")
     if budget_tokens < 1:
-        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
+        raise InputError(f"a context budget must be at least 1 token, not {budget_tokens}")
     labels = read_labels(snapshot, column)
     candidates: list[tuple[int, float]] = []
     weight = name_weight or 0.0

@@ -82,7 +82,7 @@ def check_protocol(protocol: Protocol) -> None:
             what = repr(unknown[0]) if unknown else "nothing"
             raise InputError(f"a judge gives {', '.join(METRICS)}, not {what}")
         if not protocol.answers:
-            raise InputError("a judge judges answers: have questions answered too")
+            raise InputError("a judge needs answers: enable answering too")
     for each in protocol.settings:
         parameters = protocol.parameters(each)
         method = build_method(each.method, parameters)
@@ -90,7 +90,7 @@ def check_protocol(protocol: Protocol) -> None:
         room = protocol.scoring.context_tokens
         if isinstance(wanted, int) and wanted > room:
             raise InputError(
-                f"{each.method} is to fill {wanted:,} tokens, and contexts have at most "
+                f"{each.method} fills contexts of {wanted:,} tokens, but the limit is "
                 f"{room:,}: raise --context-tokens"
             )
 

@@ -157,7 +157,7 @@ def _normalize_answers(answers: Sequence[str]) -> list[str]:
     normalized = [normalize_answer(answer) for answer in answers]
     if "" in normalized:
         empty = answers[normalized.index("")]
-        raise InputError(f"the right answer {empty!r} is empty once normalised: all texts match it")
+        raise InputError(f"the right answer {empty!r} is empty once normalised: any text matches")
     return normalized
 
 

@@ -69,9 +69,9 @@ def draw(found: Answer | Evidence, most: int = MOST_NODES) -> Drawing:
     but an Answer or Evidence.
     """
     if not isinstance(found, Answer | Evidence):
-        raise InputError(f"draw takes an Answer or an Evidence, not {type(found).__name__}")
+        raise InputError(f"draw needs an Answer or Evidence, not {type(found).__name__}")
     if most < 1:
-        raise InputError(f"draw takes a number of nodes that is at least 1, not {most}")
+        raise InputError(f"the number of nodes to draw must be at least 1, not {most}")
     graph = draw_evidence(_find_quoted(found) if isinstance(found, Answer) else found)
     nodes = graph.nodes[:most]
     by_key = {node.key: node for node in nodes}

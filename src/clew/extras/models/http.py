@@ -117,7 +117,7 @@ class _Fault:
     reason: str
     hint: str
     wait_s: float | None = None  # as the server asked
-    lost: bool = False  # it was sent and brought no answer, so it may have been billed
+    lost: bool = False  # it was sent and brought no answer, so the request may have been billed
     unreached: bool = False  # there was no connection
     is_final: bool = False  # another attempt would bring, and cost, the same
     is_late: bool = False  # it took all the time that it had
@@ -400,9 +400,9 @@ class Endpoint(EndpointAddress):
         wait_s = _retry_after(headers.get("retry-after", ""))
         wait_s = _find_wait(words) if wait_s is None else wait_s
         if says_exhausted(words, wait_s):
-            hint = "the account's quota is used up: add credit, or use another key"
+            hint = "the account's quota is exhausted: add credit, or use another key"
         elif status <= _FAILED and says_too_long(status, words):
-            hint = "shorten the text, or let the server take longer ones"
+            hint = "shorten the text, or raise the server's limit"
         else:
             hint = (status in _BY_PROXY and self._proxy) or _HINTS.get(status, "")
             if status in _RETRIED:
@@ -472,14 +472,14 @@ class Endpoint(EndpointAddress):
         if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.TimeoutException):
             self._reached.set()
         if isinstance(error, TooMuch):
-            hint = "check the server, or the base URL; it may have been billed"
+            hint = "check the server, or the base URL; the request may have been billed"
             is_late = isinstance(error, _TooLate)
             return _Fault(str(error), hint, lost=True, is_final=True, is_late=is_late)
         if isinstance(error, _BrokenOff):
             return _Fault(str(error), "try again later", lost=True)
         if isinstance(error, httpx2.TimeoutException):
             hint = "raise the time-out, or lower the concurrency"
-            reason = f"nothing within {timeout_s:g} s"
+            reason = f"no reply within {timeout_s:g} s"
             return _Fault(reason, hint, lost=_was_sent(error), is_late=True)
         reason = self._short(str(error)) or type(error).__name__
         return _Fault(
@@ -537,7 +537,7 @@ class Endpoint(EndpointAddress):
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
             raise InputError(
-                f"the API key for {self.shown_address} has characters that no key can have"
+                f"the API key for {self.shown_address} has invalid characters"
             )
         return key
 
@@ -646,7 +646,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
     for piece in pieces:  # unpacked, where it came packed
         received += len(piece)
         if received > most_bytes:
-            raise TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
+            raise TooMuch(f"the reply exceeds {most_bytes:,} bytes")
         if time.monotonic() > ends:  # nobody waits for it any more
             raise _TooLate("no complete reply in time")
         yield piece
@@ -681,7 +681,7 @@ def _read_event(data: str) -> Any:  # noqa: ANN401 -- parsed JSON
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
-        raise _BrokenOff("a stream with an event that is not JSON") from None
+        raise _BrokenOff("the stream has an event that is not JSON") from None
     if _find_error(event) is not None:
         raise _ErrorEvent(event)
     return event

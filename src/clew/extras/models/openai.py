@@ -350,13 +350,13 @@ class OpenAIEmbeddings(Served):
         expected = self.expected_dimension or self._seen.setdefault("dimension", d)
         if d != expected:
             raise EndpointError(
-                f"{place}: vectors of dimension {d} came where {expected} was expected."
-                f" Hint: name the model that the other vectors are from"
+                f"{place}: the vectors have dimension {d}, not {expected}."
+                f" Hint: use the model of the other vectors"
             )
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths).all() and lengths.all()):
-            raise BadReply(f"{place}: a vector is zero or not finite, so it has no direction")
+            raise BadReply(f"{place}: a vector is zero or not finite")
         return np.asarray(vectors / lengths, dtype=np.float32)
 
     @cached_property
@@ -395,7 +395,7 @@ class _Watched:
             return
         self._looked = len(self._text)
         if tokens.count_at_least(self._text) > self._most:
-            raise TooMuch(f"a reply of more than {self._most:,} tokens, which was cut off")
+            raise TooMuch(f"the reply exceeds {self._most:,} tokens")
 
 
 class _Heard:

@@ -62,7 +62,7 @@ def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> l
 def _choose_indexes(seat: Access, names: Sequence[str]) -> list[Scoped]:
     indexes = find_indexes_with_documents(seat, names)
     if not indexes:
-        raise no_such_resource("there is no document here that you may search")
+        raise no_such_resource("there is no document that you may search")
     return indexes
 
 

@@ -43,7 +43,7 @@ class Caller:
     def check(self, scope: str) -> None:
         """Raise Refusal 403 if the caller lacks a scope."""
         if not self.may(scope):
-            raise forbidden(f"this needs a key of the scope {scope!r}, not {self.scope!r}")
+            raise forbidden(f"this needs a key with the scope {scope!r}, not {self.scope!r}")
 
     @property
     def is_keeper(self) -> bool:
@@ -78,16 +78,16 @@ def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> 
     if given and not is_open:
         key = keys.find(text.strip()) if scheme.casefold() == "bearer" else None
         if key is None:
-            raise no_key("this key is not known here, or was revoked")
+            raise no_key("this key is unknown or revoked")
         return Caller(key, user)
     cookie = request.cookies.get(COOKIE)
     if cookie and (found := keys.find_by_session(cookie)) is not None:
         key, signed_in = found
         return Caller(key, signed_in or user)
     if not is_open:
-        raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        raise no_key("an API key is required: send it as 'Authorization: Bearer KEY'")
     if any(name in request.headers for name in _FORWARDED):
-        raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+        raise no_key("behind a proxy an API key is required: create one with 'clew keys add NAME'")
     # Programs made for OpenAI's interface always send some key: it is not looked at.
     return Caller(None, user)
 

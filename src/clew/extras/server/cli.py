@@ -51,7 +51,7 @@ def _read_provider(
 
     if not oidc:
         if oidc_client or oidc_keys:
-            raise InputError("--oidc-client and --oidc-key need --oidc, the issuer's address")
+            raise InputError("--oidc-client and --oidc-key need --oidc, the issuer's URL")
         return None
     return OidcSettings(
         issuer=oidc,
@@ -172,7 +172,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         if not is_named:
             name = make_name(Path(parse_address(given).index) if is_address else folder)
         if name in by_name:
-            raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
+            raise InputError(f"two indexes have the name {name!r}: rename one with NAME=FOLDER")
         by_name[name] = folder.absolute()
     return by_name
 
@@ -193,7 +193,7 @@ def run_mcp(
     """
     indexes = name_folders(folders)
     if not indexes:
-        raise InputError("there is no index here: name the folder of one, or make one first")
+        raise InputError("there is no index here: give its folder, or create one first")
     protocol = _import_server("mcp.protocol", "mcp", "clew mcp")
     protocol.serve_stdio(indexes, **paid.choose_models(reranker, reader), budget=paid.budget)
 

@@ -71,7 +71,7 @@ class ServerDatabase:
             self._connection = self._open()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
-                f"the server's home {home} cannot be used ({error}): name another with --home"
+                f"the server's home {home} cannot be used ({error}): choose another with --home"
             ) from error
 
     def _open(self) -> sqlite.Connection:

@@ -39,7 +39,7 @@ async def _report_readiness(request: Request) -> Response:
 async def _report_measures(call: Call) -> Response:
     key = call.caller.key
     if key is not None and (key.options.where or key.options.indexes):
-        raise forbidden("metrics cover the whole server, and your key sees only a part of it")
+        raise forbidden("metrics cover the whole server, but your key is limited to a part of it")
     content = await run_sync(_write_measures, call.server, None if call.caller.is_keeper else key)
     return Response(content, media_type="text/plain; version=0.0.4")
 

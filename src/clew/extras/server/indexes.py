@@ -129,7 +129,7 @@ class Indexes:
         written = f"indexes/{name}.clew" if address is None else address.address_beside(name)
         with self._lock:
             if name in self.list_folders():
-                raise AlreadyExists(f"there is an index {name!r} already: take another name")
+                raise AlreadyExists(f"the index {name!r} already exists: choose another name")
             with self._database.writing() as connection:
                 connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, written))
                 if title:
@@ -159,7 +159,7 @@ class Indexes:
         started with and 409 while a job of it runs, and IndexLocked while another process writes.
         """
         if not self.is_own(name):
-            raise forbidden(f"the index {name!r} was named at the start: it cannot be deleted")
+            raise forbidden(f"the index {name!r} is configured at start and cannot be deleted")
         with self._lock:
             folder = self.find_folder(name)
             if not JobQueue(self._database).end_all(folder.resolve()):

@@ -42,18 +42,18 @@ class KeyOptions:
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
-            raise InputError(f"a key's scope is one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
+            raise InputError(f"the scope must be one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
         if self.citations not in CITATIONS:
             names = ", ".join(CITATIONS)
-            raise InputError(f"citations are one of {names}, not {self.citations!r:.40}")
+            raise InputError(f"citations must be one of {names}, not {self.citations!r:.40}")
         for name in self.indexes:
             check_name(name)
         if to_filter(self.where) is not None and self.scope != "read":
-            raise InputError("a key with a filter can only read: what it wrote could not be seen")
+            raise InputError("a key with a filter can only have the scope 'read'")
         for name in ("requests_per_minute", "tokens", "tokens_per_day", "usd", "usd_per_day"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise InputError(f"{name} of a key is a number of at least 0, not {value!r:.40}")
+                raise InputError(f"{name} of a key must be a number >= 0, not {value!r:.40}")
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Self:
@@ -61,7 +61,7 @@ class KeyOptions:
         names = {each.name for each in fields(cls)}
         for name in values:
             if name not in names:
-                raise InputError(f"a key has no option {name!r:.40}: take of {', '.join(names)}")
+                raise InputError(f"a key has no option {name!r:.40}: use {', '.join(names)}")
         return cls(**{**values, "indexes": tuple(values.get("indexes", ()))})
 
 
@@ -115,7 +115,7 @@ class Keys:
         if not matches:
             raise InputError(f"there is no key {name!r:.60}: see 'clew keys list'")
         if len(matches) > 1:
-            raise InputError(f"several keys are called {name!r:.60}: name one by its id")
+            raise InputError(f"several keys have the name {name!r:.60}: give an id")
         return matches[0]
 
     def revoke(self, name: str) -> Key:

@@ -57,7 +57,7 @@ async def receive_upload(request: Request, settings: ServerSettings) -> AsyncIte
     """
     length, most = request.headers.get("content-length", ""), settings.upload_bytes
     if length.isascii() and length.isdigit() and int(length[:20]) > most:
-        raise too_large(f"a request of this kind has at most {most:,} bytes")
+        raise too_large(f"this request exceeds the limit of {most:,} bytes")
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
@@ -139,7 +139,7 @@ class _Reader:
         self._size += len(piece)
         most = self._settings.upload_bytes
         if self._size > most:
-            raise too_large(f"a request of this kind has at most {most:,} bytes")
+            raise too_large(f"this request exceeds the limit of {most:,} bytes")
         try:
             parser.write(piece)
         except FormParserError as error:
@@ -192,16 +192,16 @@ class _Reader:
 
     def _open(self, filename: bytes) -> None:
         if self._field != FILES:
-            raise _make_error(f"files are sent as {FILES!r}, not as {self._field!r:.60}")
+            raise _make_error(f"files must be in the field {FILES!r}, not {self._field!r:.60}")
         if len(self.form.files) >= self._settings.upload_files:
-            raise too_large(f"a request has at most {self._settings.upload_files:,} files")
+            raise too_large(f"a request can have at most {self._settings.upload_files:,} files")
         try:
             # As browsers send forms: of a name only quotes are written otherwise.
             name = check_file_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
             raise _make_error("the name of a file is not in UTF-8") from None
         if name in self.form.files:
-            raise InputError(f"two files of this request are called {name!r}")
+            raise InputError(f"two files of this request have the name {name!r}")
         path = self._folder / f"{len(self.form.files):06d}"
         self._file = open_file(path)
         self.form.files[name] = path

@@ -25,7 +25,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], Non
     Raises InputError for an address that cannot be had, and as `check_open` does.
     """
     if settings.processes > 1 and sys.platform != "linux":
-        raise InputError("only on Linux do several processes serve: leave out --processes")
+        raise InputError("several processes are supported on Linux only: leave out --processes")
     check_open(settings)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     with bind(settings.host, settings.port) as listening:
@@ -60,7 +60,7 @@ def check_open(settings: ServerSettings) -> None:
         is_reached = not settings.is_local or settings.hosts or settings.proxies
         if is_reached and not keys.has_keys():
             raise InputError(
-                f"others can reach {settings.host}: make a key first, with 'clew keys add NAME'"
+                f"{settings.host} is open to other machines: create a key with 'clew keys add NAME'"
             )
     finally:
         database.close()
@@ -89,7 +89,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"{host}:{port} cannot be listened on ({error.strerror or error}): take another --port"
+            f"{host}:{port} is not available ({error.strerror or error}): choose another --port"
         ) from error
     listening.set_inheritable(False)
     return listening

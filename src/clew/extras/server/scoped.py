@@ -163,7 +163,7 @@ class ScopedIndex(Scoped):
         try:
             view = describe.describe_row(self.snapshot(), name)
         except InputError:
-            raise no_such_resource(f"this index has nothing called {name!r:.200}") from None
+            raise no_such_resource(f"this index has no row or entity {name!r:.200}") from None
         return view if self.caller.may("admin") else describe.without_sources(view)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
@@ -231,7 +231,7 @@ class ScopedIndex(Scoped):
             if not text.isdecimal() and parse_period(text) is None:
                 raise InputError(f"{text!r:.100} is neither a generation nor a date: name one")
         if self.is_bound and parse_period(since) is None:
-            raise InputError("your key sees a part of this index: compare it since a date")
+            raise InputError("your key is limited to a part of this index: give a date")
         wanted = self.narrow_filter(where)
         with self._compute():
             try:
@@ -241,7 +241,7 @@ class ScopedIndex(Scoped):
             except InputError:
                 if not self.is_bound:
                     raise
-                raise InputError("what there was then is erased: name a later date") from None
+                raise InputError("the state at that time was erased: give a later date") from None
         if self.caller.may("admin"):
             return found
         shown: dict[str, Any] = {"index": self.name, "where": where}
@@ -301,7 +301,7 @@ class ScopedIndex(Scoped):
         """
         self.caller.check("write")
         if name_key(name) not in self.index.aliases()["merged"]:
-            raise no_such_resource(f"{name!r:.200} stands for no other entity")
+            raise no_such_resource(f"{name!r:.200} is not merged into another entity")
         with self.writer() as index:
             index.unmerge(name)
 

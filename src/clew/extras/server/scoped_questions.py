@@ -94,7 +94,7 @@ class Scoped:
     def check_whole(self, what: str) -> None:
         """Raise Refusal 403 if the caller sees only some documents of the index."""
         if self.is_bound:
-            raise forbidden(f"{what} covers the whole index, and your key sees only a part of it")
+            raise forbidden(f"{what} covers the whole index, but your key only a part of it")
 
     def check_fields(self, names: Collection[str]) -> None:
         """Raise InputError for the field `source`, a path, unless the caller is an admin."""
@@ -200,7 +200,7 @@ def hide_sources(items: Iterable[Any]) -> tuple[Any, ...]:
 
 def make_shards_refusal(name: str) -> Refusal:
     """Return the refusal for an operation that shards do not support."""
-    why = f"{name!r} is in shards, which are only searched and asked: serve one of them for this"
+    why = f"{name!r} is sharded and only supports search and questions: serve a single shard"
     return Refusal(501, "in_shards", why)
 
 

@@ -51,15 +51,15 @@ class OidcSettings:
         if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
             example = "such as https://login.example.org; http is for this machine alone"
             raise InputError(
-                f"--oidc takes the issuer's address, {example}, not {self.issuer!r:.100}"
+                f"--oidc takes the issuer's URL, {example}, not {self.issuer!r:.100}"
             )
         if not self.client:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)
         if not all(self.claim.split(".")):
-            raise InputError(f"--oidc-claim takes a claim or a path a.b, not {self.claim!r:.60}")
+            raise InputError(f"--oidc-claim must be a claim or a path a.b, not {self.claim!r:.60}")
         if self.hours < 1:
-            raise InputError(f"--oidc-hours is a number of at least 1, not {self.hours}")
+            raise InputError(f"--oidc-hours must be at least 1, not {self.hours}")
 
     @property
     def host(self) -> str:
@@ -69,11 +69,11 @@ class OidcSettings:
 
 def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
     if not roles:
-        raise InputError("--oidc needs an --oidc-key VALUE=KEY: without one nobody could sign in")
+        raise InputError("--oidc needs an --oidc-key VALUE=KEY: otherwise nobody can sign in")
     values = [value for value, _ in roles]
     twice = next((each for each in values if values.count(each) > 1), None)
     if twice is not None:
-        raise InputError(f"--oidc-key {twice!r:.60} is given twice: a value has one key")
+        raise InputError(f"--oidc-key {twice!r:.60} is given twice: choose one key for it")
     if EVERYBODY in values[:-1]:
         raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and must be last")
 
@@ -96,7 +96,7 @@ def parse_role(text: str) -> tuple[str, str]:
     """
     value, _, key = text.rpartition("=")
     if not value or not key:
-        raise InputError(f"--oidc-key is VALUE=KEY, such as staff=anna, not {text!r:.80}")
+        raise InputError(f"--oidc-key must be VALUE=KEY, such as staff=anna, not {text!r:.80}")
     return value, key
 
 
@@ -165,7 +165,7 @@ def check_name(name: str) -> str:
     """Return a valid index name. Raises InputError if it is no safe folder name."""
     if not is_name(name):
         raise InputError(
-            f"an index is named by at most 64 small letters, digits, - and _, not {name!r:.80}"
+            f"an index name is up to 64 lower-case letters, digits, - and _, not {name!r:.80}"
         )
     return name
 

@@ -66,7 +66,7 @@ async def _come_back(request: Request, server: ServerState) -> Response:
     try:
         text = server.keys.begin_session(key, seconds=seconds, user=user, once=attempt.text)
     except InputError:
-        raise InputError("this sign-in has ended already: begin again") from None
+        raise InputError("this sign-in was completed already: begin again") from None
     request_records.find_record().caller = Caller(key, user)
     reply = _write_notice(server.settings, "Signed in", "", "Go on to the page")
     set_session(reply, text, seconds, request, server.settings)
@@ -97,14 +97,14 @@ async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, s
     """
     given = {name: request.query_params.getlist(name) for name in _PARAMETERS}
     if any(len(values) > 1 for values in given.values()):
-        raise InputError("the provider's reply says something twice")
+        raise InputError("the provider's redirect has a repeated parameter")
     code, state, issuer, error = ("".join(given[name]) for name in _PARAMETERS)
     attempt = Attempt.read(request.cookies.get(_COOKIE, ""), time.time())
     if attempt is None or not attempt.is_of(state):
         raise InputError("this sign-in was not begun in this browser, or too long ago: begin again")
     description = await provider.describe()
     if issuer != provider.settings.issuer and (issuer or description.sends_issuer):
-        raise forbidden("the reply is of another provider than the one that was asked")
+        raise forbidden("the reply is from another provider than the one that was asked")
     if error or not code:
         why = f" ({error})" if is_error_code(error) else ""
         raise forbidden(f"{provider.settings.host} did not sign you in{why}")
@@ -120,7 +120,7 @@ def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
             return server.keys.get(name)
         except InputError as error:  # it was revoked; another one might allow more
             _log.warning("%s cannot sign in: %s", user, error)
-    raise forbidden(f"no key of this server is for {user}: ask whoever runs it to let you in")
+    raise forbidden(f"no key of this server covers {user}: ask its administrator for access")
 
 
 def _write_notice(

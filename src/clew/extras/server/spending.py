@@ -97,7 +97,7 @@ class KeySpending:
         with self.database.writing() as connection:
             if key is not None:
                 if not rows(connection, _IS_VALID, (name,)):
-                    raise BudgetSpent(f"the key {key.name!r} was revoked: nothing more is bought")
+                    raise BudgetSpent(f"the key {key.name!r} was revoked: no further model calls")
                 spent = _sum_spent(connection, name, day)
                 if sentence := _explain_lack(key, spent, worst):
                     raise BudgetSpent(sentence)

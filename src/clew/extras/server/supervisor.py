@@ -266,7 +266,7 @@ class _Supervisor:
             return
         why = f"status {status}" if status >= 0 else signal.Signals(-status).name
         if not self._has_begun:
-            raise InputError(f"a process of the server ended by {why} at its start: see the log")
+            raise InputError(f"a process of the server ended by {why} while starting: see the log")
         _log.error("a process of the server ended by %s: another one is started", why)
         mark_process_dead(serving.process.pid, self._measures)  # type: ignore[no-untyped-call]
         at = max(time.monotonic(), serving.began + serving.pause_s)

@@ -51,7 +51,7 @@ def write_backup(folder: Path, target: Path) -> Backup:
     PostgreSQL; NotAnIndex; and StoreError where it cannot be written.
     """
     if target.suffix not in (".tgz", ".tar") and not target.name.endswith(".tar.gz"):
-        raise InputError(f"{target} is not a name of a backup: let it end in .tar.gz or .tar")
+        raise InputError(f"{target} is not a valid backup name: it must end in .tar.gz or .tar")
     _check_target(folder, target)
     place = opening.address_of(folder)
     if place is not None:
@@ -86,11 +86,11 @@ def write_backup(folder: Path, target: Path) -> Backup:
 
 def _check_target(folder: Path, target: Path) -> None:
     if target.exists():
-        raise AlreadyExists(f"{target} exists, and no backup is overwritten: choose another name")
+        raise AlreadyExists(f"{target} exists and is not overwritten: choose another name")
     if not target.parent.is_dir():
-        raise InputError(f"there is no folder {target.parent}: make it first")
+        raise InputError(f"there is no folder {target.parent}: create it first")
     if folder.resolve() in target.resolve().parents:
-        raise InputError(f"{target} is in the index itself: name another place")
+        raise InputError(f"{target} is inside the index: choose another folder")
 
 
 @contextmanager
@@ -173,8 +173,8 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             shutil.rmtree(place, ignore_errors=True)
     except OSError as error:
         raise StoreError(
-            f"{source} cannot be restored to {folder} ({error.strerror or error}): see what is in"
-            f" the way"
+            f"{source} cannot be restored to {folder} ({error.strerror or error}): check the"
+            f" folder"
         ) from error
 
 
@@ -188,7 +188,7 @@ def _unpack(source: Path, place: Path) -> Backup:
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
         reason = str(error).partition("\n")[0].rstrip(":")  # of all kinds of archives one is told
         raise InputError(
-            f"{source} is not a complete backup ({reason}): it is damaged, or was cut off"
+            f"{source} is not a complete backup ({reason}): it is damaged or truncated"
         ) from error
     try:
         with closing(Database(place)) as database:
@@ -196,7 +196,7 @@ def _unpack(source: Path, place: Path) -> Backup:
             database.tell_generation()
             n = len(database.live_documents())
     except (DamagedIndex, NotAnIndex) as error:
-        raise InputError(f"{source} holds no sound index ({error}): take another") from error
+        raise InputError(f"{source} has a damaged index ({error}): use another backup") from error
     return Backup(path=str(source), generation=generation, n_documents=n, n_bytes=size)
 
 

@@ -62,7 +62,7 @@ class FileCache:
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
         path = self._path(name, generation)
         if not _FILE.fullmatch(path.name):
-            raise ValueError(f"{name!r} names no file: take small letters, digits and hyphens")
+            raise ValueError(f"{name!r} is not a valid name: use a-z, digits and hyphens")
         if any(each == name and later > generation for each, later, _ in self._files()):
             return
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")

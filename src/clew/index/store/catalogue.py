@@ -185,7 +185,7 @@ class Catalogue(ABC):
             when = datetime.fromtimestamp(int(given or time.time()), UTC)
         except (ValueError, OverflowError, OSError):
             raise InputError(
-                f"SOURCE_DATE_EPOCH is {given!r:.80}, and has to be seconds since 1970"
+                f"SOURCE_DATE_EPOCH must be seconds since 1970, not {given!r:.80}"
             ) from None
         self._record([(_ELSE, when.isoformat(timespec="seconds"))])
 

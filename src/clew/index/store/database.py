@@ -82,7 +82,7 @@ class Database(Catalogue):
                 raise DamagedIndex(f"{folder} is an index without its {FILE}-wal: {_COPY}")
             if sharded.is_home(folder):
                 raise NotAnIndex(sharded.explain_home(folder))
-            raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
+            raise NotAnIndex(f"{folder} is not a Clew index: create one with 'clew index PATH'")
         self._lock = threading.RLock()
         with _translate_errors(self.path):
             self._hold(sqlite.connect(self.path, wait=_BUSY_S))
@@ -141,7 +141,7 @@ class Database(Catalogue):
             raise DamagedIndex(
                 f"{self.path} has generation {generation} and {NEWEST} says {newest}: "
                 f"{FILE}-wal, which held the others, is missing or damaged: {_COPY}, or delete "
-                f"{NEWEST} to go on with what there is"
+                f"{NEWEST} to continue with the remaining data"
             )
 
     def close(self) -> None:

@@ -55,10 +55,10 @@ class EmbeddedStore(SegmentedStore[Database]):
     def create(cls, folder: Path, recipe: Mapping[str, Scalar]) -> Self:
         """Create an index in a new or empty `folder`, or open an existing one."""
         if folder.exists() and not folder.is_dir():
-            raise NotAnIndex(f"{folder} is a file: name a folder for the index")
+            raise NotAnIndex(f"{folder} is a file: choose a folder for the index")
         try:
             if folder.exists() and not cls.exists(folder) and has_foreign_files(folder):
-                raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
+                raise NotAnIndex(f"{folder} contains other files: choose a new or empty folder")
             make_folder(folder)
         except OSError as error:
             raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
@@ -170,7 +170,7 @@ def replace_files(folder: Path, place: Path) -> None:
         for path, target in reversed(done):
             target.replace(path)
         raise StoreError(
-            f"{error.filename} cannot be moved ({error.strerror}): end what reads the index, and "
+            f"{error.filename} cannot be moved ({error.strerror}): stop its readers, and "
             f"repair it again"
         ) from error
     shutil.rmtree(place, ignore_errors=True)

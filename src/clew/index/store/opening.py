@@ -62,7 +62,7 @@ def folder_of(place: str | Path) -> Path:
         others = (
             " or ".join(forms) or f"an address of a package such as {write_install('postgres')}"
         )
-        raise InputError(f"an index is a folder, or {others}; {scheme}:// is neither")
+        raise InputError(f"an index must be a folder or {others}, not {scheme}://")
     folder, spec = parse_address(place).folder, f"{scheme}:{place}"
     if _read_spec(folder) != spec:
         try:
@@ -176,7 +176,7 @@ def _address_in(folder: Path) -> str | None:
     if kind not in plugins.find_registered("stores"):
         raise InputError(
             f"{folder / NAMED_IN} names the store {spec!r}, which no installed package opens:"
-            f" install that package, or index the documents anew into another folder"
+            f" install that package, or index the documents again into another folder"
         )
     return place
 
@@ -191,4 +191,4 @@ def _read_spec(folder: Path) -> str | None:
     except PermissionError as error:
         raise StoreError(f"{folder} is not readable: ask its owner for permission") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error
+        raise NotAnIndex(f"{path} with the index's address cannot be read: {error}") from error

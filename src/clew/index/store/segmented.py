@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its segments
 _FAN_IN = 8  # segments of one level that are merged into one of the next
-_COMPACTED = -1  # the level of a compacted segment, which is never merged
+_COMPACTED = -1  # the level of a compacted segment, which is kept apart
 
 C = TypeVar("C", bound=Catalogue)
 

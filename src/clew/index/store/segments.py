@@ -329,7 +329,7 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     _check_name(path, metadata)
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
-        raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
+        raise ValueError(f"the file has {len(data)} bytes instead of {begin + size}")
     block = int(metadata["block"])
     if block < 1:
         raise ValueError(f"its blocks have {block} bytes")

@@ -46,7 +46,7 @@ def read_places(home: Path) -> list[str]:
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise InputError(
-            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: once is enough"
+            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: remove one"
         )
     return names
 

@@ -92,7 +92,7 @@ class Agrag:
         steps.check_range(self, 0, 1, "passage_factor", "threshold", "synonym")
         steps.check_range(self, 0, 1_000, "joint")
         if not 0 <= self.damping < 1:
-            raise InputError(f"damping is from 0 to below 1, not {self.damping}")
+            raise InputError(f"damping must be in [0, 1), not {self.damping}")
         if not (self.subgraph or self.hybrid):
             raise InputError("subgraph and hybrid are both off: leave one of them on")
 

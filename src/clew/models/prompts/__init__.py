@@ -92,13 +92,13 @@ def read_wording(folder: Path) -> FolderWording:
     found: dict[str, Parts] = {}
     for file in sorted(folder.glob(f"*{_SUFFIX}")):
         if file.stem not in own:
-            raise InputError(f"{file} is no prompt's: name it as one of {', '.join(own)}")
+            raise InputError(f"{file} is no prompt's name: rename it to one of {', '.join(own)}")
         version, system, user = _read(file)
         unknown = sorted(_slots(user) - own[file.stem])
         if unknown:
             slots = ", ".join(f"${slot}" for slot in sorted(own[file.stem]))
             raise InputError(
-                f"{file} has the slot ${unknown[0]}, which nothing fills: take {slots}"
+                f"{file} has the slot ${unknown[0]}, which is unknown: use {slots}"
             )
         digest = sha256(file.read_text(encoding="utf-8").encode()).hexdigest()[:8]
         found[file.stem] = f"{version}-{digest}", system, user

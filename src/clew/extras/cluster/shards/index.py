@@ -190,7 +190,7 @@ class Shards(Askable, Closing):
                     return snapshot
         if elsewhere:
             raise InputError(
-                f"the document {document_id!r:.80} may be in the shard {elsewhere}: ask that one"
+                f"the document {document_id!r:.80} may be in the shard {elsewhere}: query it"
             )
         return None
 
@@ -203,7 +203,7 @@ class Shards(Askable, Closing):
         for shard in self._shards:
             if not isinstance(shard, LocalShard):
                 raise InputError(
-                    f"the documents of the shard {shard.name} cannot be read from here"
+                    f"the documents of the remote shard {shard.name} cannot be read here"
                 )
             snapshots.append(shard.snapshot())
         return snapshots
@@ -416,7 +416,7 @@ def _paid_places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list
         ]
     places = [_parse_place(each) for each in folders]
     if not places:
-        raise InputError("there is no shard to open: name the folders of some indexes")
+        raise InputError("there is no shard to open: give the folders of some indexes")
     first = places[0]
     if isinstance(first, Path):
         return first, places

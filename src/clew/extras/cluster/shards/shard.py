@@ -39,7 +39,7 @@ def reply_to_bytes(index: Index, sent: bytes) -> bytes:
     """Reply to a packed request, packed. Raises as `reply_to_request`."""
     request = wire.unpack(sent)
     if not isinstance(request, Request):
-        raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
+        raise InputError(f"a shard does not accept the request {request!r:.60}")
     return wire.pack(reply_to_request(index, request))
 
 

@@ -96,10 +96,10 @@ def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
 
 def _shard_folders(home: Path, n_shards: int) -> list[Path]:
     if n_shards < 1:
-        raise InputError(f"an index has at least one shard, not {n_shards}")
+        raise InputError(f"the number of shards must be at least 1, not {n_shards}")
     if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
         raise InputError(
-            "shards are made in a folder: index into each address with --part I/N, and name them in"
+            "shards are created in a folder: index into each address with --part I/N and list all in"
             f" the file {sharded.SHARDS} of one"
         )
     return [home / f"shard-{number:04d}" for number in range(n_shards)]
@@ -112,7 +112,7 @@ def _check_empty(home: Path) -> None:
     except OSError as error:
         raise _making_error(home, error) from error
     if not is_empty:
-        raise InputError(f"{home} is not empty: name a new folder for the shards")
+        raise InputError(f"{home} is not empty: choose a new folder for the shards")
 
 
 def _make_folders(home: Path, places: Iterable[Path]) -> None:

@@ -43,7 +43,7 @@ class RayWorkers:
         self._looked = self._seen = time.monotonic()
         self.n = int(self._ray.cluster_resources().get("CPU", 0))
         if not self.n:
-            raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
+            raise ModelError("the Ray cluster has no free core: see 'ray status'")
         self._run = self._ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
         self._specs = self._ray.put(specs)
 

@@ -64,7 +64,7 @@ def state(
         if names[own]:
             yield from _state_node(names[own], node, long)
         else:
-            reason = "its node has a name of more than 100 characters"
+            reason = "its node has a name longer than 100 characters"
             yield Skipped(source=file.source, reason=reason, line=node.line)
     for name, n in sorted(long.items()):
         yield Skipped(
@@ -74,7 +74,7 @@ def state(
         if names.get(each.start) and names.get(each.end):
             yield from _state_relationship(file, names[each.start], names[each.end], each)
         else:
-            reason = "an end of its relationship is no node that was read"
+            reason = "its relationship refers to an unknown node"
             yield Skipped(source=file.source, reason=reason, line=each.line)
 
 

@@ -84,7 +84,7 @@ def _split(address: str) -> tuple[str, str, str]:
     if address.startswith("file://"):
         address = url2pathname(urlsplit(address).path)
     if commit.startswith("-"):
-        raise InputError(f"{commit!r} is not a commit of a git repository")
+        raise InputError(f"{commit!r} is not a commit of this repository")
     return address, commit, folder.strip("/")
 
 

@@ -131,7 +131,7 @@ def _open_and_work(
 ) -> dict[str, Any]:
     key = Keys(database).find_by_id(job.key) if job.key else None
     if job.key and key is None:
-        raise InputError("the key that asked for this was revoked: ask again with another one")
+        raise InputError("the key of this job was revoked: submit it again with another key")
     tokens, usd = (job.options.get(f"budget_{unit}") for unit in ("tokens", "usd"))
     budget = JobBudget(spending, key, queue, job, tokens=tokens, usd=usd)
     home, prices = database.home, job.run["prices"]

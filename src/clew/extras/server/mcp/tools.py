@@ -57,7 +57,7 @@ class Place:
         names = [name] if name else self.names()
         if len(names) == 1:
             return names[0]
-        raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")
+        raise InputError(f"name an index: there are {', '.join(names) or 'none'!s:.400}")
 
     def find_index(self, name: str) -> ScopedIndex:
         """Return an index as `find_one` does. Raises Refusal 501 for a sharded one."""
@@ -151,7 +151,7 @@ def fetch(
     """
     index, slash, name = id.partition("/")
     if not slash:
-        raise InputError(f"an id is INDEX/DOCUMENT, as search gives it, not {id!r:.200}")
+        raise InputError(f"an id must be INDEX/DOCUMENT, as returned by search, not {id!r:.200}")
     scoped = place.find_one(index)
     document, start, end = _find_range(scoped, name)
     total = len(document.text)

@@ -120,7 +120,7 @@ class Provider:
         headers = {"Authorization": f"Bearer {access_token}"}
         more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
         if more.get("sub") != claims["sub"]:
-            raise forbidden("the provider described another user when it was asked for details")
+            raise forbidden("the provider's user info is about another user")
         return {**claims, **more}
 
     async def _redeem(
@@ -156,7 +156,7 @@ class Provider:
                 )
             except UnknownKeyId:
                 continue
-        raise forbidden("the provider's statement is signed by an unknown key")
+        raise forbidden("the provider's ID token is signed with an unknown key")
 
     # -- the provider's description and keys ------------------------------------------------------
 
@@ -180,7 +180,7 @@ class Provider:
     def _read_description(self, found: Mapping[str, Any]) -> ProviderDescription:
         named = found.get("issuer")
         if named != self.settings.issuer:
-            raise self._fail(f"calls itself {named!r:.100}, which --oidc has to be")
+            raise self._fail(f"has the issuer {named!r:.100}: give this as --oidc")
 
         def read_address(name: str) -> str:
             address = found.get(name)
@@ -243,7 +243,7 @@ class Provider:
             return value
         code = value.get("error") if isinstance(value, dict) else None
         if code == "invalid_grant":
-            raise forbidden("the provider does not know of this sign-in any more: begin again")
+            raise forbidden("the sign-in has expired at the provider: begin again")
         why = f" ({code})" if isinstance(code, str) and is_error_code(code) else ""
         raise self._fail(f"answered {urlsplit(address).path or '/'} with status {status}{why}")
 

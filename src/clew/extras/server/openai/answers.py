@@ -96,7 +96,7 @@ def read_question(
         if each.type == "message" and each.role not in _IGNORED
     ]
     if not turns or turns[-1][0] != "user" or not turns[-1][1].strip():
-        raise InputError("the last message is to be the user's, with a question in it")
+        raise InputError("the last message must be a question of the user")
     prompts = [
         each.content for each in messages if each.role in _PROMPTS and isinstance(each.content, str)
     ]

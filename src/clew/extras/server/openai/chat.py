@@ -57,9 +57,9 @@ async def complete(call: Call) -> Response:
     """Answer the last message of the user."""
     body = await call.read_body(ChatBody)
     if body.n not in {None, 1}:
-        raise InputError(f"a question has one answer, not {body.n}: leave out n")
+        raise InputError(f"n must be 1, not {body.n}")
     if body.response_format is not None and body.response_format.type != "text":
-        raise InputError("answers are plain text: leave out response_format")
+        raise InputError("only plain text answers are supported: leave out response_format")
     chat = read_question(
         call,
         body.messages,

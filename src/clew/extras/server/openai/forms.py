@@ -73,7 +73,7 @@ def read_text(message: ChatMessage) -> str:
         return message.content or ""
     for part in message.content:
         if part.type not in {"text", "input_text", "output_text", "refusal"}:
-            raise InputError(f"a message has a part of the type {part.type!r:.40}: send text alone")
+            raise InputError(f"unsupported message part {part.type!r:.40}: send text only")
     return "\n".join(part.text or "" for part in message.content)
 
 

@@ -67,11 +67,11 @@ async def create_response(call: Call) -> Response:
 
 def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
     if body.previous_response_id is not None or body.conversation is not None:
-        raise InputError("no conversations are kept here: send the earlier turns as input")
+        raise InputError("conversations are not stored here: send the earlier turns as input")
     if body.background:
-        raise InputError("answers are not kept here: leave out background")
+        raise InputError("background responses are not supported: leave out background")
     if body.text.format.type != "text":
-        raise InputError("answers are plain text: leave out text.format")
+        raise InputError("only plain text answers are supported: leave out text.format")
     if isinstance(body.input, str):
         return [ChatMessage(role="user", content=body.input)]
     for each in body.input:

@@ -125,7 +125,7 @@ async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
         events = _events(call, index, question, draws_graph=body.graph)
         return stream_events(events)
     if body.graph:
-        raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
+        raise InputError("the graph is only sent in a stream: set 'stream', or use POST .../graph")
     return _link_citations(call, index.name, await call.run(index.ask, question))
 
 

@@ -122,7 +122,7 @@ async def _add_texts(call: Call, name: str) -> Response:
         taken = files.find_upload_id(ids, uploads, name)
         if taken is not None:
             raise AlreadyExists(
-                f"an uploaded file has the id {taken!r:.200}: take another, or delete it"
+                f"the id {taken!r:.200} is that of an uploaded file: use another, or delete it"
             )
         (folder / queue.DOCUMENTS).write_bytes(lines)
 
