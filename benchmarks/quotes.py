@@ -290,8 +290,8 @@ def fit_softmax(
 def fit_way(cases: Sequence[Case]) -> dict[str, float]:
     """Return the weights of what tells that one sentence answers a question."""
     cases = [case for case in cases if case.kind != "sub"]
-    names = list(cases[0].signs.of_question)
-    signs = np.array([[case.signs.of_question[name] for name in names] for case in cases])
+    names = list(cases[0].signs.question_feature)
+    signs = np.array([[case.signs.question_feature[name] for name in names] for case in cases])
     scale = signs.std(axis=0) + 1e-6
     scale[0] = 1.0  # of the constant
     signs /= scale

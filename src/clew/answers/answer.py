@@ -99,7 +99,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
-    answer = _take_own_answer(question, context, evidence)
+    answer = _read_direct_answer(question, context, evidence)
     if answer is None and models.llm is not None and models.writes:
         prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if writer is None else writer.feed
@@ -111,10 +111,10 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
     if answer is None:
-        answer = _build_found(question, context, evidence, min_support)
+        answer = _build_special_answer(question, context, evidence, min_support)
     if answer is None:
         passages = context.passages
-        sentences = _leave_lists_out(evidence, passages, find_sentences(passages, snapshot))
+        sentences = _drop_list_sentences(evidence, passages, find_sentences(passages, snapshot))
         best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, signs)
         if _is_refused(evidence, min_support):
@@ -135,7 +135,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     return answer
 
 
-def _leave_lists_out(
+def _drop_list_sentences(
     evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
 ) -> Sequence[Sentence]:
     """Return the sentences that are not in tables of contents or indexes of the documents.
@@ -167,7 +167,7 @@ def _citation_listener(
     return hear
 
 
-def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
+def _read_direct_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
     """Return the answer that the method itself found, or None if the context does not prove it.
 
     That is also what was computed of all rows of a table, which no LLM counts again.
@@ -181,13 +181,13 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
     return None
 
 
-def _build_found(
+def _build_special_answer(
     question: str, context: Context, evidence: Evidence, min_support: float
 ) -> Answer | None:
     """Return the answer of a method that finds themes or names rather than passages."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
     if answer is None and not _is_refused(evidence, min_support):
-        answer = _build_named(question, context, evidence)
+        answer = _build_graph_answer(question, context, evidence)
     return answer
 
 
@@ -226,7 +226,7 @@ def _build_partial(
     return replace(quoted, kind="partial", text=f"{quoted.text}\n{REST_UNKNOWN}")
 
 
-def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
+def _build_graph_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
     """Return the first answer entities of a graph, with the facts on their paths as citations.
 
     Those are as many as have the highest score. None where no passage has the words of a fact, as
@@ -316,7 +316,7 @@ def _build_counted(
     for each in context.passages:
         of_document.setdefault(each.document_id, []).append(each)
     for item in counted.items:
-        passage = _find_around(of_document.get(item.document_id, ()), item)
+        passage = _find_item_passage(of_document.get(item.document_id, ()), item)
         if passage is None:
             continue
         lines.append(item.label)
@@ -352,7 +352,7 @@ def _build_counted(
     )
 
 
-def _find_around(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
+def _find_item_passage(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
     """Return the passage that contains an item of its document, or None if it did not fit."""
     return next((p for p in passages if p.start <= item.start and item.end <= p.end), None)
 

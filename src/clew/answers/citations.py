@@ -88,30 +88,30 @@ class CitationFinder:
             self.numbers += numbers
             return []
         numbers, self.numbers = [*self.numbers, *numbers], []
-        return self._find_holding(claim, numbers, is_marked=True)
+        return self._find_support(claim, numbers, is_marked=True)
 
     def end(self, rest: str) -> None:
         """Process the text after the last citation mark."""
         if terms(rest) or self.numbers:
-            self._find_holding(rest, self.numbers, is_marked=False)
+            self._find_support(rest, self.numbers, is_marked=False)
 
-    def _find_holding(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
+    def _find_support(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
         """Return the ranges that support a claim: of cited passages, else of another passage."""
         passages = [self._by_number[n] for n in numbers if n in self._by_number]
         holders: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
         for start, end in statement_spans(claim):
             wanted = _Claim(claim[start:end], self._question)
-            matches = wanted.keep_holding(passages) or wanted.find_other(
+            matches = wanted.select_supporting(passages) or wanted.find_other(
                 self._context.passages if passages else ()
             )
             holders += matches
-            if not (matches or wanted.is_held(self._context.passages, self._rows)):
+            if not (matches or wanted.is_supported(self._context.passages, self._rows)):
                 self._unsupported.append(collapse(claim[start:end]))
             place = len(self._plain) + (len(claim) if is_marked else end)
             holding += [(p, a, b, place) for p in matches for a, b in wanted.find_ranges(p.text)]
         self._plain += claim
-        self._notes += _describe_unheld(passages, holders)
+        self._notes += _note_unsupported(passages, holders)
         ordered = [p for p in passages if p in holders] + [p for p in holders if p not in passages]
         ranges: dict[tuple[int, int, int], list[int]] = {}
         for passage in dict.fromkeys(ordered):
@@ -135,7 +135,7 @@ class CitationFinder:
         return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))
 
 
-def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
+def _note_unsupported(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
     """Yield notes on cited passages that do not support the claim, and on those that do."""
     wrong = [f"[{p.number}]" for p in passages if p not in holders]
     right = [f"[{p.number}]" for p in holders if p not in passages]
@@ -156,10 +156,10 @@ class _Claim:
         self._least = _HELD_PAIRS if is_uncased(sentence) else _HELD
         self._quotes = [_fold_text(quote) for quote in _QUOTES.findall(sentence)]
 
-    def keep_holding(self, passages: Sequence[Passage]) -> list[Passage]:
+    def select_supporting(self, passages: Sequence[Passage]) -> list[Passage]:
         """Return the passages that together support the sentence, or link to its support."""
         texts = {passage.number: _passage_text(passage) for passage in passages}
-        words = {number: self._held_words(text) for number, text in texts.items()}
+        words = {number: self._shared_words(text) for number, text in texts.items()}
         held: set[str] = set()
         holding: list[Passage] = []
         for passage in sorted(passages, key=lambda p: -len(words[p.number])):
@@ -180,7 +180,7 @@ class _Claim:
         """
         spans = statement_spans(text)
         own = [
-            self._held_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
+            self._shared_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
             for a, b in spans
         ]
         overlaps = [len(self._question_terms.intersection(terms(text[a:b]))) for a, b in spans]
@@ -205,7 +205,7 @@ class _Claim:
         """Return the first passage that alone supports the sentence, or None."""
         return [p for p in passages if self._new and self._stands_in(_passage_text(p))][:1]
 
-    def is_held(self, passages: Sequence[Passage], rows: str) -> bool:
+    def is_supported(self, passages: Sequence[Passage], rows: str) -> bool:
         """Check whether a passage or table rows support the sentence; true if it claims nothing."""
         return not self._new or any(map(self._stands_in, [*map(_passage_text, passages), rows]))
 
@@ -214,15 +214,15 @@ class _Claim:
             return False
         if not all(quote in _fold_text(text) for quote in self._quotes):
             return False
-        return len(self._held_words(text)) >= self._least * len(self._new)
+        return len(self._shared_words(text)) >= self._least * len(self._new)
 
-    def _held_words(self, text: str) -> set[str]:
+    def _shared_words(self, text: str) -> set[str]:
         """Return the claim's new words found in a text; names and numbers must match verbatim."""
         have = set(terms(text))
         return {
             word
             for word, may_vary in self._new.items()
-            if word in have or (may_vary and any(_is_form(word, each) for each in have))
+            if word in have or (may_vary and any(_same_stem(word, each) for each in have))
         }
 
 
@@ -237,7 +237,7 @@ def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int,
     return ranges
 
 
-def _is_form(one: str, other: str) -> bool:
+def _same_stem(one: str, other: str) -> bool:
     """Check whether two words differ only in their endings."""
     n_shared = max(_STEM, max(len(one), len(other)) - _ENDING)
     return len(one) >= n_shared and one[:n_shared] == other[:n_shared]

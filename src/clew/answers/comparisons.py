@@ -123,7 +123,7 @@ def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] |
     joint = question[one.asked[1] : other.asked[0]]
     if not re.search(r"\bor\b" if is_yes_no(question) else r"\b(?:or|and)\b", joint):
         return None
-    asked = _read_asked(_mask(question, sides))
+    asked = _read_criterion(_mask_names(question, sides))
     if asked is None:
         return None
     texts = [quotes[each.quote].text for each in sides]
@@ -135,7 +135,7 @@ def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] |
     return (one, other) if (dates[0] > dates[1]) == asked.is_last else (other, one)
 
 
-def _read_asked(question: str) -> _Asked | None:
+def _read_criterion(question: str) -> _Asked | None:
     """Return the criterion by which a question compares, or None if it is ambiguous."""
     for kind, words in _ASKED:
         if (match := words.search(question)) is None:
@@ -152,7 +152,7 @@ def _read_asked(question: str) -> _Asked | None:
     return None
 
 
-def asks_of_another(question: str) -> bool:
+def compares_related(question: str) -> bool:
     """Check whether a question compares related things: directors of films, not the films."""
     return bool(_COMPARES_OTHERS.search(question))
 
@@ -181,7 +181,7 @@ def _find(name: str, text: str) -> Span | None:
     return match.span() if match else None
 
 
-def _mask(question: str, sides: Sequence[Side]) -> str:
+def _mask_names(question: str, sides: Sequence[Side]) -> str:
     """Return a question without the compared names: "The Last Harbour" must not count as "last"."""
     (a, b), (c, d) = (side.asked for side in sides)
     return " ".join(f"{question[:a]}{question[b:c]}{question[d:]}".split())

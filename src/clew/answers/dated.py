@@ -146,7 +146,7 @@ def find_date_factors(
             None if each.is_head or not each.fits(asked) else each.find_time(order)
             for each in dated
         ]
-        factors *= _weigh_order(order, able, _count_met(question, sentences, passages))
+        factors *= _weigh_order(order, able, _count_matched_words(question, sentences, passages))
     return factors, np.array([each.is_apart(asked) for each in dated])
 
 
@@ -174,7 +174,7 @@ def asks_for_time(question: str) -> bool:
     return _read_time(question, None) is not None
 
 
-def begin_at_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
+def prefix_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
     """Return the quotes of an answer to a question for a date, each preceded by its date.
 
     One without a date begins at the line near above that dates it.
@@ -328,7 +328,7 @@ def _read_head(line: str, day_first: DayFirst) -> Date | None:
     return found[0].date if is_head or line.startswith("#") else None
 
 
-def _count_met(
+def _count_matched_words(
     question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> list[int]:
     """Count question words in statements, in headings above them, and again if close together.

@@ -89,7 +89,7 @@ def find_difference(
 
     Each sentence stands behind the title of its document.
     """
-    if _are_parallel(one[0], other[0]) or not _are_about_the_same(question, one, other):
+    if _are_parallel(one[0], other[0]) or not _share_words(question, one, other):
         return None
     first, second = _read_sentence(one[1]), _read_sentence(other[1])
     if first.words - second.all_words and second.words - first.all_words:
@@ -151,7 +151,7 @@ def _are_parallel(one: str, other: str) -> bool:
     return len(unlike) == 1 and all(word[:1].isupper() for word in unlike[0])
 
 
-def _are_about_the_same(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
+def _share_words(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Check whether both sentences contain the same words of the question."""
     wanted = _read_words(question)
     first, second = (wanted & (_read_words(t) | _read_words(s)) for t, s in (one, other))
@@ -220,12 +220,12 @@ def _find_differing(
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
             other = Quote(passage, a, b, first.probability)
-            if passage.document_id != first.passage.document_id or _are_of_two_dates(first, other):
+            if passage.document_id != first.passage.document_id or _differ_by_date(first, other):
                 return other, *values
     return None
 
 
-def _are_of_two_dates(one: Quote, other: Quote) -> bool:
+def _differ_by_date(one: Quote, other: Quote) -> bool:
     """Check whether two quotes of a document have different dates, and one reports a change."""
     if not any(_read_words(each.text) & _CHANGES for each in (one, other)):
         return False

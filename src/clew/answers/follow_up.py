@@ -98,7 +98,7 @@ def resolve_question(
     if len(question) > _MOST_READ or not (turns := _last_turns(history)):
         return question, ()
     rules = _Rules(snapshot, models)
-    if not rules.leans_on_turns(question, surely=models.llm is None):
+    if not rules.depends_on_turns(question, surely=models.llm is None):
         return question, ()
     notes: tuple[str, ...] = ()
     query = question
@@ -158,12 +158,12 @@ class _Rules:
         self._models = models
         self._find_names = cache(self._search_names)
 
-    def leans_on_turns(self, question: str, *, surely: bool = True) -> bool:
+    def depends_on_turns(self, question: str, *, surely: bool = True) -> bool:
         """Check whether a question depends on earlier turns, `surely` or possibly."""
         if _BEGINS.match(question) or _POINTS.search(_blank_expletives(question)):
             return True
         names = self._find_names(question)
-        if _find_unbound(question, names):
+        if _find_open_pronouns(question, names):
             return True
         is_short = len(terms(question)) <= _FEW
         return not names and (not surely or is_short or bool(_DEFINITE.search(question)))
@@ -176,15 +176,15 @@ class _Rules:
         return self._resolve_after(question, before)
 
     def _resolve_after(self, question: str, before: _EarlierTurn) -> str:
-        if not before.asked or not self.leans_on_turns(question):
+        if not before.asked or not self.depends_on_turns(question):
             return question
         own = self._find_names(question)
         if _BEGINS.match(question) and (whole := self._replace_name(question, own, before.read)):
             return whole
         keys = {name_key(each.text) for each in own}
-        words = _find_unbound(question, own)
+        words = _find_open_pronouns(question, own)
         of_both = self._find_names(before.answer), self._find_names(before.read)
-        first = _prefers_answer(words[0][0] if words else "", before.read)
+        first = _refers_to_answer(words[0][0] if words else "", before.read)
         ordered = chain(*(of_both if first else of_both[::-1]))
         names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in keys)
         if names:
@@ -216,10 +216,10 @@ class _Rules:
         spans = [(m.start, m.end) for m in mentions if m.label != "DATE"]
         spans = [(a, b) for a, b in spans if read_date(text[a:b]) is None]
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
-        outer = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
+        outer = list(_outermost_spans((a, b) for a, b in spans if text[a:b] in linked))
         others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
         taken = {place for start, end in outer for place in range(start, end)}
-        free = [(a, b) for a, b in _outer_spans(others) if taken.isdisjoint(range(a, b))]
+        free = [(a, b) for a, b in _outermost_spans(others) if taken.isdisjoint(range(a, b))]
         return [_Name(text[a:b], a, b) for a, b in sorted([*outer, *free])]
 
 
@@ -227,7 +227,7 @@ def _begins_sentence(text: str, start: int) -> bool:
     return text[:start].rstrip()[-1:] in {"", ".", "!", "?"}
 
 
-def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
+def _outermost_spans(spans: Iterable[Span]) -> Iterator[Span]:
     """Yield the spans that are not inside another span, in order."""
     last = 0
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -241,7 +241,7 @@ def _blank_expletives(question: str) -> str:
     return _EXPLETIVE.sub(lambda match: " " * len(match[0]), question)
 
 
-def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
+def _find_open_pronouns(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
     """Return the pronouns of a question that have no antecedent in it.
 
     Of each it is the kind of thing that it stands for, and its place.
@@ -271,7 +271,7 @@ def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bo
     return word in _OF_SUBJECT or bool(_BREAK.search(question, before[-1].end, start))
 
 
-def _prefers_answer(kind: str, question: str) -> bool:
+def _refers_to_answer(kind: str, question: str) -> bool:
     """Check whether a pronoun refers to the previous answer rather than to the question."""
     wanted = question_kind(question)
     if kind == _PERSON:

@@ -31,7 +31,7 @@ from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.bound import bind_models
-from clew.models.run import ModelRun, begin_question
+from clew.models.run import ModelRun, start_question_run
 from clew.text import tokens
 from clew.text.counting import may_count
 
@@ -87,7 +87,7 @@ def retrieve_evidence(
     Raises InputError for a question that is too long.
     """
     check_length(question.text)
-    run = begin_question(question.budget, whole=whole)
+    run = start_question_run(question.budget, whole=whole)
     meter = run.meter
     where = to_filter(question.where)
     with meter.stage(source.opening):
@@ -197,7 +197,7 @@ def answer_from(
     passages. The usage is the answer's own. `whole` is the run of a question of which this is a
     part.
     """
-    run = begin_question(question.budget, whole=whole)
+    run = start_question_run(question.budget, whole=whole)
     meter = run.meter
     with meter.stage("answer"):
         budget = question.context_tokens or CONTEXT_TOKENS

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import find_highest
-from clew.answers.comparisons import asks_of_another, compare_sides
-from clew.answers.dated import begin_at_dates, find_date_factors, mark_dated, multiply_odds
+from clew.answers.comparisons import compare_sides, compares_related
+from clew.answers.dated import find_date_factors, mark_dated, multiply_odds, prefix_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
 from clew.answers.sentence_weights import FITTED
@@ -89,7 +89,7 @@ def choose_quotes(
     """
     if not sentences or most < 1:
         return [], None
-    sentences = _leave_notices_out(question, sentences)
+    sentences = _drop_copyright(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
     signs = SentenceSigns(question, sentences, reading, mark_dated(question, sentences, passages))
     factors, is_apart = find_date_factors(
@@ -103,8 +103,8 @@ def choose_quotes(
     rows = choose_sentences(signs, likely, estimated.bridges, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
     if not signs.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
-        quotes[1] = replace(quotes[1], link=signs.name_link(rows[1], rows[0]))
-    quotes = begin_at_dates(question, quotes)
+        quotes[1] = replace(quotes[1], link=signs.linking_name(rows[1], rows[0]))
+    quotes = prefix_dates(question, quotes)
     features = signs.of_quotes(rows, likely)
     features = replace(features, is_of_another_time=bool(is_apart[rows].all()))
     return quotes, replace(features, whole=1.0) if set(rows) & set(items) else features
@@ -123,7 +123,7 @@ def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
     return own or list(below)
 
 
-def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+def _drop_copyright(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
     """Return the sentences without copyright notices, which manuals repeat on every page.
 
     They are left in where the question asks for them, and where there is nothing else.
@@ -151,26 +151,26 @@ def choose_sentences(
         if not free or len(best) >= most:
             return False
         best.append(free[find_highest(left[free])])
-        _pass_over(signs, best, left)
+        _discount_repeats(signs, best, left)
         return True
 
     for side in signs.sides:
         choose(side)
     if signs.sides:
         most = max(most, _OF_SIDES)
-        behind = best[:] if asks_of_another(signs.question) else []
+        behind = best[:] if compares_related(signs.question) else []
         for row in behind:
-            choose(signs.find_behind(row))
+            choose(signs.find_titled_by(row))
         return sorted(best, key=lambda row: -likely[row])
     if choose(range(len(left))) and bridges[best[0]] >= 0:
         choose([int(bridges[best[0]])])
-    least = 1 + (signs.of_question["two"] > _ADDS)
+    least = 1 + (signs.question_feature["two"] > _ADDS)
     while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):
         pass
     return best
 
 
-def _pass_over(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
+def _discount_repeats(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
     """Discount the remaining sentences after a choice; exclude those that repeat it (-1)."""
     best, words, last = rows[-1], signs.words.texts, signs.words.last
     if signs.places[best] not in signs.places[rows[:-1]]:

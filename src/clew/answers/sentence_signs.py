@@ -31,9 +31,9 @@ from clew.text.questions import (
     find_joining,
     find_kind_noun,
     find_numbers,
+    follows_preposition,
     is_foreign_question,
     is_yes_no,
-    names_a_place,
     names_alternatives,
     question_kind,
     score_nearness,
@@ -112,7 +112,7 @@ class SentenceSigns:
         self.words = _Words(question, sentences, heads, reading.in_question)
 
     @cached_property
-    def of_question(self) -> dict[str, float]:
+    def question_feature(self) -> dict[str, float]:
         """Return the feature that tells single-sentence questions from those that need a chain.
 
         How much of its words, and of its tokens, the best sentence has, with its title and alone;
@@ -159,7 +159,7 @@ class SentenceSigns:
             ),
             "subject": words.begins,
             "forms": words.forms,
-            "follows": self._match_before(),
+            "follows": self._match_pairs(),
             "asked value": self._find_asked_values(),
             **self._find_values(),
         }
@@ -212,7 +212,7 @@ class SentenceSigns:
         question = self.question
         names = self.alike_codes
         if not names:
-            names = self._find_compared()
+            names = self._name_places()
             compared = names_alternatives(question, names)
             compared = compared or query_type(question, names) == "comparison"
             if len(names) < 2 or not (compared or is_yes_no(question)):
@@ -224,7 +224,7 @@ class SentenceSigns:
         ]
         return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
 
-    def find_behind(self, row: int) -> list[int]:
+    def find_titled_by(self, row: int) -> list[int]:
         """Return the sentences of other passages whose titles the sentence mentions.
 
         Those of the kind that the question compares by, if any: of a film's director, where it
@@ -234,7 +234,7 @@ class SentenceSigns:
         rows = [i for i, title in enumerate(self.titles) if title in keys]
         return [i for i in rows if self.columns["kind"][i]] or rows
 
-    def name_link(self, bridge: int, answer: int) -> str:
+    def linking_name(self, bridge: int, answer: int) -> str:
         """Return the name in `bridge` that sentence `answer`, or its title, is about."""
         wanted = (self.keys[answer] | {self.titles[answer]}) - self.question_keys
         text = self.sentences[bridge].text
@@ -243,7 +243,7 @@ class SentenceSigns:
         own = self.sentences[bridge].title
         return next((name for name in names if name_key(name) in wanted), own)
 
-    def _find_compared(self) -> list[Span]:
+    def _name_places(self) -> list[Span]:
         """Return the positions of the question's names in order, as titles spell them where known.
 
         A title within a name is none, unless that has several: "A and B" may be one.
@@ -267,14 +267,14 @@ class SentenceSigns:
         alone = {inside[0] for inside in within if len(inside) == 1}
         titles = [t for t in titles if t not in alone or t in names]
         rest = [name for name in names if not any(_lies_in(name, t) for t in titles)]
-        return _inner_spans([*titles, *rest])
+        return _innermost([*titles, *rest])
 
     @cached_property
     def alone(self) -> Floats:
         """Return (n,) the share of the question that each sentence covers, by token weight."""
         return np.asarray(self.met @ self.reading.weights)
 
-    def _match_before(self) -> Floats:
+    def _match_pairs(self) -> Floats:
         """Return how much more of the question each sentence covers with the one before it.
 
         "New ones are eleven euros each." follows what names the batteries.
@@ -317,13 +317,13 @@ class SentenceSigns:
         ):
             text, before = sentence.text, sentence.own - sentence.start
             if kind == "number":
-                new = any(_is_new(each, words) for each in find_numbers(sentence.said))
+                new = any(_has_new(each, words) for each in find_numbers(sentence.said))
             elif kind == "date":
                 own = [m for m in mentions if m.start >= before and m.label == "DATE"]
-                new = any(_is_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
+                new = any(_has_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
             else:
-                new = any(self._may_be(text[m.start : m.end], kind) for m in self._new_names[i])
-                new = new and (kind != "place" or names_a_place(sentence.said))
+                new = any(self._may_be_a(text[m.start : m.end], kind) for m in self._new_names[i])
+                new = new and (kind != "place" or follows_preposition(sentence.said))
             flags.append(new)
         return np.array(flags, dtype=np.float64)
 
@@ -338,10 +338,10 @@ class SentenceSigns:
             text, before = sentence.text, sentence.own - sentence.start
             known = words | term_set(sentence.title)
             names = [m for m in mentions if m.start >= before and m.label != "DATE"]
-            new.append([m for m in names if _is_new(text[m.start : m.end], known)])
+            new.append([m for m in names if _has_new(text[m.start : m.end], known)])
         return new
 
-    def _may_be(self, name: str, kind: str) -> bool:
+    def _may_be_a(self, name: str, kind: str) -> bool:
         """Check whether a name can be of the requested type, person or place."""
         return kind not in {"person", "place"} or (
             self.reading.types.get(name_key(name), kind) in {kind, OTHER}
@@ -367,11 +367,11 @@ class SentenceSigns:
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
                 flags["a date"][i] = bool(dates) or self._is_dated[i]
-                has_day = any(_is_new(day, words) for day in days if find_days(day))
+                has_day = any(_has_new(day, words) for day in days if find_days(day))
                 flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
             elif kind == "person":
                 new = self._new_names[i]
-                flags["a person"][i] = any(self._may_be(text[m.start : m.end], kind) for m in new)
+                flags["a person"][i] = any(self._may_be_a(text[m.start : m.end], kind) for m in new)
             elif kind == "place":
                 new = self._new_names[i]
                 flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)
@@ -413,7 +413,7 @@ class _Words:
         n_named = [sum([name <= has for name in names]) for has in titled]
         self.named = np.array(n_named) / max(len(names), 1)
         known_words = set(words)
-        self.forms = _share_forms(question, known_words, texts, titled, mentions)
+        self.forms = _share_inflected(question, known_words, texts, titled, mentions)
         bases = set(map(find_base, words))
         firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
         self.begins = np.array([float(find_base(first) in bases) for first in firsts])
@@ -476,7 +476,7 @@ def _find_alike_codes(question: str) -> list[Span]:
     kinds: dict[str, list[Span]] = {}
     for match in _CODE.finditer(question):
         if match[0][0].isalpha() and _LETTER.search(match[0]):
-            kinds.setdefault(_shape(match[0]), []).append(match.span())
+            kinds.setdefault(_code_pattern(match[0]), []).append(match.span())
     return next((spans for spans in kinds.values() if len(spans) > 1), [])
 
 
@@ -484,10 +484,10 @@ def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tupl
     """Return which sentences contain one of the codes, and which contain only similar ones."""
     if not codes:  # as mostly
         return np.zeros(len(sentences)), np.zeros(len(sentences))
-    shapes = {_shape(code) for code in codes}
+    shapes = {_code_pattern(code) for code in codes}
     code_sets = [_find_codes(s.above) | _find_codes(s.text) for s in sentences]
     same = np.array([float(bool(codes & each)) for each in code_sets])
-    alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
+    alike = np.array([any(_code_pattern(code) in shapes for code in each) for each in code_sets])
     return same, np.where(alike, 1 - same, 0.0)
 
 
@@ -547,7 +547,7 @@ def _share(weights: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> F
     return np.array([sum([x for word, x in pairs if word in has]) / total for has in texts])
 
 
-def _share_forms(
+def _share_inflected(
     question: str,
     words: AbstractSet[str],
     texts: Sequence[AbstractSet[str]],
@@ -573,12 +573,12 @@ def _share_forms(
     return _share(_weigh(sorted(free), has_titled), has)
 
 
-def _shape(code: str) -> str:
+def _code_pattern(code: str) -> str:
     """Return the pattern of a code: "A9" for both "E101" and "E102"."""
     return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
 
 
-def _is_new(text: str, words: frozenset[str]) -> bool:
+def _has_new(text: str, words: frozenset[str]) -> bool:
     """Check whether a text has a word that is not among the known ones."""
     return not words.issuperset(term_set(text))
 
@@ -598,7 +598,7 @@ def _lies_in(span: Span, other: Span) -> bool:
     return other[0] <= span[0] and span[1] <= other[1]
 
 
-def _inner_spans(spans: Sequence[Span]) -> list[Span]:
+def _innermost(spans: Sequence[Span]) -> list[Span]:
     """Return the spans that contain no other span, in order: "A and B" may be a name as well."""
     inner: list[Span] = []
     for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):

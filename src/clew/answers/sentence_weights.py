@@ -45,7 +45,7 @@ class SentenceModel:
             return Likelihood(alone, np.full(n, -1, dtype=np.intp))
         columns = {name: chains.column(name, signs) for name in self.pair}
         ends, bridges = chains.share_bridges(_weigh(columns, self.pair), n)
-        way = float(1 / (1 + np.exp(-_weigh(signs.of_question, self.way))))
+        way = float(1 / (1 + np.exp(-_weigh(signs.question_feature, self.way))))
         chained = (1 - way) * ends
         bridges[chained <= way * alone] = -1
         return Likelihood(way * alone + chained, bridges)

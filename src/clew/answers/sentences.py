@@ -64,7 +64,7 @@ def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> li
     return [
         sentence
         for place, (passage, found) in places
-        for sentence in _find_in_passage(passage, place, found or _read_anew(passage))
+        for sentence in _find_in_passage(passage, place, found or _split_passage(passage))
     ]
 
 
@@ -119,7 +119,7 @@ def _read_above(text: str, span: Span, wider: Mapping[Span, Span]) -> tuple[str,
     return tuple(above)
 
 
-def _read_anew(passage: Passage) -> list[_Statement]:
+def _split_passage(passage: Passage) -> list[_Statement]:
     """Return the statements of a passage that is not a chunk of the index."""
     text, columns = passage.text, columns_of(passage.section)
     statements = find_statements(text, headings=())
@@ -186,7 +186,7 @@ def read_sentences(
     is_read = gives_tokens(models.embedder) or (
         snapshot is not None
         and not is_paid(models.embedder)
-        and _tells_nearness(question, passages)
+        and _prefers_cosines(question, passages)
     )
     query = (
         steps.read_query(models, question)
@@ -210,7 +210,7 @@ def read_sentences(
         of_part = stored | _embedded_matches(query, [p for p in parts if p not in stored], models)
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
     own = np.array([of_part[s.parts[-1]] for s in sentences])
-    matches = np.array([_match_parts([of_part[p] for p in s.parts]) for s in sentences])
+    matches = np.array([_pool_matches([of_part[p] for p in s.parts]) for s in sentences])
     in_question, mentions = _tag_sentences(question, sentences, models, snapshot)
     texts = zip((s.text for s in sentences), mentions, strict=True)
     asks = question_kind(question) in {"person", "place"}
@@ -261,12 +261,12 @@ def _tag_sentences(
     return in_question, [next(rest) if known is None else known for known in stored]
 
 
-def _match_parts(matches: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
+def _pool_matches(matches: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
     """Return the (m,) best matches over the parts of a sentence; most sentences have one part."""
     return np.asarray(matches[0] if len(matches) == 1 else np.max(matches, axis=0))
 
 
-def _tells_nearness(question: str, passages: Sequence[Passage]) -> bool:
+def _prefers_cosines(question: str, passages: Sequence[Passage]) -> bool:
     """Check whether cosines tell more than words: not for English questions on English texts."""
     is_english = find_language(" ".join(p.text for p in passages)) in {"English", None}
     return not (is_english and has_question_word(question))

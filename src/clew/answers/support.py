@@ -169,7 +169,7 @@ class Features:
         """
         fitted = SUPPORT["late" if self.is_late else "words"]
         support = float(fitted.compute_probabilities(self.of_set())[0])
-        if self.is_late and self._knows_nothing():
+        if self.is_late and self._lacks_query_words():
             support /= support + (1 - support) * _UNKNOWN
         if not self._is_across:
             return support
@@ -199,7 +199,7 @@ class Features:
         pairs = np.maximum(first[one], first[other])
         covered = self._share(pairs)
         best = find_highest(covered)
-        least = self._match_least(pairs[best])
+        least = self._match_worst_word(pairs[best])
         size = np.log10(min(len(self._snapshot.layer("chunk")), _LARGEST))
         features = [covered[best], least, self._match_names(), self._unknown_names, size]
         features.append(self._nearest_statement() if self.is_late else self._unknown_words)
@@ -243,7 +243,7 @@ class Features:
         most = _FOREIGN if is_foreign_question(self._query.text) else 1.0
         return min(float(cosines.max()), most)
 
-    def _match_least(self, matches: NDArray[np.floating]) -> float:
+    def _match_worst_word(self, matches: NDArray[np.floating]) -> float:
         """Return the mean of the (m,) matches within the word that matches worst."""
         starts, ends = self._coverage.spans.T
         inside = ((starts < end) & (ends > start) for start, end in self._coverage.weighty_words)
@@ -272,7 +272,7 @@ class Features:
         ]
         return sum(unknown) / max(len(unknown), 1)
 
-    def _knows_nothing(self) -> bool:
+    def _lacks_query_words(self) -> bool:
         """Check whether the index contains no word of a non-English question.
 
         Parts of its words are matched by chance then, by an embedder that knows English.

@@ -139,7 +139,7 @@ class Adding(OpenIndex):
         if not self._exists() and options.changed is None and own is None:
             first = find_document(chain(first, items), source, selection.counts)
         items = chain(first, items)
-        wanted = choose.merge_wanted(self._read_note(choose.NOTE), options.extraction)
+        wanted = choose.merge_requested(self._read_note(choose.NOTE), options.extraction)
         if self._given is not None and self._needs_workers(workers):
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
@@ -226,11 +226,11 @@ class Adding(OpenIndex):
 
     def _check_wanted(self, wanted: Wanted, budget: Budget | None) -> None:
         """Fail early: raise what would end the extraction anyway, such as EndpointError."""
-        from clew.index.extract import check_wanted
+        from clew.index.extract import check_extraction
 
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         models = bind_models(self.models, ModelRun(budget=budget))
-        check_wanted(self._find_store(), models, wanted, rules=rules)
+        check_extraction(self._find_store(), models, wanted, rules=rules)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
 
@@ -243,7 +243,7 @@ class Adding(OpenIndex):
         progress: Progress,
         workers: Workers | None,
     ) -> ExtractionReport:
-        from clew.index.extract import extract_wanted
+        from clew.index.extract import run_extractions
 
         progress.stage = "extracting"
 
@@ -259,7 +259,7 @@ class Adding(OpenIndex):
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
-        return extract_wanted(
+        return run_extractions(
             store,
             bind_models(models, run),
             wanted,
@@ -351,7 +351,7 @@ class Adding(OpenIndex):
                     texts = None
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
-                        origins.note_imported(store, place.id)
+                        origins.record_imported(store, place.id)
                         texts = graph.mirror_documents(
                             store, place, documents, models, meter=meter, on_progress=on_progress
                         )
@@ -385,7 +385,7 @@ class Adding(OpenIndex):
             options: Those of `PlanOptions`.
         """
         from clew.index import plan
-        from clew.index.choose import NOTE, ReplyMemory, merge_wanted
+        from clew.index.choose import NOTE, ReplyMemory, merge_requested
 
         read_files = partial(
             self._read_files,
@@ -397,7 +397,7 @@ class Adding(OpenIndex):
         documents = [item for item in items if isinstance(item, Document)]
         store = self._find_store()
         chunking = plan.choose_chunking(store, self._settings)
-        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
+        wanted = merge_requested({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
             raise InputError(f"there are no documents to plan for in {describe_source(source)}")

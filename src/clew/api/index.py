@@ -27,7 +27,7 @@ from clew.index.snapshot import Snapshot
 from clew.index.store import opening
 from clew.models import loading
 from clew.models.budget import Budget
-from clew.text.questions import asks_of_whole, asks_to_compare
+from clew.text.questions import asks_to_compare, is_about_whole
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
@@ -87,7 +87,7 @@ class Index(Adding, Upkeep, Askable):
 
     def choose_method(self, question: str) -> str:
         """Return the default method for a question."""
-        if asks_of_whole(question):
+        if is_about_whole(question):
             return _OF_WHOLE
         if self._store is None and not self._exists():
             return retrieval.DEFAULT

@@ -426,7 +426,7 @@ class OpenIndex(Closing):
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
                     if now != before:
-                        paid.note_files(store, self.folder)
+                        paid.record_paid_files(store, self.folder)
 
     def _finish_write(self, store: Store, run: ModelRun) -> None:
         with run.meter.stage("store"):

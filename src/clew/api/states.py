@@ -40,7 +40,7 @@ def find_changes(
         return _compare_dates(opened, since, until, where, most)
     store = opened._open_store()  # noqa: SLF001 -- the index's own
     with closing(store.view()) as view:
-        if isinstance(since, Path | str) and _is_place(since):
+        if isinstance(since, Path | str) and _is_other_index(since):
             if until is not None:
                 raise InputError("another index is only compared with the newest state of this one")
             return _compare_with(opened, Path(since), where, most)
@@ -87,7 +87,7 @@ def _read_newest(opened: Index) -> _Side:
         return _describe_state(opened, snapshot.generation, view), snapshot
 
 
-def _is_place(since: Path | str) -> bool:
+def _is_other_index(since: Path | str) -> bool:
     """Check whether the earlier state is another index. Raises InputError for an invalid one."""
     text = str(since)
     if _is_generation(text) or parse_period(text) is not None:

@@ -201,7 +201,7 @@ class Upkeep(OpenIndex):
         what can be read is kept. Raises DamagedIndex where not even the settings can be read.
         """
         from clew.index import repair
-        from clew.index.choose import read_wanted
+        from clew.index.choose import read_requested
         from clew.index.store.embedded import EmbeddedStore
 
         damages = [each for each in self.check() if not each.is_cached]
@@ -224,7 +224,7 @@ class Upkeep(OpenIndex):
             if mended:
                 paid.forget_missing(store, self.folder)
             if store.note(repair.NOTE):
-                wanted = read_wanted(store)
+                wanted = read_requested(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with run.meter.stage("extract"):
                     models = bind_models(self.models, run)

@@ -231,7 +231,7 @@ def _write_file(path: Path, text: str, mode: str) -> None:
 @click.command("classify", cls=GroupedCommand)
 @click.argument("text", required=False)
 @options.path("--file FILE", "Classify the texts of FILE: JSON lines, or a WOS or IFS-Rel folder.")
-@options.gather_derived(ClassifyOptions, "classify", "classifying")
+@options.add_derived_options(ClassifyOptions, "classify", "classifying")
 @options.text("--method", "Retrieval method: 'clew methods'.", default="hybrid")
 @options.param("chunks=20")
 @options.reranker

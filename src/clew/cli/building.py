@@ -55,7 +55,7 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 @options.index("Folder of the index; made if it is not there.", into=True)
 @options.dataset_options
 @options.build_options
-@options.gather_derived(AddOptions, "index", "adding")
+@options.add_derived_options(AddOptions, "index", "adding")
 @options.paid_options
 @options.text(
     "--workers N|RAY",
@@ -180,7 +180,7 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
 @options.index("Folder of the index: what its ledger has costs nothing.", into=True)
 @options.dataset_options
 @options.build_options
-@options.gather_derived(PlanOptions, "plan", "planned")
+@options.add_derived_options(PlanOptions, "plan", "planned")
 @options.priced_options
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.json
@@ -332,7 +332,7 @@ def import_graph(
     warn_skipped([each for each in done.skipped if each.unread])
     warn_partly({} if done.texts is None else done.texts.partly)
     problems = [each for each in done.skipped if not each.unread]
-    _tell_problems(problems, _MOST_SKIPPED)
+    _print_problems(problems, _MOST_SKIPPED)
     value = {"index": options.index_name(folder), **done.to_dict()}
     words = [*_summarize_graph(done, layers, folder), "", suggestion]
     print_result(value, words, as_json=as_json, is_news=True)
@@ -352,7 +352,7 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
     with opener(folder) as opened, show_count("extracting", "chunks") as on_chunks:
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
-    _tell_problems(done.skipped)
+    _print_problems(done.skipped)
     value = {"index": options.index_name(folder), **done.to_dict()}
     held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
     line = f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}."
@@ -554,7 +554,7 @@ def warn_partly(partly: Mapping[str, Sequence[str]]) -> None:
         say(f"clew: read in part {more}: 'clew list' says why", err=True)
 
 
-def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
+def _print_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
     """Print unusable lines to stderr, at most `most`."""
     for each in problems[:most]:
         say(f"clew: {one_line(str(each))}", err=True)

@@ -74,7 +74,7 @@ def show_index(
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@options.gather_derived(ExportOptions, "export", "exporting")
+@options.add_derived_options(ExportOptions, "export", "exporting")
 @options.text("--method", "Retrieval method that finds a graph.", default="bubble")
 @options.param("depth=2")
 @options.reranker

@@ -511,7 +511,7 @@ def derive_options(value: type, door: str) -> list[Decorator]:
     return list(starmap(derive_option, plain_options(value, door).items()))
 
 
-def gather_derived(value: type, door: str, argument: str) -> Decorator:
+def add_derived_options(value: type, door: str, argument: str) -> Decorator:
     """Return a decorator that adds the options of a frozen dataclass to a command."""
 
     def join(**given: object) -> dict[str, Any]:

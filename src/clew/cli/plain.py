@@ -29,7 +29,7 @@ _QUIET, _VERBOSE = "clew.quiet", "clew.verbose"
 _LOGGER = logging.getLogger("clew")
 
 
-def let_print() -> None:
+def make_printable() -> None:
     """Let a console replace characters that its encoding lacks.
 
     Warnings that no handler takes are printed in a line on stderr, as errors are.

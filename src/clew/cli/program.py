@@ -14,7 +14,7 @@ from clew.answers.question import ClassifyOptions, ExportOptions, Question
 from clew.base.display.visible import has_hidden
 from clew.base.options import plain_options
 from clew.cli import config, plain
-from clew.cli.plain import let_print, one_line
+from clew.cli.plain import make_printable, one_line
 from clew.errors import BudgetSpent, ClewError, InputError
 from clew.index.options import AddOptions, PlanOptions
 
@@ -35,7 +35,7 @@ class Failure(click.ClickException):
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
 
 
-def _raise_visibly(error: click.UsageError) -> Never:
+def _reraise_escaped(error: click.UsageError) -> Never:
     """Re-raise a usage error with control and invisible characters escaped."""
     message = error.format_message()
     raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
@@ -90,14 +90,14 @@ class Program(click.Group):
     """The group of all commands."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        let_print()
+        make_printable()
         try:
             values = {} if args[:1] == ["config"] else dict(config.read_settings(self)[0])
             return super().make_context(info_name, args, *more, default_map=values, **extra)
         except ClewError as error:
             raise Failure(str(error)) from error
         except click.UsageError as error:
-            _raise_visibly(error)
+            _reraise_escaped(error)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
@@ -106,7 +106,7 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            _raise_visibly(error)
+            _reraise_escaped(error)
         except BudgetSpent as error:
             raise Failure(str(error), BUDGET_ENDED) from error
         except ClewError as error:
@@ -161,7 +161,7 @@ HEADING_OF = {
 }  # by the name of an option's value
 
 
-def _names_index(word: str) -> bool:
+def _is_index_name(word: str) -> bool:
     """Check whether a word is the folder of an existing index, or an index address."""
     if "://" in word:
         return " " not in word and word.partition(":")[0] in plugins.find_registered("stores")
@@ -195,12 +195,12 @@ class GroupedCommand(click.Command):
         if config.INDEX in values:
             return None
         if rest:
-            return rest[-1] if _names_index(rest[-1]) or rest[-1].endswith(".clew") else None
+            return rest[-1] if _is_index_name(rest[-1]) or rest[-1].endswith(".clew") else None
         names = [each.name for each in self.params if isinstance(each, click.Argument)]
         given = [each for each in map(values.get, names) if isinstance(each, str | tuple)]
         word = (given or [""])[-1]
         word = word if isinstance(word, str) else word[-1]
-        return word if _names_index(word) else None
+        return word if _is_index_name(word) else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}

@@ -23,7 +23,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index import generation
-from clew.index.origins import DocumentOwners, find_gone, list_of_files, settle_fetched
+from clew.index.origins import DocumentOwners, find_gone, list_file_documents, store_fetched
 from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.snapshot.batch import Batch
 from clew.index.store import Store
@@ -160,13 +160,13 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
 
     These are reported, and removed where `prune` says so.
     """
-    gone = find_gone(list_of_files(store), roots, paths) if paths else []
+    gone = find_gone(list_file_documents(store), roots, paths) if paths else []
     report = add_documents(store, items, models, gone=gone, read=read, **how)
     report.left_out = selection.counts()
     if paths and not report.stopped:
-        ids = list_of_files(store)
+        ids = list_file_documents(store)
         report.gone = find_gone(ids, roots, paths, selection, read, report.skipped)
-    settle_fetched(store, fetched, report)
+    store_fetched(store, fetched, report)
     if prune and report.gone:
         store.remove(report.gone)
         report.pruned = True

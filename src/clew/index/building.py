@@ -108,7 +108,7 @@ def build_rows(
             embedded = vectors.separate_columns(cut, embedder, code)
             bare = tuple(
                 (cut.documents[cut.owners[c]].id, f"no vector for the characters {start}-{end}")
-                for c, start, end in vectors.find_bare(cut, embedded, embedder.dimension, code)
+                for c, start, end in vectors.find_zero_rows(cut, embedded, embedder.dimension, code)
             )
     return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable, bare)
 

@@ -75,7 +75,7 @@ class Wanted:
             return None
         return TermSettings(float(self.entity_threshold), self.entity_words)
 
-    def llm_share(self, kind: str) -> tuple[Scalar, ...]:
+    def llm_choice(self, kind: str) -> tuple[Scalar, ...]:
         """Return the chunks that an LLM reads for a kind: share, choice, seed; () for none.
 
         Where the share is 1 there is no choice.
@@ -88,18 +88,18 @@ class Wanted:
 
     def needs_llm(self, before: Wanted) -> bool:
         """Check whether an LLM is needed for anything not requested `before`."""
-        return any(self.llm_share(kind) not in ((), before.llm_share(kind)) for kind in KINDS)
+        return any(self.llm_choice(kind) not in ((), before.llm_choice(kind)) for kind in KINDS)
 
     def list_kinds(self) -> list[str]:
-        return [kind for kind in KINDS if self.llm_share(kind)]
+        return [kind for kind in KINDS if self.llm_choice(kind)]
 
 
-def read_wanted(store: Store) -> Wanted:
+def read_requested(store: Store) -> Wanted:
     """Return the last requested extraction settings, empty if none were stored."""
     return Wanted(**store.note(NOTE))
 
 
-def merge_wanted(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wanted:
+def merge_requested(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wanted:
     """Return the last settings, updated by the fields given now.
 
     Raises InputError for what cannot be wanted together.
@@ -136,10 +136,10 @@ def choose_chunks(
     `known(kind, texts)` says of which texts the ledger has what an LLM made of them: these need
     no prompt, and share none with others. Without an LLM what waits for one goes on waiting.
     """
-    before = read_wanted(store)
+    before = read_requested(store)
     for kind in KINDS:
-        anew = wanted.llm_share(kind) != before.llm_share(kind)
-        if wanted.llm_share(kind) and with_llm:
+        anew = wanted.llm_choice(kind) != before.llm_choice(kind)
+        if wanted.llm_choice(kind) and with_llm:
             _choose_kind(store, snapshot, wanted, kind, mark, anew=anew)
         elif anew:
             store.set_work(kind, {}, anew=True)
@@ -147,7 +147,7 @@ def choose_chunks(
 
 def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
     """Return the number of chunks waiting for an LLM, by kind: queued ones and new ones."""
-    kinds = read_wanted(store).list_kinds()
+    kinds = read_requested(store).list_kinds()
     stored = stored_chunk_numbers(snapshot)
     counts = {}
     for kind in KINDS:
@@ -193,7 +193,7 @@ def _choose_kind(
     texts = read_titled_texts(snapshot)
     free = among[mark(kind, [texts[row] for row in among.tolist()])]
     if kind == UNITS:
-        choice = _choose_worthy(snapshot, wanted, among)
+        choice = _choose_best(snapshot, wanted, among)
     elif anew:
         choice = _choose_core(snapshot, wanted, among, 0)
     else:
@@ -206,7 +206,7 @@ def _choose_kind(
     store.set_work(kind, left | chosen_ones, anew=anew)
 
 
-def _choose_worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
+def _choose_best(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the chunks `among` the given ones that get units, by their value."""
     layer, texts = snapshot.layer("chunk"), read_titled_texts(snapshot)
     rows, values = np.flatnonzero(snapshot.are_texts()), None
@@ -343,7 +343,7 @@ class ReplyMemory:
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 
     def get_parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
-        unrelated = [self._find_unrelated(kind, text) for text in texts]
+        unrelated = [self._termless_part(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated
         keys = self._make_keys(kind, texts)
@@ -406,7 +406,7 @@ class ReplyMemory:
         version = self.stored_version(kind)
         return [(self.model, version, text) for text in texts]
 
-    def _find_unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
+    def _termless_part(self, kind: str, text: str) -> dict[str, Any] | None:
         """Return the extraction of a text with too few terms to ask about, else None."""
         if kind != GRAPH or self.listed is None or len(self.listed[text]) >= LEAST:
             return None

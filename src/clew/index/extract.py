@@ -38,8 +38,8 @@ from clew.index.choose import (
     Wanted,
     choose_chunks,
     count_waiting,
+    read_requested,
     read_titled_texts,
-    read_wanted,
     requeue_failed,
     requeue_graph,
     stored_chunk_numbers,
@@ -104,7 +104,7 @@ class ExtractionReport(Shown):
         return by_llm + self.rules + self.recorded
 
 
-def extract_wanted(
+def run_extractions(
     store: Store,
     models: Models,
     wanted: Wanted,
@@ -122,24 +122,24 @@ def extract_wanted(
     InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
     related other entities in this index, EndpointError after what came before it is committed.
     """
-    before, with_llm = read_wanted(store), models.llm is not None
-    check_wanted(store, models, wanted, rules=rules)
+    before, with_llm = read_requested(store), models.llm is not None
+    check_extraction(store, models, wanted, rules=rules)
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
     memory = ReplyMemory.from_llm(ledger, models.llm, again=again, gleanings=wanted.gleanings)
-    if with_llm and "pagerank" in wanted.llm_share(GRAPH):
+    if with_llm and "pagerank" in wanted.llm_choice(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
     with closing(ExtractionCorpus(store, models, on_progress)) as corpus:
-        _store_terms(corpus, wanted)
+        _store_term_settings(corpus, wanted)
         memory = corpus.remember(memory)
         choose_chunks(store, corpus.snapshot, wanted, memory.mark_known, with_llm=with_llm)
         if again and with_llm:
             if ledger is not None:
                 ledger.forget_failed()
             requeue_failed(store, corpus.snapshot, wanted, memory.mark_known)
-        with _undo_wanted(corpus, wanted, before, memory, with_llm=with_llm):
+        with _restoring_settings(corpus, wanted, before, memory, with_llm=with_llm):
             if wanted != before:
                 store.set_note(NOTE, asdict(wanted))
             if rules is not None:
@@ -150,7 +150,7 @@ def extract_wanted(
     return _count_waiting(corpus)
 
 
-def check_wanted(
+def check_extraction(
     store: Store | None, models: Models, wanted: Wanted, *, rules: Extractor | None
 ) -> None:
     """Raise the errors of an extraction's first step, before anything is paid for.
@@ -159,7 +159,7 @@ def check_wanted(
     none, or a budget in dollars a price, MissingExtra for a package of the `rules`, RecipeMismatch
     where an LLM related other entities.
     """
-    before = Wanted() if store is None else read_wanted(store)
+    before = Wanted() if store is None else read_requested(store)
     if models.llm is None and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     if wanted == before == Wanted():
@@ -181,7 +181,7 @@ def check_wanted(
 
 
 @contextmanager
-def _undo_wanted(
+def _restoring_settings(
     corpus: ExtractionCorpus, wanted: Wanted, before: Wanted, memory: ReplyMemory, *, with_llm: bool
 ) -> Iterator[None]:
     """Restore the settings `before` if the block fails without extracting anything new."""
@@ -195,7 +195,7 @@ def _undo_wanted(
         raise
 
 
-def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
+def _store_term_settings(corpus: ExtractionCorpus, wanted: Wanted) -> None:
     """Store the term settings in the recipe; they are the same for a whole index."""
     if wanted.triples != "llm" or wanted.terms == corpus.terms:
         return
@@ -233,7 +233,7 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        gleanings = read_wanted(store).gleanings
+        gleanings = read_requested(store).gleanings
         memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=gleanings)
         memory = corpus.remember(memory)
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)

@@ -193,9 +193,7 @@ def _check_ids(ids: Sequence[str], file: File, hashes: Mapping[str, str]) -> Non
     """Raise InputError if a subject's document would replace a text."""
     text = next((i for i in ids if i in hashes and not hashes[i].startswith(IMPORTED_MARK)), None)
     if text is not None:
-        raise InputError(
-            f"{text!r} is already the id of a text: rename {file.source}"
-        )
+        raise InputError(f"{text!r} is already the id of a text: rename {file.source}")
 
 
 def _find_changed(

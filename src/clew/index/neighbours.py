@@ -39,7 +39,7 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
 
 
 def _build_chunk_graph(snapshot: Snapshot, k: int) -> Matrix:
-    near = _open_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
+    near = _read_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
     return near.to_graph()
 
 
@@ -60,7 +60,7 @@ def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
         return then
     layer = snapshot.layer("chunk")
     choices = update_neighbours(
-        _open_choices(then),
+        _read_choices(then),
         np.where(is_same, rows, -1),
         snapshot.linked("chunk", "term"),
         _term_chunks(snapshot),
@@ -105,7 +105,7 @@ def _build_arrays(snapshot: Snapshot, choices: ChosenNeighbours) -> Arrays:
     }
 
 
-def _open_choices(arrays: Arrays) -> ChosenNeighbours:
+def _read_choices(arrays: Arrays) -> ChosenNeighbours:
     return ChosenNeighbours(
         Choices(arrays["lexical"], arrays["shared"]),
         Choices(arrays["semantic"], arrays["cosines"]),

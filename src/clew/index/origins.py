@@ -75,7 +75,7 @@ def get_fetched(store: Store | None) -> FetchedPlaces:
     return FetchedPlaces(store.note(_FETCHED), lambda own: own in read_hashes())
 
 
-def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
+def store_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
     """Store the state of remote sources, and report unchanged and missing entries."""
     report.n_unchanged += len(fetched.kept)
     if report.stopped:
@@ -86,14 +86,14 @@ def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> N
         store.set_note(_FETCHED, noted)
 
 
-def note_imported(store: Store, place_id: str) -> None:
+def record_imported(store: Store, place_id: str) -> None:
     """Record that the documents of a source are managed by an import."""
     noted = store.note(_IMPORTED)
     if place_id not in noted:
         store.set_note(_IMPORTED, {**noted, place_id: {}})
 
 
-def list_of_files(store: Store) -> list[str]:
+def list_file_documents(store: Store) -> list[str]:
     """Return the ids of stored documents that come from files, not from imports."""
     above = tuple(f"{each}/" for each in store.note(_IMPORTED))
     return [

@@ -20,7 +20,7 @@ from clew.errors import DamagedIndex, InputError, MissingExtra
 from clew.index import adding
 from clew.index import recipe as recipes
 from clew.index.building import build_batch
-from clew.index.choose import LEFT, PAID, ReplyMemory, assign_packs, read_wanted
+from clew.index.choose import LEFT, PAID, ReplyMemory, assign_packs, read_requested
 from clew.index.extract import ExtractionCorpus, extract_by_llm, extract_by_rules, get_task
 from clew.index.layers.chunks import cut_chunks, sentence_columns
 from clew.index.origins import find_files, get_roots
@@ -153,7 +153,7 @@ def recall_extractions(
     any reply of the kind, unless some waited when the index was damaged: then the next `add` with
     an LLM chooses among them.
     """
-    wanted, waited = read_wanted(store), store.note(NOTE).get("waited", ())
+    wanted, waited = read_requested(store), store.note(NOTE).get("waited", ())
     with closing(ExtractionCorpus(store, models)) as corpus:
         if rules is not None:
             extract_by_rules(corpus, rules, wanted.triples)

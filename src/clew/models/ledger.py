@@ -151,7 +151,7 @@ class Ledger:
         tables = {"call": "key", "failed": "key", "piece": "key"}
         copy_rows(self._file, target, tables, {"piece": keep})
 
-    def pieces_of(self) -> list[tuple[str, str]]:
+    def list_versions(self) -> list[tuple[str, str]]:
         """Return the models and prompt versions with recorded extractions."""
         question = "SELECT DISTINCT model, version FROM piece ORDER BY model, version"
         with self._file.open() as database:
@@ -325,7 +325,7 @@ class Ledger:
         return [Size(given, taken, seconds, bool(repair)) for given, taken, seconds, repair in rows]
 
 
-def piece_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
+def text_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
     """Return the keys under which the extractions of texts are recorded."""
     return [digest_parts((model, version, text)) for text in texts]
 

@@ -31,7 +31,7 @@ from clew.models.concurrency import run_jobs
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import ReadReply, check_schemas, merge_parts, messages, read
-from clew.models.run import ModelExchange, ModelRun, call_model, unbound_run
+from clew.models.run import ModelExchange, ModelRun, call_model, default_run
 from clew.models.thoughts import strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece
@@ -104,7 +104,7 @@ class RecordedLLM:
         prompts = [word(prompt, self.wording) for prompt in prompts]
         check_schemas(prompts)  # a fault is found before anything is paid for
         self._check_chat()
-        run = self.run or unbound_run()
+        run = self.run or default_run()
 
         def count_reply(i: int, reply: Reply) -> None:
             run.meter.add(reply)
@@ -116,7 +116,7 @@ class RecordedLLM:
         def hold(i: int, stop: threading.Event) -> None:
             paid: list[Turn] = []
             try:
-                outcome = self._talk(prompts[i], stop, paid, on_text)
+                outcome = self._get_reply(prompts[i], stop, paid, on_text)
             except BaseException:
                 run.meter.add(_reply(paid, paid))
                 raise
@@ -177,11 +177,11 @@ class RecordedLLM:
         stopped = threading.Event()
         stopped.set()
         try:
-            return self._talk(prompt, stopped, [])
+            return self._get_reply(prompt, stopped, [])
         except Stopped:
             return None
 
-    def _talk(
+    def _get_reply(
         self,
         prompt: Prompt,
         stop: threading.Event,

@@ -125,15 +125,15 @@ class ModelRun:
             _log.warning("continuing without the LLM: %s", error)
 
 
-def begin_question(budget: Budget | None = None, *, whole: ModelRun | None = None) -> ModelRun:
+def start_question_run(budget: Budget | None = None, *, whole: ModelRun | None = None) -> ModelRun:
     """Return the run of a question; as part of a `whole` run, with its own meter."""
     if whole is None:
         is_waited_for = _evaluated.get() is None
-        whole = replace(unbound_run(), failed={} if is_waited_for else None, vectors={})
+        whole = replace(default_run(), failed={} if is_waited_for else None, vectors={})
     return replace(whole, meter=Meter(), budget=budget)
 
 
-def unbound_run() -> ModelRun:
+def default_run() -> ModelRun:
     """Return the run of a model that is not bound to one."""
     return ModelRun(exchanges=_evaluated.get())
 

@@ -171,7 +171,7 @@ def serve() -> None:
             _write(output, ("done", None))
 
 
-def keep_waiting() -> None:
+def report_page_done() -> None:
     """Signal from the subprocess that a page is done, which restarts the time limit."""
     if _answers:
         _write(_answers[0], ("page", None))

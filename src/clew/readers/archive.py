@@ -71,7 +71,7 @@ def parts_of(file: File, kind: str) -> Iterator[ArchiveParts]:
         ) from None
 
 
-def refuse_bomb(file: File, kind: str) -> None:
+def check_zip_bomb(file: File, kind: str) -> None:
     """Raise UnreadableSource for a zip file that is broken or unpacks to too much data."""
     if is_zipfile(file.path):
         with parts_of(file, kind):

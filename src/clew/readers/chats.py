@@ -28,7 +28,7 @@ def find_messages(value: object) -> Sequence[Mapping[str, object]] | None:
     messages = [each for each in listed if isinstance(each, dict)]
     if value is inside and not all(e.get("type") == "message" and "ts" in e for e in messages):
         return None
-    said = sum(bool(_say_time(e) and _find(e, _SPEAKERS.split())) for e in messages)
+    said = sum(bool(_format_message_time(e) and _find(e, _SPEAKERS.split())) for e in messages)
     return messages if messages and 2 * said > len(messages) else None
 
 
@@ -40,7 +40,7 @@ def read_messages(file: File, messages: Iterable[Mapping[str, object]]) -> Docum
     for each in messages:
         text = "" if str(each.get("subtype")).endswith(("_join", "_leave")) else _find(each, _TEXTS)
         text = _MARK.sub(lambda mark: _name_mark(mark, names), text).strip()
-        head = f"[{_say_time(each)}] {_find(each, _SPEAKERS.split())}"
+        head = f"[{_format_message_time(each)}] {_find(each, _SPEAKERS.split())}"
         turns += [replace_surrogates(f"{head}: {text}")] if text else []
     return make_document(file, turns, "")
 
@@ -71,7 +71,7 @@ def _find(value: object, keys: Iterable[str]) -> str:
     return next(filter(None, (_find(value[key], keys) for key in keys if key in value)), "")
 
 
-def _say_time(message: Mapping[str, object]) -> str:
+def _format_message_time(message: Mapping[str, object]) -> str:
     """Return the time of a message to the minute, as written or in UTC."""
     given = next((str(message[name]) for name in _TIMES if message.get(name)), "")
     if given.replace(".", "", 1).isdigit():

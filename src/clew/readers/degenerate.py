@@ -16,7 +16,7 @@ _SAMPLE = 1 << 20
 _MIN_LENGTH = 200  # characters; nothing is said of less
 
 
-def why_degenerate(text: str) -> str:
+def explain_degenerate(text: str) -> str:
     """Return why a text is not worth indexing, or ""."""
     sample = text[:_SAMPLE]
     if len(sample) < _MIN_LENGTH:
@@ -43,6 +43,6 @@ def is_minified(code: str) -> bool:
     return len(sample) > _MINIFIED * 10 and len(sample) > _MINIFIED * (sample.count("\n") + 1)
 
 
-def without_data(text: str) -> str:
+def drop_data_urls(text: str) -> str:
     """Return a text without data: URLs, such as embedded images in Markdown."""
     return _DATA.sub(r"\1", text) if ";base64," in text else text

@@ -19,7 +19,7 @@ from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
 from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
-from clew.readers.degenerate import why_degenerate
+from clew.readers.degenerate import explain_degenerate
 from clew.readers.inputs import Page, Remote, StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.pictures import HINT, PICTURES, check_engine
@@ -142,7 +142,8 @@ def read(  # noqa: PLR0913 -- one argument for each option
         sources, roots, selection, count, limits, part=part, fetched=fetched, sql=sql
     )
     read_in = (
-        _add_known(fill(each), find_known) if isinstance(each, File) else each for each in all_files
+        _add_indexed(fill(each), find_known) if isinstance(each, File) else each
+        for each in all_files
     )
     return _distinct(read_in, progress, fetched, times=times)
 
@@ -164,7 +165,7 @@ def _files(
     """
     members = list(files([each for each in places if isinstance(each, Path)], roots, selection))
     if part is not None:
-        members = [e for e in members if isinstance(e, Skipped) or _may_have(part, e)]
+        members = [e for e in members if isinstance(e, Skipped) or _may_be_in_part(part, e)]
     members = [packed.add_size(each) if isinstance(each, File) else each for each in members]
     count(each for each in members if isinstance(each, File))
     yield from members
@@ -183,7 +184,7 @@ def _files(
                 yield file
 
 
-def _add_known(file: File, find_known: FindKnown | None) -> File:
+def _add_indexed(file: File, find_known: FindKnown | None) -> File:
     """Add to a file for OCR its indexed document, if that was read by OCR."""
     suffix = packed.plain_name(file.path).suffix.lower()
     if find_known is None or not (suffix in PICTURES or suffix == ".pdf"):
@@ -194,7 +195,7 @@ def _add_known(file: File, find_known: FindKnown | None) -> File:
     )
 
 
-def _may_have(part: ShardPart, file: File) -> bool:
+def _may_be_in_part(part: ShardPart, file: File) -> bool:
     """Check whether a file may have a document of a shard, without opening it."""
     suffix = packed.plain_name(file.path).suffix.lower()
     of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
@@ -219,7 +220,7 @@ def _distinct(
             ids: list[str] = []
             for item in _read_file(file, apart):
                 if isinstance(item, Document) and file.place:
-                    item = _of_place(item, file)  # noqa: PLW2901
+                    item = _add_metadata(item, file)  # noqa: PLW2901
                     ids.append(item.id)
                 if isinstance(item, Skipped):
                     yield item
@@ -237,7 +238,7 @@ def _distinct(
                 fetched.fail(file.place, file.id)
 
 
-def _of_place(document: Document, file: File) -> Document:
+def _add_metadata(document: Document, file: File) -> Document:
     """Return a document with the id prefix and metadata of its source."""
     own = document.id if document.id.startswith(file.id) else f"{file.id}/{document.id}"
     return replace(document, id=own, metadata={**document.metadata, **file.metadata})
@@ -346,7 +347,7 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
         for item in islice(reader(file), file.limits.records + 1):
             n_items += 1
             if n_items <= file.limits.records:
-                yield _worth(file, item)
+                yield _check_worth(file, item)
     except LimitMet as error:
         raise UnreadableSource(file.source, str(error)) from None
     if n_items > file.limits.records:
@@ -355,7 +356,7 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
         raise UnreadableSource(file.source, "is empty: it holds no records")
 
 
-def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
+def _check_worth(file: File, item: Document | Skipped) -> Document | Skipped:
     """Return a document with notes on unread parts, or why it is not worth indexing."""
     notes = [
         shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in dict.fromkeys(file.partly)
@@ -369,7 +370,7 @@ def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
     limits = file.limits
     if len(item.text) > limits.text_characters:
         reason = f"holds {limits.more_than('text_characters', 'characters of text')}"
-    elif not (reason := why_degenerate(item.text)):
+    elif not (reason := explain_degenerate(item.text)):
         is_title = len(item.title) <= limits.title_characters
         return item if is_title else replace(item, title=stem_title(file))
     return Skipped(source=file.source, reason=reason, line=_line(file, item))

@@ -92,7 +92,7 @@ def is_manual(tree: LexborHTMLParser) -> bool:
     return n >= _LEAST_NOTATIONS and n * _PER_NOTATION >= len(tree.body.text() if tree.body else "")
 
 
-def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
+def find_clutter(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
     """Return the ids of the outermost boilerplate elements of a page.
 
     Where nothing else is left there are none.
@@ -103,12 +103,12 @@ def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
     text, title = _find_text(tree.body, masses), _find_title(tree)
     place = masses[title.mem_id].place if title else -1
     page = _Page(masses, masses[tree.body.mem_id], text, place, as_manual)
-    kept = {*text, *(each.mem_id for each in _around(title))}
+    kept = {*text, *(each.mem_id for each in _ancestors(title))}
     found: set[int] = set()
     stack = [tree.body]
     while stack:
         for each in stack.pop().iter():
-            if each.mem_id not in kept and _is_furniture(each, page):
+            if each.mem_id not in kept and _is_clutter(each, page):
                 found.add(each.mem_id)
             elif each.tag != "pre" and each.tag not in UNREAD:
                 stack.append(each)
@@ -124,7 +124,7 @@ def _weigh(body: LexborNode) -> dict[int, _Mass]:
         if not node.is_text_node:
             masses[node.mem_id] = _Mass(len(masses))
             continue
-        around = list(_around(node.parent))
+        around = list(_ancestors(node.parent))
         if not UNREAD.isdisjoint(each.tag or "" for each in around):
             continue
         n = len("".join((node.text_content or "").split()))
@@ -144,12 +144,12 @@ def _weigh(body: LexborNode) -> dict[int, _Mass]:
 
 def _end_run(block: LexborNode, run: int, masses: Mapping[int, _Mass]) -> None:
     """Count a run of words as prose if it is long, or the longest of its element."""
-    for each in _around(block) if run >= _LEAST_PROSE or block.tag in {"dd", "pre"} else ():
+    for each in _ancestors(block) if run >= _LEAST_PROSE or block.tag in {"dd", "pre"} else ():
         if each.mem_id in masses:
             masses[each.mem_id].prose += run
 
 
-def _around(node: LexborNode | None) -> Iterator[LexborNode]:
+def _ancestors(node: LexborNode | None) -> Iterator[LexborNode]:
     """Yield an element and its ancestors."""
     while node is not None:
         yield node
@@ -185,7 +185,7 @@ def _find_title(tree: LexborHTMLParser) -> LexborNode | None:
     return first[0] if first else None
 
 
-def _is_furniture(node: LexborNode, page: _Page) -> bool:
+def _is_clutter(node: LexborNode, page: _Page) -> bool:
     mass, whole = page.masses[node.mem_id], page.whole
     if node.tag not in _ENDS:  # a permalink
         is_sign = 0 < mass.words <= 2 and not any(map(str.isalnum, node.text()))
@@ -194,7 +194,7 @@ def _is_furniture(node: LexborNode, page: _Page) -> bool:
         return False
     is_list = mass.linked > 0 and mass.linked >= _LINKED * mass.words
     is_menu = is_list and _MENU.search(node.attributes.get("class") or "")
-    if is_menu or _is_named(node, page) or _is_above_title(node, page) or _is_switch(node, mass):
+    if is_menu or _is_named(node, page) or _is_above_title(node, page) or _is_link_bar(node, mass):
         return True
     if page.is_manual or whole.prose < _LEAST_TEXT * whole.words:
         return False
@@ -227,7 +227,7 @@ def _is_above_title(node: LexborNode, page: _Page) -> bool:
     return is_above and around is not None and around.mem_id in page.text
 
 
-def _is_switch(node: LexborNode, mass: _Mass) -> bool:
+def _is_link_bar(node: LexborNode, mass: _Mass) -> bool:
     """Check for a line of links to other pages or languages."""
     if not mass.linked or mass.words > _LONGEST_LINE or mass.prose:
         return False

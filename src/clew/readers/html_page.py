@@ -23,7 +23,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from clew.base.types import Document, Value
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
-from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_furniture, is_manual
+from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_clutter, is_manual
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
@@ -107,10 +107,10 @@ def read(file: File) -> Iterator[Document]:
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
     found = list(_paragraphs(tree, as_manual=is_manual(tree)))
-    yield make_document(file, _find_article(tree, found), title, _about(tree))
+    yield make_document(file, _extract_article(tree, found), title, _about(tree))
 
 
-def _find_article(tree: LexborHTMLParser, found: list[MarkedParagraph]) -> list[MarkedParagraph]:
+def _extract_article(tree: LexborHTMLParser, found: list[MarkedParagraph]) -> list[MarkedParagraph]:
     """Return the paragraphs that trafilatura extracts, if it is installed.
 
     Those that were `found` stay for a manual, and where it finds less than half as much.
@@ -239,7 +239,7 @@ def _paragraphs(tree: LexborHTMLParser, *, as_manual: bool) -> Iterator[MarkedPa
     """Yield the paragraphs; runs of links are marked as a table of contents."""
     run: list[MarkedParagraph] = []
     n_links = 0
-    for paragraph, is_link in _with_links(tree, find_furniture(tree, as_manual=as_manual)):
+    for paragraph, is_link in _with_links(tree, find_clutter(tree, as_manual=as_manual)):
         between = not is_link and len(paragraph.text) <= _SHORT
         if not (is_link or between) or (is_link and paragraph.level):
             yield from _mark_lists(run, n_links)

@@ -17,7 +17,7 @@ from clew.base.types import Document, Heading, Skipped, Value
 from clew.errors import UnreadableSource
 from clew.readers import chats, record
 from clew.readers.decode import open_text, replace_surrogates, text_of
-from clew.readers.degenerate import without_data
+from clew.readers.degenerate import drop_data_urls
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stem_title
 from clew.readers.walk import Columns, File
@@ -143,4 +143,4 @@ def _source(cell: dict[str, object]) -> str:
 def _join(source: object) -> str:
     lines = source if isinstance(source, list) else [source]
     text = "".join(line for line in lines if isinstance(line, str))
-    return replace_surrogates(without_data(text.strip("\n")))
+    return replace_surrogates(drop_data_urls(text.strip("\n")))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from clew.base.types import Document, Heading, Value
 from clew.errors import UnreadableSource
 from clew.readers.decode import text_of
-from clew.readers.degenerate import without_data
+from clew.readers.degenerate import drop_data_urls
 from clew.readers.properties import properties
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
@@ -51,7 +51,7 @@ _MAX_TITLE = 300  # characters; a longer heading is cut
 
 def read(file: File) -> Iterator[Document]:
     """Yield a Markdown file as one document."""
-    text = without_data(text_of(file))
+    text = drop_data_urls(text_of(file))
     matter = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
     if matter and matter[1].strip() and not _KEY.search(matter[1]):
         matter = None

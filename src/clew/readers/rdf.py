@@ -31,9 +31,9 @@ from clew.readers.decode import open_text
 from clew.readers.triples import (
     TOO_LONG,
     Stated,
+    choose_unused_name,
     entity_type,
     explain_refusal,
-    name_apart,
     split_words,
 )
 from clew.readers.walk import File
@@ -261,7 +261,7 @@ def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> s
     end = _end(iri)
     name = label or end
     longer = [f"{name} ({end})", f"{name} ({iri})"] if end != name else [f"{name} ({iri})"]
-    return name_apart((name, *longer), taken, numbers)
+    return choose_unused_name((name, *longer), taken, numbers)
 
 
 def _statements(file: File) -> Iterator[tuple[int, Quad] | Skipped]:

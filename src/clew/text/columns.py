@@ -124,19 +124,23 @@ def _is_value(name: str) -> bool:
     )
 
 
-def drop_totals(rows: Sequence[Sequence[str]]) -> list[int]:
+def skip_totals(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the rows without totals, by their words, or by their numbers for the last row.
 
-    >>> drop_totals([["Oslo", "2", "5"], ["Moss", "1", "3"], ["All ports", "3", "8"]])
+    >>> skip_totals([["Oslo", "2", "5"], ["Moss", "1", "3"], ["All ports", "3", "8"]])
     [0, 1]
     """
     kept = [i for i, row in enumerate(rows) if not _is_total(row)]
-    if len(kept) > _LEAST_ADDED and kept[-1] == len(rows) - 1 and _adds_up([rows[i] for i in kept]):
+    if (
+        len(kept) > _LEAST_ADDED
+        and kept[-1] == len(rows) - 1
+        and _are_sums([rows[i] for i in kept])
+    ):
         kept.pop()
     return kept
 
 
-def _adds_up(rows: Sequence[Sequence[str]]) -> bool:
+def _are_sums(rows: Sequence[Sequence[str]]) -> bool:
     """Check whether the last row has the sums of the others in at least two columns."""
     read = [read_amounts(cells) for cells in zip(*rows, strict=True)]
     numbers = [each.values for each in read if each is not None and not each.are_dates]
@@ -155,7 +159,7 @@ def _is_total(cells: Sequence[str]) -> bool:
     return len(words) == 1 or all(any(map(str.isdigit, cell)) for cell in others)
 
 
-def have_no_sum(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def not_summable(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Check whether amounts cannot be summed: mixed signs or several currencies."""
     for column, name in enumerate(names):
         values = {row[column].strip().casefold().removesuffix("s") for row in rows}

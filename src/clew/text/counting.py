@@ -13,7 +13,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.text.amounts import read_date_number
 from clew.text.forms import find_base
 from clew.text.normalize import fold
-from clew.text.questions import asks_of_whole
+from clew.text.questions import is_about_whole
 
 Operation = Literal["count", "list", "sum", "mean", "median", "most", "least"]
 
@@ -319,7 +319,7 @@ def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestio
 
 def may_count(text: str) -> bool:
     """Check whether a question may be about all countable items."""
-    return not asks_of_whole(text) and read_count_question(text) is not None
+    return not is_about_whole(text) and read_count_question(text) is not None
 
 
 def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:

@@ -233,7 +233,7 @@ def find_numbers(text: str) -> list[str]:
     return _NUMBER.findall(text)
 
 
-def names_a_place(text: str) -> bool:
+def follows_preposition(text: str) -> bool:
     """Check whether a name follows a preposition, as places do."""
     return bool(_BEHIND_PREPOSITION.search(text))
 
@@ -294,10 +294,10 @@ _OF_WHOLE = compile_re(
 )
 
 
-def asks_of_whole(question: str) -> bool:
+def is_about_whole(question: str) -> bool:
     """Check whether a question is about all documents together.
 
-    >>> asks_of_whole("What are the main themes?"), asks_of_whole("Who built the Fram?")
+    >>> is_about_whole("What are the main themes?"), is_about_whole("Who built the Fram?")
     (True, False)
     """
     return bool(_WHOLE.search(question))

@@ -138,8 +138,8 @@ class _Levels:
         elif block.kind == "question":
             self._open_question(text, block, follower, near)
         elif block.kind in {"lead", "term", "title"}:
-            block.above = _find_begun(text, earlier, block) or near or wide
-            self._lead_to(text, block, follower)
+            block.above = _find_lead_in(text, earlier, block) or near or wide
+            self._add_context(text, block, follower)
         elif block.kind in {"item", "line"}:
             block.above = near or self.lead or wide
             if earlier is not None and earlier.kind == block.kind == "line":
@@ -150,7 +150,7 @@ class _Levels:
                 if is_asked and not is_stanza:
                     block.above = earlier.span
         else:
-            block.above = _find_begun(text, earlier, block) or near or wide
+            block.above = _find_lead_in(text, earlier, block) or near or wide
             block.is_whole = self.question is not None and block.above == self.question
             self.lead = None
         if block.kind in {"item", "term", "code"}:
@@ -181,7 +181,7 @@ class _Levels:
         self.question, self.lead = block.span if is_answered else None, None
         self.asked_at = block.indent if ITEM.match(text, block.start) else -1
 
-    def _lead_to(self, text: str, block: Block, follower: Block | None) -> None:
+    def _add_context(self, text: str, block: Block, follower: Block | None) -> None:
         """Add a lead-in, term or title as context of the following blocks.
 
         One with a number, and a long lead-in, says something by itself, too.
@@ -195,7 +195,7 @@ class _Levels:
             block.is_context = leads and is_short and (behind == "row" or not has_digit)
 
 
-def _find_asked(text: str, earlier: Block | None, block: Block) -> Span | None:
+def _find_preceding_question(text: str, earlier: Block | None, block: Block) -> Span | None:
     """Return the preceding line or message if it is a question."""
     if earlier is None or not earlier.kind == block.kind == "line":
         return None
@@ -204,7 +204,7 @@ def _find_asked(text: str, earlier: Block | None, block: Block) -> Span | None:
     return earlier.span if is_one and ends_as_question(said) else None
 
 
-def _find_begun(text: str, earlier: Block | None, block: Block) -> Span | None:
+def _find_lead_in(text: str, earlier: Block | None, block: Block) -> Span | None:
     """Return the preceding line if this block completes it: "use", or "as follows:"."""
     if earlier is None or earlier.size > WHOLE:
         return None

@@ -602,11 +602,11 @@ def test_many_sign_in_at_one_time(provider):
     asked = Provider(settings_of(provider))
     with ExitStack() as stack:
         for _ in range(50):
-            stack.enter_context(asked.taking_part())
-        with pytest.raises(Refusal, match="too many people") as refused, asked.taking_part():
+            stack.enter_context(asked.counting_sign_in())
+        with pytest.raises(Refusal, match="too many people") as refused, asked.counting_sign_in():
             pass
         assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
-    with asked.taking_part():
+    with asked.counting_sign_in():
         pass
 
 

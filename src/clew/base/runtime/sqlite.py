@@ -153,7 +153,7 @@ def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
                 (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED),
                 (apsw.SQLITE_LOCK_EXCLUSIVE,),
             ):
-                while not _raise_lock(file, levels):
+                while not _acquire_levels(file, levels):
                     if time.monotonic() > end:
                         raise apsw.BusyError("another connection uses it")
                     time.sleep(_PAUSE_S)
@@ -162,7 +162,7 @@ def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
             file.xUnlock(apsw.SQLITE_LOCK_NONE)
 
 
-def _raise_lock(file: apsw.VFSFile, levels: Sequence[int]) -> bool:
+def _acquire_levels(file: apsw.VFSFile, levels: Sequence[int]) -> bool:
     """Take locks in order; release all if one is not available."""
     try:
         for level in levels:

@@ -158,12 +158,12 @@ def bound_threads(n: int) -> None:
             os.environ[name] = str(most)
 
 
-def unbounded_environment() -> dict[str, str]:
+def environment_without_bounds() -> dict[str, str]:
     """Return the environment without the variables set by `bound_threads`, for a subprocess."""
     return {name: value for name, value in os.environ.items() if name not in _bounds}
 
 
-def live_with_parent() -> None:
+def exit_with_parent() -> None:
     """Ignore Ctrl-C, which the parent process handles, and exit when the parent does."""
     parent = os.getppid()
 

@@ -26,7 +26,7 @@ from clew.models.bound import bind_models
 from clew.models.maxsim import best_matches, unit_rows
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.normalize import collapse, label_key
@@ -93,7 +93,7 @@ def classify_question(
     whole = len(question.text)
     question = replace(question, text=pipeline.shorten_question(question.text))
     retrieved = pipeline.retrieve_evidence(question, asked)
-    run = begin_question(question.budget, whole=retrieved.run)
+    run = start_question_run(question.budget, whole=retrieved.run)
     with run.meter.stage("classify"):
         classified = classify_text(
             question.text,

@@ -108,7 +108,7 @@ def check_head(file: Path, head: Head) -> None:
 
 
 def _refuse_other(file: Path, other: Head, head: Head) -> None:
-    change = difference(_decisive(other), _decisive(head))
+    change = difference(_deciding_fields(other), _deciding_fields(head))
     if change:
         raise InputError(
             f"{file} is a run in which {change[0]} is {change[1]}, and now it is {change[2]}: "
@@ -290,7 +290,7 @@ def _comparable(head: Head) -> dict[str, Any]:
     return _plain({"dataset": dataset, "index": index, "scoring": asdict(head.scoring)})
 
 
-def _decisive(head: Head) -> dict[str, Any]:
+def _deciding_fields(head: Head) -> dict[str, Any]:
     record = _plain(_head_record(head))
     del record["index_cost"]
     return record

@@ -136,14 +136,14 @@ def _parts(message: Message, file: File) -> tuple[str, list[MarkedParagraph], di
         shown = ", ".join(unread[:_MOST_NAMED])
         more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
         file.partly.append(f"{format_count(len(unread), 'attachment')} not read: {shown}{more}")
-    said, *history = _divide(body)
+    said, *history = _split_quotations(body)
     about = MarkedParagraph(_head(message, _SHOWN))
     paragraphs = [each for each in (said, about, *history) if each.text] if body else []
     headers = properties((name.lower(), _header(message, name)) for name in _KEPT)
     return _header(message, "Subject"), paragraphs, headers
 
 
-def _divide(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
+def _split_quotations(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
     """Yield a text without its trailing quotations, then each quotation below a heading."""
     found = _HISTORY.search(text) if level <= _DEEPEST else None
     kind = QUOTED if level > 1 else ""
@@ -151,7 +151,7 @@ def _divide(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
     if found is not None:
         yield MarkedParagraph(collapse(found["by"] or found["head"]), level, QUOTED)
         quoted = _QUOTE_MARK.sub("", found["quoted"]) if found["by"] else found["rest"]
-        yield from _divide(quoted, level + 1)
+        yield from _split_quotations(quoted, level + 1)
 
 
 def _head(message: Message, names: Sequence[str]) -> str:

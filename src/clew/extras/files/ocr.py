@@ -87,7 +87,7 @@ def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
     sizes = [len(each) for each in page.txts or ()]
     scores = zip(sizes, page.scores or (), strict=True)
     confidence = sum(n * score for n, score in scores) / max(sum(sizes), 1)
-    apart.keep_waiting()
+    apart.report_page_done()
     return RecognizedPage(text, float(confidence))
 
 

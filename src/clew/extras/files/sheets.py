@@ -25,7 +25,7 @@ from clew.extras.files.drawings import read_diagram
 from clew.extras.files.number_formats import BUILT_IN, format_cell
 from clew.extras.files.office import read_rows
 from clew.limits import LimitMet, ReadingLimits
-from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
+from clew.readers.archive import ArchiveParts, check_zip_bomb, parts_of
 from clew.readers.grid import fill_spans, format_rows
 from clew.readers.properties import of_xml
 from clew.readers.titled import MarkedParagraph, make_document
@@ -84,7 +84,7 @@ def read(file: File) -> Iterator[Document]:
     with needs("python-calamine", "files", "reading a spreadsheet"):
         from python_calamine import CalamineError
 
-    refuse_bomb(file, "spreadsheet")
+    check_zip_bomb(file, "spreadsheet")
     about, shown, beside = _read_parts(file)
     try:
         sheets = shown or _read_sheets(file, beside)
@@ -193,13 +193,13 @@ def _split_beside(table: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]
         for a, b in zip(starts, [*starts[1:], used[-1] + 1], strict=True)
     ]
     widths = [max(len(_find_filled(row)) for row in part) for part in parts]
-    if min(widths) < 2 or not _are_apart(parts):
+    if min(widths) < 2 or not _are_separate_tables(parts):
         parts = [list(table)]
     for part in parts:
         yield [row for row in part if _find_filled(row)]
 
 
-def _are_apart(parts: Sequence[Sequence[Sequence[str]]]) -> bool:
+def _are_separate_tables(parts: Sequence[Sequence[Sequence[str]]]) -> bool:
     """Check whether adjacent columns are separate tables rather than one with a gap."""
     heads = [{c for c in next(r for r in p if len(_find_filled(r)) > 1) if c} for p in parts]
     lengths = {sum(map(bool, map(_find_filled, part))) for part in parts}

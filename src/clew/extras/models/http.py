@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from clew.errors import EndpointError, InputError, MissingExtra
-from clew.extras.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
+from clew.extras.models.refusals import Refused, ServerFault, is_length_refusal, is_quota_exhausted
 from clew.extras.models.served import STEP_S, EndpointAddress
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
@@ -241,13 +241,13 @@ class Endpoint(EndpointAddress):
                 break
             _log.info("%s, attempt %d: %s", self.shown_address, attempt, reply.reason)
             pause_s = self._pause_s(attempt, reply)
-            last = not self._is_tried_again(request, attempt, reply, waited_s + pause_s)
+            last = not self._should_retry(request, attempt, reply, waited_s + pause_s)
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
                 error = self._useless(attempt, reply)
                 break
-            self._tell_wait(reply, waited_s, pause_s)
+            self._log_wait(reply, waited_s, pause_s)
             (self.sleep or stop.wait)(pause_s)
             waited_s += pause_s
         if failed is not None and (reply.is_late or not reply.is_final):
@@ -256,13 +256,13 @@ class Endpoint(EndpointAddress):
 
     def _check(self, request: _Request) -> None:
         """Raise EndpointError if the address failed earlier in this question, or recently."""
-        failed, rest = request.failed, _rest_of(self.shown_address)
+        failed, rest = request.failed, _timeout_record(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
         if request.part is not None and rest.fault is not None and self.clock() < rest.until:
             raise self._useless(1, rest.fault)
 
-    def _is_tried_again(
+    def _should_retry(
         self, request: _Request, attempt: int, fault: _Fault, waited_s: float
     ) -> bool:
         """Return whether to retry; `waited_s` is the total wait so far."""
@@ -275,9 +275,9 @@ class Endpoint(EndpointAddress):
             return False
         return waited_s <= BUSY_S if fault.is_busy else attempt == 1
 
-    def _tell_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
+    def _log_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
         """Log, at most once a minute, that the run waits for an overloaded server."""
-        rest = _rest_of(self.shown_address)
+        rest = _timeout_record(self.shown_address)
         now = self.clock()
         if fault.is_overload and pause_s >= _TOLD_S and now >= rest.told + REST_S:
             rest.told = now
@@ -362,7 +362,7 @@ class Endpoint(EndpointAddress):
         received = self._exchange(request)
         if isinstance(received, _Fault):
             if received.is_late and request.part is not None:
-                rest = _rest_of(self.shown_address)
+                rest = _timeout_record(self.shown_address)
                 rest.fault, rest.until = received, self.clock() + REST_S
             return received
         self._reached.set()
@@ -399,9 +399,9 @@ class Endpoint(EndpointAddress):
         words = f"{message[:_READ]}\n{body[:_READ]}"
         wait_s = _retry_after(headers.get("retry-after", ""))
         wait_s = _find_wait(words) if wait_s is None else wait_s
-        if says_exhausted(words, wait_s):
+        if is_quota_exhausted(words, wait_s):
             hint = "the account's quota is exhausted: add credit, or use another key"
-        elif status <= _FAILED and says_too_long(status, words):
+        elif status <= _FAILED and is_length_refusal(status, words):
             hint = "shorten the text, or raise the server's limit"
         else:
             hint = (status in _BY_PROXY and self._proxy) or _HINTS.get(status, "")
@@ -480,15 +480,15 @@ class Endpoint(EndpointAddress):
         if isinstance(error, httpx2.TimeoutException):
             hint = "raise the time-out, or lower the concurrency"
             reason = f"no reply within {timeout_s:g} s"
-            return _Fault(reason, hint, lost=_was_sent(error), is_late=True)
+            return _Fault(reason, hint, lost=_may_have_arrived(error), is_late=True)
         reason = self._short(str(error)) or type(error).__name__
         return _Fault(
             reason,
             self._find_start(reason),
-            lost=_was_sent(error),
+            lost=_may_have_arrived(error),
             unreached=isinstance(error, httpx2.ConnectError),
             is_overload=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
-            and _was_sent(error),
+            and _may_have_arrived(error),
         )
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
@@ -536,9 +536,7 @@ class Endpoint(EndpointAddress):
                 )
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
-            raise InputError(
-                f"the API key for {self.shown_address} has invalid characters"
-            )
+            raise InputError(f"the API key for {self.shown_address} has invalid characters")
         return key
 
     @property
@@ -573,7 +571,7 @@ class Endpoint(EndpointAddress):
 
 
 @lru_cache
-def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
+def _timeout_record(address: str) -> _Rest:  # noqa: ARG001 -- one for each
     """Return the time-out record of an address, shared by indexes."""
     return _Rest()
 
@@ -729,7 +727,7 @@ def _find_wait(message: str) -> float | None:
         return None
 
 
-def _was_sent(error: httpx2.RequestError) -> bool:
+def _may_have_arrived(error: httpx2.RequestError) -> bool:
     """Check whether a failed request may have reached the server."""
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 

@@ -71,7 +71,7 @@ class Refused(EndpointError):
     def is_too_long(self) -> bool:
         """Check whether a text is too long for the model, as far as the message shows."""
         silent = self.status == _TOO_LARGE and not self.reason
-        return silent or says_too_long(self.status, self.message)
+        return silent or is_length_refusal(self.status, self.message)
 
     @property
     def is_of_prompt(self) -> bool:
@@ -83,13 +83,13 @@ class ServerFault(EndpointError):
     """The server failed with HTTP 500 on every attempt."""
 
 
-def says_too_long(status: int, message: str) -> bool:
+def is_length_refusal(status: int, message: str) -> bool:
     """Check whether a refusal is about the length of the input, not of the reply."""
     is_long = status != _TOO_MANY and _TOO_LONG.search(message) is not None
     return is_long and _MAX_TOKENS.search(message) is None
 
 
-def says_exhausted(text: str, wait_s: float | None) -> bool:
+def is_quota_exhausted(text: str, wait_s: float | None) -> bool:
     """Check whether a quota is exhausted, so that a retry is useless."""
     return _EXHAUSTED.search(text) is not None and (wait_s is None or "insufficient_quota" in text)
 

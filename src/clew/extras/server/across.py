@@ -22,7 +22,7 @@ from clew.errors import InputError
 from clew.extras.server.endpoints import Access
 from clew.extras.server.scoped_questions import Scoped
 from clew.extras.wire.refusals import Refusal, no_such_resource
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     """
     context_tokens = question.context_tokens or CONTEXT_TOKENS
     question = replace(question, context_tokens=context_tokens)
-    run = begin_question()
+    run = start_question_run()
     indexes, of_each, refused = [], [], None
     for each in _choose_indexes(seat, seat.list_names()):
         try:

@@ -48,7 +48,7 @@ def application(settings: ServerSettings, opener: Opener = open_any) -> Starlett
         exception_handlers={
             ClewError: _reply_to_clew_error,
             HTTPException: _reply_to_http_error,
-            ClientDisconnect: _reply_to_nobody,
+            ClientDisconnect: _record_disconnect,
             Exception: _reply_to_unexpected,
         },
     )
@@ -93,7 +93,7 @@ async def _reply_to_http_error(request: Request, error: Exception) -> Response:
     return openai.respond_to_refusal(refusal) if is_openai else respond_to_refusal(refusal)
 
 
-async def _reply_to_nobody(_request: Request, _error: Exception) -> Response:
+async def _record_disconnect(_request: Request, _error: Exception) -> Response:
     """Record a request whose client disconnected before it was complete."""
     return Response(status_code=GONE)
 

@@ -42,7 +42,7 @@ class KeyOptions:
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
-            raise InputError(f"the scope must be one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
+            raise InputError(f"a scope must be one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
         if self.citations not in CITATIONS:
             names = ", ".join(CITATIONS)
             raise InputError(f"citations must be one of {names}, not {self.citations!r:.40}")

@@ -50,9 +50,7 @@ class OidcSettings:
         )
         if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
             example = "such as https://login.example.org; http is for this machine alone"
-            raise InputError(
-                f"--oidc takes the issuer's URL, {example}, not {self.issuer!r:.100}"
-            )
+            raise InputError(f"--oidc takes the issuer's URL, {example}, not {self.issuer!r:.100}")
         if not self.client:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)

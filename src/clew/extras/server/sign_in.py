@@ -144,7 +144,7 @@ def _make_handler(handle: Handle) -> Callable[[Request], Awaitable[Response]]:
     async def handle_request(request: Request) -> Response:
         server: ServerState = request.app.state.server
         try:
-            with _get_provider(server).taking_part():
+            with _get_provider(server).counting_sign_in():
                 return await handle(request, server)
         except ClewError as error:
             refusal = make_refusal(error)

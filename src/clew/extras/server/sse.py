@@ -58,7 +58,7 @@ async def _with_pings(events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
             await events.aclose()
 
 
-async def follow_thread(
+async def stream_thread_events(
     server: ServerState, work: Callable[[Callable[[str, object], None]], None]
 ) -> AsyncIterator[tuple[str, object]]:
     """Run `work` in a thread, and yield the events it sends to its argument.

@@ -167,7 +167,7 @@ class _Supervisor:
                 else:
                     self._selector.unregister(self._listening)
             while listens and self._waiting:
-                self._hand(self._waiting.pop())
+                self._pass_connection(self._waiting.pop())
             self._due.sort()
             self._look(self._due[0][0] if self._due else None)
             while self._due and self._due[0][0] <= time.monotonic():
@@ -215,7 +215,7 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         started = _Serving(process, ours, time.monotonic(), pause_s)
         self._running.append(started)
-        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(started))
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._handle_message(started))
 
     def _serve(self, ours: socket.socket, theirs: socket.socket) -> None:
         """Serve in a forked process, after closing the parent's resources."""
@@ -231,14 +231,14 @@ class _Supervisor:
             each.close()
         serve_handed(self._settings, theirs)
 
-    def _hear(self, serving: _Serving) -> None:
+    def _handle_message(self, serving: _Serving) -> None:
         """Handle a message from a process."""
         try:
             data = serving.channel.recv(1 << 16)
         except ConnectionResetError:
             data = b""
         if not data:
-            self._bury(serving)
+            self._schedule_replacement(serving)
             return
         if not serving.has_begun:
             serving.buffer += data
@@ -259,7 +259,7 @@ class _Supervisor:
         if STOPPING in data:
             serving.takes = False
 
-    def _bury(self, serving: _Serving) -> None:
+    def _schedule_replacement(self, serving: _Serving) -> None:
         """Schedule a replacement for a dead process, unless the server stops."""
         status = self._forget(serving)
         if self.is_stopping:
@@ -294,9 +294,9 @@ class _Supervisor:
                 _log.error("no connection can be taken (%s)", error.strerror)
                 time.sleep(_PAUSE_S)
                 return
-            self._hand(connection)
+            self._pass_connection(connection)
 
-    def _hand(self, connection: socket.socket) -> None:
+    def _pass_connection(self, connection: socket.socket) -> None:
         """Pass a connection to the least busy process, round robin on ties."""
         able = [each for each in self._running if each.takes]
         for serving in sorted(able, key=lambda each: (each.n_open, each.last)):

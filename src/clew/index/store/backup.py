@@ -173,8 +173,7 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             shutil.rmtree(place, ignore_errors=True)
     except OSError as error:
         raise StoreError(
-            f"{source} cannot be restored to {folder} ({error.strerror or error}): check the"
-            f" folder"
+            f"{source} cannot be restored to {folder} ({error.strerror or error}): check the folder"
         ) from error
 
 
@@ -193,7 +192,7 @@ def _unpack(source: Path, place: Path) -> Backup:
     try:
         with closing(Database(place)) as database:
             generation = int(database.meta("generation"))
-            database.tell_generation()
+            database.record_generation()
             n = len(database.live_documents())
     except (DamagedIndex, NotAnIndex) as error:
         raise InputError(f"{source} has a damaged index ({error}): use another backup") from error

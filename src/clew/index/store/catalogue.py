@@ -374,7 +374,7 @@ class Catalogue(ABC):
             [(kind, chunk, pack) for chunk, pack in packs.items()],
         )
 
-    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+    def clear_work(self, kind: str, chunks: Iterable[int]) -> None:
         rows = [(kind, chunk) for chunk in chunks]
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
@@ -411,7 +411,7 @@ class Catalogue(ABC):
     ) -> None:
         """Replace all rows by the given ones, renumbered; segments and name vectors are cleared."""
         self._select("DELETE FROM segment")
-        self._forget_erased()
+        self._erase_history()
         if list(documents) != list(range(self.count("document"))):
             self._number_anew("history", "document", documents)
         self._select("UPDATE entity SET named = 0")
@@ -419,7 +419,7 @@ class Catalogue(ABC):
             if list(rows) != list(range(self.count(table))):
                 self._number_anew(table, "row", rows)
 
-    def _forget_erased(self) -> None:
+    def _erase_history(self) -> None:
         """Forget the history of removed documents, and record that it is incomplete."""
         erased = "document IN (SELECT row FROM document WHERE live = 0)"
         removed = f"SELECT max(generation) FROM history WHERE change = ? AND {erased}"

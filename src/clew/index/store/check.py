@@ -53,7 +53,7 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         fault = database.newest_fault()
         if fault:
             damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
-            database.tell_generation()
+            database.record_generation()
         database.freeze()
         damages += [Damage(file=FILE, what=each) for each in database.faults()]
         damages += find_generation_damages(folder, database, FILE, hash_of)

@@ -153,7 +153,7 @@ class Database(Catalogue):
         with self._lock, _translate_errors(self.path), sqlite.transaction(self._connection):
             yield
 
-    def tell_generation(self) -> None:
+    def record_generation(self) -> None:
         """Record the committed generation beside the database, to detect lost commits."""
         note = _pack_generation(int(self.meta("generation")))
         path = self.path.with_name(NEWEST)
@@ -186,10 +186,10 @@ class Database(Catalogue):
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         if self._is_frozen:
-            self._leave_log()
+            self._skip_write_ahead_log()
         return super().documents(rows, texts=texts)
 
-    def _leave_log(self) -> None:
+    def _skip_write_ahead_log(self) -> None:
         """Read without the write-ahead log if it is long and not needed.
 
         SQLite begins its log anew only where no reader is in it, and a process that always reads,
@@ -266,7 +266,7 @@ class Database(Catalogue):
                 documents[row] = document, rows[row][1]
         self._select("PRAGMA checksum_verification = OFF")
         for row in unread:
-            is_live, content = rows.get(row) or self._read_decision(row)
+            is_live, content = rows.get(row) or self._read_liveness(row)
             document = self._read_sound(row)
             is_own = document is not None and names.get(row) == document.id
             if is_live and document is not None and is_own and hash_of(document) == content:
@@ -291,7 +291,7 @@ class Database(Catalogue):
             return None
         return document
 
-    def _read_decision(self, row: int) -> tuple[int, str]:
+    def _read_liveness(self, row: int) -> tuple[int, str]:
         """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
         with suppress(DamagedIndex, UnicodeDecodeError):
             question = "SELECT live, hash FROM document WHERE row = ?"

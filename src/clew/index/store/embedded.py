@@ -87,7 +87,7 @@ class EmbeddedStore(SegmentedStore[Database]):
                 f" backup or a copy of the folder, or index the documents into a new one"
             ) from error
 
-    def open_frozen(self) -> Database:
+    def open_read_only(self) -> Database:
         database = Database(self.folder)
         try:
             database.freeze()
@@ -125,7 +125,7 @@ class EmbeddedStore(SegmentedStore[Database]):
         segments.delete_others(self._segments, names)
 
     def _after_commit(self) -> None:
-        self._catalogue.tell_generation()
+        self._catalogue.record_generation()
 
     def sentence_keys(self) -> set[int]:
         """Return the sentence keys of all readable segments, registered or not."""

@@ -20,7 +20,7 @@ FILES = (CALLS, EMBEDDINGS)
 _HELD = {CALLS: "replies", EMBEDDINGS: "vectors"}
 
 
-def note_files(store: Store, folder: Path) -> None:
+def record_paid_files(store: Store, folder: Path) -> None:
     """Record the names of the paid files beside an index."""
     earlier = noted_files(store.note(NOTE))
     there = earlier | {name for name in FILES if (folder / name).exists()}

@@ -57,7 +57,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     # -- where things are -------------------------------------------------------------------
 
     @abstractmethod
-    def open_frozen(self) -> Catalogue:
+    def open_read_only(self) -> Catalogue:
         """Open another connection to the catalogue, frozen at the newest generation."""
 
     @property
@@ -123,7 +123,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 self._catalogue.note_vectors(arrays["name.entity"].tolist())
             for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
                 done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
-                self._catalogue.drop_work(kind, done.tolist())
+                self._catalogue.clear_work(kind, done.tolist())
             return self._advance()
 
     def _write(self, arrays: Mapping[str, NDArray[Any] | Blocks], *, level: int) -> None:
@@ -167,7 +167,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self.lock()
         with self._catalogue.transaction():
             if anew:
-                self._catalogue.drop_work(kind, self._catalogue.work(kind))
+                self._catalogue.clear_work(kind, self._catalogue.work(kind))
             self._catalogue.set_work(kind, packs)
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
@@ -250,7 +250,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     def open_view(self, segments: Sequence[Arrays] | None = None) -> GenerationView:
         """Return the newest generation, with its segments or with the given `segments`."""
-        catalogue = self.open_frozen()
+        catalogue = self.open_read_only()
         try:
             if segments is None:
                 segments = [self._arrays(each.name) for each in catalogue.segments()]

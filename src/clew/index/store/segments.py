@@ -201,7 +201,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
     def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
         """Return some rows of an array; only their blocks are verified."""
         mapped = self._arrays[name]
-        self._touch_span(name, start * mapped.width, stop * mapped.width)
+        self._verify_span(name, start * mapped.width, stop * mapped.width)
         return mapped.array[start:stop]
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
@@ -212,7 +212,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         if len(starts) <= _FEW:
             width = mapped.width
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-                self._touch_span(name, start * width, stop * width)
+                self._verify_span(name, start * width, stop * width)
             return mapped.array
         some = stops > starts
         firsts = starts[some].astype(np.int64) * mapped.width // self._block
@@ -222,7 +222,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._touch(name, np.flatnonzero((inside[:-1] > 0) & ~mapped.touched))
         return mapped.array
 
-    def _touch_span(self, name: str, start: int, stop: int) -> None:
+    def _verify_span(self, name: str, start: int, stop: int) -> None:
         """Verify some bytes of an array, unless done."""
         if stop > start:
             first, end = start // self._block, (stop - 1) // self._block + 1

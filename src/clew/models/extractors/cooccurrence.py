@@ -59,7 +59,7 @@ class Cooccurrence:
         for sentence, mentions in tagged:
             spans = [(m.start, m.end, End(sentence[m.start : m.end], m.label)) for m in mentions]
             occurrences = _outer(spans)
-            stop = _stand_in(sentence, tagged[0][0]) if topic else 0
+            stop = _end_of_topic_reference(sentence, tagged[0][0]) if topic else 0
             if stop and not (occurrences and occurrences[0][0] < stop):
                 occurrences.insert(0, (0, stop, End(topic)))
             yield from _pairs(sentence, occurrences, self.nearest)
@@ -79,7 +79,7 @@ def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
     return outer
 
 
-def _stand_in(sentence: str, first: str) -> int:
+def _end_of_topic_reference(sentence: str, first: str) -> int:
     """Return the end of a sentence's first words if they refer to the topic, such as "It".
 
     That is a pronoun, or "the" with a noun that the text's first sentence has: "The ship" where

@@ -97,9 +97,7 @@ def read_wording(folder: Path) -> FolderWording:
         unknown = sorted(_slots(user) - own[file.stem])
         if unknown:
             slots = ", ".join(f"${slot}" for slot in sorted(own[file.stem]))
-            raise InputError(
-                f"{file} has the slot ${unknown[0]}, which is unknown: use {slots}"
-            )
+            raise InputError(f"{file} has the slot ${unknown[0]}, which is unknown: use {slots}")
         digest = sha256(file.read_text(encoding="utf-8").encode()).hexdigest()[:8]
         found[file.stem] = f"{version}-{digest}", system, user
     if not found:

@@ -129,7 +129,7 @@ class Walks:
             here = after
         return mass
 
-    def trace_way(self, walk: Walk, end: int) -> tuple[int, ...]:
+    def trace_path(self, walk: Walk, end: int) -> tuple[int, ...]:
         """Return the triples of one path to an entity at a walk's end, in order."""
         graph, way, here = self.graph, [], end
         for n in range(len(walk), 0, -1):

@@ -116,7 +116,7 @@ class PostgresCatalogue(Catalogue):
     def note_vectors(self, rows: Iterable[int]) -> None:
         self._select("UPDATE entity SET named = 1 WHERE row = ANY(?)", (list(rows),))
 
-    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+    def clear_work(self, kind: str, chunks: Iterable[int]) -> None:
         self._select("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
 
     def _retry_once(self, ask: Callable[[], T]) -> T:

@@ -75,7 +75,7 @@ def gather_snapshot(
     places, seeds = gathering.find_near()
     chunks = gathering.fetch_entities(places)
     for n in range(size.rounds):
-        more = gathering.find_around(chunks, seeds, places)
+        more = gathering.find_entity_chunks(chunks, seeds, places)
         places = np.concatenate([places, more])
         if n + 1 < size.rounds and len(more):
             chunks += gathering.fetch_entities(more)
@@ -84,7 +84,7 @@ def gather_snapshot(
     for seeks in seekers:
         with gathering.measure("seek"):
             sought = seeks(question, snapshot, models)
-        more = np.union1d(more, gathering.find_towards(sought, snapshot, places))
+        more = np.union1d(more, gathering.find_sought_chunks(sought, snapshot, places))
     if len(more):
         places = np.concatenate([places, more])
         snapshot = gathering.take_snapshot(places, salient=salient)
@@ -200,7 +200,7 @@ class _Gathering:
         }
         return list(self._ask_some("tell", requests, exchange.ToldChunks).values())
 
-    def find_around(
+    def find_entity_chunks(
         self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], places: Places
     ) -> Places:
         """Return chunks outside `places` of the entities with most weight.
@@ -228,7 +228,7 @@ class _Gathering:
         }
         return self._find_best("around", requests, len(wanted), n)
 
-    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
+    def find_sought_chunks(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
         """Return the chunks outside `places` near the units of entities that a method searches."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:

@@ -45,7 +45,7 @@ from clew.index.store import opening, sharded
 from clew.methods import Method
 from clew.models import Models, Price, loading
 from clew.models.bound import bind_models
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 from clew.readers.sources import Source
 
 _TRIES = 5  # of a question while shards are written to
@@ -231,7 +231,7 @@ class Shards(Askable, Closing):
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
         wanted = to_filter(where)
-        models = models or bind_models(self.models, begin_question())
+        models = models or bind_models(self.models, start_question_run())
         with self._lock:
             for _ in range(_TRIES):
                 with suppress(GenerationChanged):

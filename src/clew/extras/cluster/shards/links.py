@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from clew import Index, Snapshot
 from clew import open as open_index
-from clew.base.runtime.threads import live_with_parent
+from clew.base.runtime.threads import exit_with_parent
 from clew.errors import ClewError, NotAnIndex, StoreError
 from clew.extras.cluster.shards.exchange import Receive, Reply, Request
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_request
@@ -104,7 +104,7 @@ _CLOSE_S = 5.0
 
 def _serve_shard(folder: str, link: Connection) -> None:
     """Reply to a coordinator's requests until it closes the connection."""
-    live_with_parent()
+    exit_with_parent()
     os.environ["OMP_NUM_THREADS"] = "1"
     with open_index(folder) as index:
         while True:

@@ -23,7 +23,7 @@ from clew.index.store import Store, opening, paid, sharded
 from clew.index.store.database import LOCK, WriterLock
 from clew.models import Ledger, cache
 from clew.models.cache import vector_keys
-from clew.models.ledger import piece_keys
+from clew.models.ledger import text_keys
 from clew.models.sqlite import Keep
 from clew.readers.part import ShardPart, shard_of
 
@@ -160,7 +160,7 @@ def _read_digests(store: Store, folder: Path) -> Digests:
     `folder` has them.
     """
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
-    pieces = ledger.pieces_of() if ledger.exists() else []
+    pieces = ledger.list_versions() if ledger.exists() else []
     has_vectors = cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
     digests: list[Digests] = [np.zeros(0, dtype=np.uint64)]
     if pieces or has_vectors:
@@ -170,7 +170,7 @@ def _read_digests(store: Store, folder: Path) -> Digests:
                 for texts in _read_layer(snapshot, name):
                     digests.append(_shorten_keys(vector_keys(embedder, texts)))
                     if name == "chunk":
-                        digests += [_shorten_keys(piece_keys(*piece, texts)) for piece in pieces]
+                        digests += [_shorten_keys(text_keys(*piece, texts)) for piece in pieces]
     return np.unique(np.concatenate(digests))
 
 
@@ -217,7 +217,7 @@ def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
     vectors = opening.paid_place(folder, paid.EMBEDDINGS)
     cache.copy(vectors, place / paid.EMBEDDINGS, keep)
     with closing(opening.open_store(place)) as store:
-        paid.note_files(store, place)
+        paid.record_paid_files(store, place)
 
 
 def _read_documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:

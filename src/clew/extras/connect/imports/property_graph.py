@@ -15,9 +15,9 @@ from clew.base.types import ENTITY_TYPES, Described, Skipped, Triple
 from clew.extras.connect.imports.saying import RELATED, relate
 from clew.readers.triples import (
     Stated,
+    choose_unused_name,
     entity_type,
     explain_refusal,
-    name_apart,
     name_documents,
     split_words,
     to_strength,
@@ -97,7 +97,7 @@ def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
         key = _key(node.properties, _NAMES)
         name = _text(node.properties[key]) if key else own.rpartition(":")[2] or own
         longer = [f"{name} ({_words_of(label)})" for label in _real_labels(node)]
-        names[own] = name_apart((name, *longer), taken, numbers)
+        names[own] = choose_unused_name((name, *longer), taken, numbers)
     return names
 
 

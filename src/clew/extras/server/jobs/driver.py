@@ -22,7 +22,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.base.runtime.private import make_folder, open_file
-from clew.base.runtime.threads import unbounded_environment
+from clew.base.runtime.threads import environment_without_bounds
 from clew.errors import ClewError
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder, find_job_log
@@ -144,7 +144,7 @@ class Jobs:
             self._tidy_at = time.monotonic() + _TIDY_S
             self._tidy()
         for job in self.queue.list_running():
-            self._look_after(job)
+            self._watch_job(job)
         while (
             self._begins
             and (claimed := self.queue.claim(self._settings.jobs, self._plan_run)) is not None
@@ -175,7 +175,7 @@ class Jobs:
                     stdout=log,
                     stderr=log,
                     cwd=folder,
-                    env=unbounded_environment(),
+                    env=environment_without_bounds(),
                     start_new_session=True,
                 )
         except OSError as error:
@@ -191,7 +191,7 @@ class Jobs:
                 if job is None or job.state != RUNNING:
                     del self._children[job_id]
 
-    def _look_after(self, job: Job) -> None:
+    def _watch_job(self, job: Job) -> None:
         """Check whether a job's process died, and terminate it if the job is cancelled."""
         child = self._children.get(job.id)
         if child is None and not job.entered and time.time() - self._find_start(job) < _START_S:

@@ -22,7 +22,7 @@ from clew.extras.server.bodies import (
 )
 from clew.extras.server.files import check_file_name
 from clew.filters import to_filter
-from clew.index.choose import NOTE, Wanted, merge_wanted
+from clew.index.choose import NOTE, Wanted, merge_requested
 from clew.index.options import AddOptions
 from clew.index.store import opening
 from clew.readers.pictures import check_engine
@@ -98,7 +98,7 @@ def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
             retrieval.load(name)
         with closing(opening.open_store(folder)) as store:
             earlier = store.note(NOTE)
-        wanted = merge_wanted(earlier, AddOptions(**options.arguments()).extraction)
+        wanted = merge_requested(earlier, AddOptions(**options.arguments()).extraction)
         if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
             raise InputError("this extraction needs an LLM: start the server with --llm")
     if isinstance(options, RemoveOptions) and not (

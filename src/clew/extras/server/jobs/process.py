@@ -85,8 +85,8 @@ def run_job(home: Path, job_id: str, attempt: int) -> None:
     database = ServerDatabase(home)
     queue = JobQueue(database)
     try:
-        with hold_lock(folder / LOCK, wait=_WAIT_S) as is_held:
-            job = queue.enter(job_id, attempt, os.getpid()) if is_held else None
+        with hold_lock(folder / LOCK, wait=_WAIT_S) as is_supported:
+            job = queue.enter(job_id, attempt, os.getpid()) if is_supported else None
             if job is None:
                 _log.warning("attempt %d of the job %s is not wanted any more", attempt, job_id)
                 return

@@ -65,7 +65,7 @@ class Provider:
         self._under_way = 0
 
     @contextmanager
-    def taking_part(self) -> Iterator[None]:
+    def counting_sign_in(self) -> Iterator[None]:
         """Count a concurrent sign-in. Raises Refusal 503 above the limit.
 
         So a provider that does not answer keeps none of the server's requests from the others.

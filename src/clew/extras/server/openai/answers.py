@@ -22,7 +22,7 @@ from clew.extras.server.openai.citations import (
     compose_rest,
     strip_marks,
 )
-from clew.extras.server.sse import follow_thread, stream_events
+from clew.extras.server.sse import stream_events, stream_thread_events
 from clew.text import tokens
 
 _ANEW = "\n\n(The reply broke off; it restarts.)\n\n"
@@ -122,7 +122,7 @@ def read_question(
     )
 
 
-async def answer_whole(call: Call, chat: ChatQuestion) -> StreamedAnswer:
+async def answer_complete(call: Call, chat: ChatQuestion) -> StreamedAnswer:
     """Return the complete answer."""
     async for each in answer_events(call, chat):
         if isinstance(each, StreamedAnswer):
@@ -185,7 +185,7 @@ async def answer_events(
 
     text = _HeldText(chat.citations, chat.sources)
     answer: Answer | None = None
-    async for kind, data in follow_thread(call.server, work):
+    async for kind, data in stream_thread_events(call.server, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":

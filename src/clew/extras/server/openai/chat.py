@@ -16,7 +16,7 @@ from clew.extras.server.endpoints import Call, respond
 from clew.extras.server.openai.answers import (
     ChatQuestion,
     StreamedAnswer,
-    answer_whole,
+    answer_complete,
     read_question,
     stream_answer,
 )
@@ -70,7 +70,7 @@ async def complete(call: Call) -> Response:
     )
     head = _Head(model=body.model)
     if not body.stream:
-        return respond(_make_completion(head, await answer_whole(call, chat), chat))
+        return respond(_make_completion(head, await answer_complete(call, chat), chat))
     has_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     return await stream_answer(
         call, chat, lambda events: _write_events(head, chat, events, usage=has_usage)

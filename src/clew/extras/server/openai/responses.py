@@ -17,7 +17,7 @@ from clew.extras.server.endpoints import Call, respond
 from clew.extras.server.openai.answers import (
     ChatQuestion,
     StreamedAnswer,
-    answer_whole,
+    answer_complete,
     read_question,
     stream_answer,
 )
@@ -61,7 +61,7 @@ async def create_response(call: Call) -> Response:
     )
     head = _Response(model=body.model, most_tokens=body.max_output_tokens)
     if not body.stream:
-        return respond(head.make_complete(await answer_whole(call, chat), chat))
+        return respond(head.make_complete(await answer_complete(call, chat), chat))
     return await stream_answer(call, chat, lambda events: _write_events(head, chat, events))
 
 

@@ -18,7 +18,7 @@ from clew.extras.server import bodies
 from clew.extras.server.addresses import build_document_address, find_base
 from clew.extras.server.endpoints import Call, EndpointGroup
 from clew.extras.server.scoped_questions import Scoped
-from clew.extras.server.sse import follow_thread, stream_events, write_event
+from clew.extras.server.sse import stream_events, stream_thread_events, write_event
 from clew.extras.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.extras.wire.graphs import DrawnThread
 from clew.extras.wire.names import EVENT_STREAM
@@ -161,7 +161,7 @@ async def _events(
         tell("answer", _link_citations(call, index.name, answer))
 
     try:
-        async for kind, data in follow_thread(call.server, work):
+        async for kind, data in stream_thread_events(call.server, work):
             yield write_event(data, kind)
     except ClewError as error:
         refusal = call.make_refusal(error)
