@@ -131,16 +131,12 @@ def skip_totals(rows: Sequence[Sequence[str]]) -> list[int]:
     [0, 1]
     """
     kept = [i for i, row in enumerate(rows) if not _is_total(row)]
-    if (
-        len(kept) > _LEAST_ADDED
-        and kept[-1] == len(rows) - 1
-        and _are_sums([rows[i] for i in kept])
-    ):
+    if len(kept) > _LEAST_ADDED and kept[-1] == len(rows) - 1 and _has_sum([rows[i] for i in kept]):
         kept.pop()
     return kept
 
 
-def _are_sums(rows: Sequence[Sequence[str]]) -> bool:
+def _has_sum(rows: Sequence[Sequence[str]]) -> bool:
     """Check whether the last row has the sums of the others in at least two columns."""
     read = [read_amounts(cells) for cells in zip(*rows, strict=True)]
     numbers = [each.values for each in read if each is not None and not each.are_dates]

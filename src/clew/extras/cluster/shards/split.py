@@ -99,7 +99,7 @@ def _shard_folders(home: Path, n_shards: int) -> list[Path]:
         raise InputError(f"the number of shards must be at least 1, not {n_shards}")
     if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
         raise InputError(
-            "shards are created in a folder: index into each address with --part I/N and list all in"
+            "shards are created in a folder: index into each address with --part I/N, list all in"
             f" the file {sharded.SHARDS} of one"
         )
     return [home / f"shard-{number:04d}" for number in range(n_shards)]
