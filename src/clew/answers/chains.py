@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.answers.sentence_signs import SentenceSigns
+    from clew.answers.sentence_features import SentenceFeatures
 
     Floats = NDArray[np.float64]
 
@@ -32,9 +32,9 @@ class Chains:
     columns: Mapping[str, Floats]  # (p,) each feature
     gains: Mapping[str, float]  # what the best pair has of the question beyond the best statement
 
-    def column(self, name: str, signs: SentenceSigns) -> Floats:
+    def column(self, name: str, features: SentenceFeatures) -> Floats:
         """Return the (p,) values of a feature of the pairs, or of their last sentences."""
-        return self.columns[name] if name in self.columns else signs.columns[name][self.answers]
+        return self.columns[name] if name in self.columns else features.columns[name][self.answers]
 
     def share_bridges(self, scores: Floats, n: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the answer probability of each of n statements, and its likeliest bridge or -1.
@@ -50,18 +50,18 @@ class Chains:
         return ends, best
 
 
-def find_chains(signs: SentenceSigns) -> Chains:
+def find_chains(features: SentenceFeatures) -> Chains:
     """Return the pairs of statements that share a name absent from the question."""
-    links, places, met = _link_names(signs), signs.places, signs.met
-    weights = signs.reading.weights
+    links, places, met = _link_names(features), features.places, features.met
+    weights = features.reading.weights
     bridges, answers = np.nonzero((links > 0) & (places[:, None] != places))
     together = np.maximum(met[bridges], met[answers]) @ weights
-    named = [keys - {title} for keys, title in zip(signs.keys, signs.titles, strict=True)]
+    named = [keys - {title} for keys, title in zip(features.keys, features.titles, strict=True)]
     pairs = list(zip(bridges.tolist(), answers.tolist(), strict=True))
-    titled = np.array([signs.titles[a] in named[b] for b, a in pairs], dtype=np.float64)
-    in_names = _weigh_names(signs)
-    first = np.array([s.is_first for s in signs.sentences], dtype=np.float64)
-    most = float(signs.alone.max(initial=0.0))
+    titled = np.array([features.titles[a] in named[b] for b, a in pairs], dtype=np.float64)
+    in_names = _weigh_names(features)
+    first = np.array([s.is_first for s in features.sentences], dtype=np.float64)
+    most = float(features.alone.max(initial=0.0))
     return Chains(
         bridges,
         answers,
@@ -80,7 +80,7 @@ def find_chains(signs: SentenceSigns) -> Chains:
     )
 
 
-def _link_names(signs: SentenceSigns) -> Floats:
+def _link_names(features: SentenceFeatures) -> Floats:
     """Return (n, n): the rarest name that one sentence shares with another sentence or its title.
 
     1 for a name of two passages, 2 / 3 for one of three, and so on. The question's own names do
@@ -88,12 +88,12 @@ def _link_names(signs: SentenceSigns) -> Floats:
     """
     naming: dict[str, list[int]] = {}
     about: dict[str, list[int]] = {}
-    for i, (keys, title) in enumerate(zip(signs.keys, signs.titles, strict=True)):
-        for key in keys - {title} - signs.question_keys:
+    for i, (keys, title) in enumerate(zip(features.keys, features.titles, strict=True)):
+        for key in keys - {title} - features.question_keys:
             naming.setdefault(key, []).append(i)
-        for key in (keys | {title}) - signs.question_keys:
+        for key in (keys | {title}) - features.question_keys:
             about.setdefault(key, []).append(i)
-    places = signs.places.tolist()
+    places = features.places.tolist()
     links = np.zeros((len(places), len(places)))
     for key, rows in naming.items():
         n_passages = len({places[row] for row in about[key]})
@@ -103,9 +103,9 @@ def _link_names(signs: SentenceSigns) -> Floats:
     return links
 
 
-def _weigh_names(signs: SentenceSigns) -> Floats:
+def _weigh_names(features: SentenceFeatures) -> Floats:
     """Return the weights of question tokens inside names; they sum to 1 unless all are 0."""
-    names = [(m.start, m.end) for m in signs.names]
-    in_names = [any(overlap(span, name) for name in names) for span in signs.reading.spans]
-    weights = signs.reading.weights * np.array(in_names, dtype=np.float64)
+    names = [(m.start, m.end) for m in features.names]
+    in_names = [any(overlap(span, name) for name in names) for span in features.reading.spans]
+    weights = features.reading.weights * np.array(in_names, dtype=np.float64)
     return np.asarray(weights / max(float(weights.sum()), 1e-6))

@@ -15,7 +15,7 @@ from clew.algo.topk import find_highest
 from clew.answers.comparisons import compare_sides, compares_related
 from clew.answers.dated import find_date_factors, mark_dated, multiply_odds, prefix_dates
 from clew.answers.question import MAX_QUOTES
-from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
+from clew.answers.sentence_features import QuoteFeatures, SentenceFeatures
 from clew.answers.sentence_weights import FITTED
 from clew.answers.sentences import read_sentences
 from clew.base.runtime.lazy import compile_re
@@ -91,23 +91,25 @@ def choose_quotes(
         return [], None
     sentences = _drop_copyright(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    signs = SentenceSigns(question, sentences, reading, mark_dated(question, sentences, passages))
-    factors, is_apart = find_date_factors(
-        question, sentences, passages, snapshot, compares=bool(signs.sides)
+    features = SentenceFeatures(
+        question, sentences, reading, mark_dated(question, sentences, passages)
     )
-    estimated = FITTED.estimate(signs)
+    factors, is_apart = find_date_factors(
+        question, sentences, passages, snapshot, compares=bool(features.sides)
+    )
+    estimated = FITTED.estimate(features)
     likely = multiply_odds(estimated.shares, factors)
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
         likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
-    rows = choose_sentences(signs, likely, estimated.bridges, most)
+    rows = choose_sentences(features, likely, estimated.bridges, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
-    if not signs.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
-        quotes[1] = replace(quotes[1], link=signs.linking_name(rows[1], rows[0]))
+    if not features.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
+        quotes[1] = replace(quotes[1], link=features.linking_name(rows[1], rows[0]))
     quotes = prefix_dates(question, quotes)
-    features = signs.of_quotes(rows, likely)
-    features = replace(features, is_of_another_time=bool(is_apart[rows].all()))
-    return quotes, replace(features, whole=1.0) if set(rows) & set(items) else features
+    joint = features.of_quotes(rows, likely)
+    joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()))
+    return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
@@ -134,7 +136,7 @@ def _drop_copyright(question: str, sentences: Sequence[Sentence]) -> Sequence[Se
 
 
 def choose_sentences(
-    signs: SentenceSigns, likely: NDArray[np.float64], bridges: NDArray[np.intp], most: int
+    features: SentenceFeatures, likely: NDArray[np.float64], bridges: NDArray[np.intp], most: int
 ) -> list[int]:
     """Return the rows of up to `most` sentences that together answer, likeliest first.
 
@@ -151,30 +153,32 @@ def choose_sentences(
         if not free or len(best) >= most:
             return False
         best.append(free[find_highest(left[free])])
-        _discount_repeats(signs, best, left)
+        _discount_repeats(features, best, left)
         return True
 
-    for side in signs.sides:
+    for side in features.sides:
         choose(side)
-    if signs.sides:
+    if features.sides:
         most = max(most, _OF_SIDES)
-        behind = best[:] if compares_related(signs.question) else []
+        behind = best[:] if compares_related(features.question) else []
         for row in behind:
-            choose(signs.find_titled_by(row))
+            choose(features.find_titled_by(row))
         return sorted(best, key=lambda row: -likely[row])
     if choose(range(len(left))) and bridges[best[0]] >= 0:
         choose([int(bridges[best[0]])])
-    least = 1 + (signs.question_feature["two"] > _ADDS)
+    least = 1 + (features.question_feature["two"] > _ADDS)
     while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):
         pass
     return best
 
 
-def _discount_repeats(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
+def _discount_repeats(
+    features: SentenceFeatures, rows: Sequence[int], left: NDArray[np.float64]
+) -> None:
     """Discount the remaining sentences after a choice; exclude those that repeat it (-1)."""
-    best, words, last = rows[-1], signs.words.texts, signs.words.last
-    if signs.places[best] not in signs.places[rows[:-1]]:
-        left[signs.places == signs.places[best]] *= _SAME_PASSAGE
+    best, words, last = rows[-1], features.words.texts, features.words.last
+    if features.places[best] not in features.places[rows[:-1]]:
+        left[features.places == features.places[best]] *= _SAME_PASSAGE
     for i in range(len(left)):
         if len(last[i] & words[best]) >= _SAME_WORDS * len(last[i]):
             left[i] = -1.0

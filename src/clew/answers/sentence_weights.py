@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.answers.sentence_signs import SentenceSigns
+from clew.answers.sentence_features import SentenceFeatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,19 @@ class SentenceModel:
     pair: Mapping[str, float]  # of a pair, and of the sentence at its end
     way: Mapping[str, float]  # of what tells that one sentence answers
 
-    def estimate(self, signs: SentenceSigns) -> Likelihood:
+    def estimate(self, features: SentenceFeatures) -> Likelihood:
         """Return how probably each sentence answers, and through which chain.
 
         A comparison takes one sentence of each side, so none of them ends a chain.
         """
-        n = len(signs.sentences)
-        alone = _softmax(_weigh(signs.columns, self.one))
-        chains = signs.chains
-        if signs.sides or not len(chains.answers):
+        n = len(features.sentences)
+        alone = _softmax(_weigh(features.columns, self.one))
+        chains = features.chains
+        if features.sides or not len(chains.answers):
             return Likelihood(alone, np.full(n, -1, dtype=np.intp))
-        columns = {name: chains.column(name, signs) for name in self.pair}
+        columns = {name: chains.column(name, features) for name in self.pair}
         ends, bridges = chains.share_bridges(_weigh(columns, self.pair), n)
-        way = float(1 / (1 + np.exp(-_weigh(signs.question_feature, self.way))))
+        way = float(1 / (1 + np.exp(-_weigh(features.question_feature, self.way))))
         chained = (1 - way) * ends
         bridges[chained <= way * alone] = -1
         return Likelihood(way * alone + chained, bridges)

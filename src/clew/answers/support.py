@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.answers.sentence_signs import QuoteFeatures
+    from clew.answers.sentence_features import QuoteFeatures
     from clew.base.types import Evidence
     from clew.index.snapshot import Snapshot
     from clew.models import Models

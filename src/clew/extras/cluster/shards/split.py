@@ -99,8 +99,8 @@ def _shard_folders(home: Path, n_shards: int) -> list[Path]:
         raise InputError(f"the number of shards must be at least 1, not {n_shards}")
     if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
         raise InputError(
-            "shards are created in a folder: index into each address with --part I/N, list all in"
-            f" the file {sharded.SHARDS} of one"
+            "shards are created in a folder: index into each address with --part I/N, and then list"
+            f" all addresses in the file {sharded.SHARDS} of a folder"
         )
     return [home / f"shard-{number:04d}" for number in range(n_shards)]
 

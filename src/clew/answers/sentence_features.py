@@ -76,7 +76,7 @@ class QuoteFeatures:
     is_of_another_time: bool = False  # all are surely of another day, month or year
 
 
-class SentenceSigns:
+class SentenceFeatures:
     """The features of n sentences for a question of m tokens."""
 
     def __init__(
