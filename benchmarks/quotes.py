@@ -36,7 +36,7 @@ from scipy.optimize import minimize
 import clew
 from clew.answers import quotes
 from clew.answers.question import MAX_QUOTES
-from clew.answers.sentence_signs import SentenceSigns
+from clew.answers.sentence_features import SentenceFeatures
 from clew.answers.sentence_weights import FITTED, SentenceModel
 from clew.answers.sentences import find_sentences, read_sentences
 from clew.extras.evaluate.metrics import normalize_answer
@@ -83,21 +83,21 @@ RECORDS = Path(__file__).with_name("records.json")
 
 @dataclass(frozen=True)
 class Case:
-    """The signs of a question's sentences, and which of them hold the answer."""
+    """The features of a question's sentences, and which of them hold the answer."""
 
     kind: str
     group: str  # of what is in one fold
-    signs: SentenceSigns
+    features: SentenceFeatures
     holds: NDArray[np.bool_]
     passages: Sequence[clew.Passage]
 
     def choose(self, model: SentenceModel) -> list[int]:
         """Return the rows of the quotes, the first one first."""
-        estimated = model.estimate(self.signs)
+        estimated = model.estimate(self.features)
         likely = estimated.shares
-        rows = quotes.choose_sentences(self.signs, likely, estimated.bridges, MAX_QUOTES)
-        sentences = [self.signs.sentences[i] for i in rows]
-        built = quotes.build_quotes(self.signs.question, sentences, likely[rows], self.passages)
+        rows = quotes.choose_sentences(self.features, likely, estimated.bridges, MAX_QUOTES)
+        sentences = [self.features.sentences[i] for i in rows]
+        built = quotes.build_quotes(self.features.question, sentences, likely[rows], self.passages)
         ends = [(self.passages[s.place], self.passages[s.place].start + s.end) for s in sentences]
         return [rows[ends.index((each.passage, each.end))] for each in built]
 
@@ -118,8 +118,8 @@ def read_case(index: clew.Index, row: Mapping[str, Any], kind: str, group: str) 
         return None
     gold = np.isin([passages[s.place].document_id for s in sentences], row["supporting_ids"])
     reading = read_sentences(question, sentences, passages, index.models, index.snapshot())
-    signs = SentenceSigns(question, sentences, reading)
-    return Case(kind, group, signs, has & gold if (has & gold).any() else has, passages)
+    features = SentenceFeatures(question, sentences, reading)
+    return Case(kind, group, features, has & gold if (has & gold).any() else has, passages)
 
 
 def read_dataset(folder: Path, indexes: Path) -> Iterator[Case]:
@@ -234,29 +234,29 @@ def documents(n: int, each: Mapping[str, Any], *, together: bool) -> list[clew.D
 
 def fit_model(cases: Sequence[Case]) -> SentenceModel:
     """Return the model of most penalised likelihood of the sentences that hold the answers."""
-    asked = [case for case in cases if not case.signs.sides]
-    names = list(cases[0].signs.columns)
+    asked = [case for case in cases if not case.features.sides]
+    names = list(cases[0].features.columns)
     single = [case for case in asked if case.kind in {"part", "page", "records"}]
     one = fit_softmax(
         single,
         names,
-        [np.stack([case.signs.columns[name] for name in names], axis=1) for case in single],
+        [np.stack([case.features.columns[name] for name in names], axis=1) for case in single],
         [case.holds for case in single],
     )
     chained = [
         case
         for case in asked
-        if case.kind not in {"part", "page"} and case.holds[case.signs.chains.answers].any()
+        if case.kind not in {"part", "page"} and case.holds[case.features.chains.answers].any()
     ]
-    names = [*chained[0].signs.chains.columns, *ENDS]
+    names = [*chained[0].features.chains.columns, *ENDS]
     pair = fit_softmax(
         chained,
         names,
         [
-            np.stack([case.signs.chains.column(name, case.signs) for name in names], axis=1)
+            np.stack([case.features.chains.column(name, case.features) for name in names], axis=1)
             for case in chained
         ],
-        [case.holds[case.signs.chains.answers] for case in chained],
+        [case.holds[case.features.chains.answers] for case in chained],
     )
     return SentenceModel(one=one, pair=pair, way=fit_way(cases))
 
@@ -290,19 +290,21 @@ def fit_softmax(
 def fit_way(cases: Sequence[Case]) -> dict[str, float]:
     """Return the weights of what tells that one sentence answers a question."""
     cases = [case for case in cases if case.kind != "sub"]
-    names = list(cases[0].signs.of_question)
-    signs = np.array([[case.signs.of_question[name] for name in names] for case in cases])
-    scale = signs.std(axis=0) + 1e-6
+    names = list(cases[0].features.question_features)
+    features = np.array(
+        [[case.features.question_features[name] for name in names] for case in cases]
+    )
+    scale = features.std(axis=0) + 1e-6
     scale[0] = 1.0  # of the constant
-    signs /= scale
+    features /= scale
     truth = np.array([case.kind != "chain" for case in cases], dtype=np.float64)
     weights = np.array([WEIGHTS[case.kind] for case in cases])
 
     def loss(w: Floats) -> tuple[float, Floats]:
-        z = signs @ w
+        z = features @ w
         error = weights * (1 / (1 + np.exp(-z)) - truth)
         value = (weights * (np.logaddexp(0, z) - truth * z)).sum() + 0.5 * w @ w
-        return float(value), signs.T @ error + w
+        return float(value), features.T @ error + w
 
     fitted = dict(zip(names, minimize(loss, np.zeros(len(names)), jac=True).x / scale, strict=True))
     return {name: round(float(w), 3) for name, w in fitted.items()}

@@ -30,7 +30,7 @@ from clew.answers.pipeline import run_method
 from clew.evaluate import load
 from clew.extras.evaluate.metrics import distinct, ranking
 from clew.models.bound import bind_models
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 from clew.shards import Neighbourhood, open_shards, split
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _gathered(
     sizes: dict[str, list[int]] = {method: [] for method in methods}
     retrievers = {method: build_method(method, {}) for method in methods}
     for question in questions:
-        run = begin_question()
+        run = start_question_run()
         models = bind_models(shards.models, run)
         for method, retriever in retrievers.items():
             gathered = shards.gathered(question.text, models=models, retrievers=[retriever])

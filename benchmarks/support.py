@@ -81,7 +81,7 @@ PENALTY = 0.3  # variance of a standardised weight
 
 @dataclass(frozen=True)
 class Seen:
-    """The signs of one question at one index."""
+    """The features of one question at one index."""
 
     dataset: str
     kind: str

@@ -1,4 +1,4 @@
-"""Clew: graph-based retrieval for questions that need several texts, with the thread behind each.
+"""Clew: graph-based retrieval for questions that need several texts, with the path behind each hit.
 
     index = clew.open("my.clew")
     index.add("docs/")

@@ -1,4 +1,4 @@
-"""`python -m clew` is `clew`."""
+"""Run the command line with `python -m clew`."""
 
 from clew.cli import main
 

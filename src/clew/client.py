@@ -1,4 +1,4 @@
-"""A client of `clew serve`: the same questions as of an `Index`, asked of a server.
+"""A client of `clew serve`, with the methods of `Index`.
 
     client = clew.Client("http://localhost:8765", key="clew_...")
     answer = client.index("polar").ask("Who built the Fram?")

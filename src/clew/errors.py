@@ -1,4 +1,4 @@
-"""Everything that Clew raises on purpose, in one tree.
+"""The exceptions that Clew raises on purpose, in one tree.
 
     ClewError
     ├── InputError             a value that the caller gave cannot be used
@@ -29,7 +29,7 @@ from typing import Self
 
 
 class ClewError(Exception):
-    """The root of all errors that Clew raises on purpose; no message tells an address's secrets."""
+    """The base class of Clew's exceptions; messages never contain secrets of addresses."""
 
     def __init__(self, *args: object) -> None:
         from clew.base.display.addresses import (
@@ -40,19 +40,19 @@ class ClewError(Exception):
 
 
 class InputError(ClewError):
-    """A value that the caller gave cannot be used."""
+    """An invalid argument or input value."""
 
 
 class UnknownMethod(InputError):
-    """No retrieval method of that name."""
+    """No retrieval method has the given name."""
 
 
 class AlreadyExists(InputError):
-    """What is to be made is there already."""
+    """The thing to create exists already."""
 
 
 class UnreadableSource(InputError):
-    """A file or record that gives no document."""
+    """A file or record could not be read as a document."""
 
     def __init__(self, source: str, reason: str, line: int | None = None) -> None:
         from clew.base.display.addresses import hide_secrets, hide_secrets_in
@@ -64,7 +64,7 @@ class UnreadableSource(InputError):
         super().__init__(f"{place}: {self.reason}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, int | None]]:
-        """Let an error be told by another process."""
+        """Make the error picklable."""
         return type(self), (self.source, self.reason, self.line)
 
 
@@ -76,12 +76,12 @@ class MissingExtra(ClewError):
         super().__init__(f"{purpose} needs the package {package!r}. Hint: {write_install(extra)}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
-        """Let an error be told by another process."""
+        """Make the error picklable."""
         return type(self), self._given
 
 
 def write_install(extra: str) -> str:
-    """Return the command that installs an extra the way this program was, as far as that shows."""
+    """Return the command that installs an extra, for the detected package manager."""
     environment, command = pathlib.Path(sys.prefix), "pip install"
     if (environment / "uv-receipt.toml").exists():
         command = "uv tool install"
@@ -91,7 +91,7 @@ def write_install(extra: str) -> str:
 
 
 def suggest(name: str, known: abc.Iterable[str]) -> str:
-    """Return the nearest known name for an unknown one, as an error adds it.
+    """Return a "did you mean" hint with the known name nearest to `name`.
 
     >>> suggest("clu", ["bm25", "clue"])
     " (did you mean 'clue'?)"
@@ -103,15 +103,15 @@ def suggest(name: str, known: abc.Iterable[str]) -> str:
 
 
 class MissingLayer(ClewError):
-    """The index lacks what a method needs."""
+    """The index lacks a layer that the method needs."""
 
 
 class StoreError(ClewError):
-    """The index folder cannot be used as asked."""
+    """The index folder cannot be used as requested."""
 
 
 class NotAnIndex(StoreError):
-    """Nothing there, or something that is not a Clew index."""
+    """The path does not exist or is not a Clew index."""
 
 
 class IndexLocked(StoreError):
@@ -119,19 +119,19 @@ class IndexLocked(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The database or the object storage of an index does not answer now."""
+    """The database or object storage of an index does not respond."""
 
 
 class RecipeMismatch(StoreError):
-    """The index was built with other models or settings."""
+    """The index was built with different models or settings."""
 
 
 class DamagedIndex(StoreError):
-    """A file of the index is missing or does not fit the others."""
+    """A file of the index is missing or corrupted."""
 
 
 class BudgetSpent(ClewError):
-    """The next request to a model might exceed the budget; what was paid for is recorded."""
+    """The next model request might exceed the budget; paid replies are recorded."""
 
 
 class ModelError(ClewError):
@@ -144,8 +144,8 @@ class ModelError(ClewError):
 
 
 class EndpointError(ModelError):
-    """An HTTP endpoint gave no usable answer."""
+    """An HTTP endpoint did not respond, or returned an error."""
 
 
 class BadReply(ModelError):
-    """An answer came, and it is not what was asked for."""
+    """A model or endpoint returned an invalid reply."""

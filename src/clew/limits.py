@@ -1,4 +1,4 @@
-"""What a document may take at the most: of bytes, characters, nesting, time and memory.
+"""Limits on reading a document: bytes, characters, nesting, time and memory.
 
 Real documents stay far below. What meets a limit is skipped, with a sentence that names the limit,
 and the rest goes on.
@@ -16,7 +16,7 @@ from clew.errors import InputError, suggest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingLimits:
-    """Bounds on one document, or on the file that it is read from. Each may be raised."""
+    """Limits on one document, or on its file. Each may be raised."""
 
     file_bytes: int = 1 << 30  # of a file that is read whole
     received_bytes: int = 1 << 26  # of a web page, or of standard input
@@ -38,10 +38,10 @@ class ReadingLimits:
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise InputError(f"the limit {each.name} is a number above 0, not {value!r:.60}")
+                raise InputError(f"the limit {each.name} must be above 0, not {value!r:.60}")
 
     def more_than(self, name: str, unit: str = "") -> str:
-        """Return the end of a sentence that says which limit is met and how to raise it."""
+        """Return the end of a sentence: which limit was exceeded, and how to raise it."""
         value = getattr(self, name)
         words = unit or name.replace("_", " ")
         return f"more than {value:,} {words}: --limit {name}={4 * value:.15g} reads it"
@@ -51,11 +51,11 @@ LIMITS = ReadingLimits()
 
 
 class LimitMet(Exception):
-    """What is read meets a limit; the message is the end of a sentence about its file."""
+    """A limit was exceeded; the message ends a sentence about the file."""
 
 
 def parse_limits(limits: Iterable[str]) -> ReadingLimits:
-    """Return the limits that are written as NAME=NUMBER, with the others as they are by default.
+    """Return the limits given as NAME=NUMBER; others keep their defaults.
 
     >>> parse_limits(["seconds=10"]).seconds
     10.0

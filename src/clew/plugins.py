@@ -1,4 +1,4 @@
-"""Find what other packages, and Clew's own satellites, register as entry points.
+"""Find entry points registered by other packages and by Clew's own extras.
 
 docs/public.md has the groups, and what is registered in each; `clew.extras` is registered like any
 other package. What Clew's core has itself under a name comes first. Nothing is imported before it
@@ -26,14 +26,14 @@ _OURS = "clew."
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """An entry point: an object of a package by its name."""
+    """An entry point of a package."""
 
     name: str
     value: str  # MODULE or MODULE:ATTRIBUTE
     package: str
 
     def load(self) -> Any:  # noqa: ANN401 -- what a package brings
-        """Return the object. Raises InputError where it cannot be imported."""
+        """Import and return the object. Raises InputError."""
         module, _, attribute = self.value.partition(":")
         try:
             found = import_module(module)
@@ -46,7 +46,7 @@ class Registered:
 
 
 def find_registered(kind: str) -> Mapping[str, Registered]:
-    """Return what the installed packages register as methods, readers, ..., by name."""
+    """Return the entry points of a kind (methods, readers, ...), by name."""
     return read_registered().get(f"{_OURS}{kind}", {})
 
 
@@ -60,7 +60,7 @@ def find(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
 
 
 def load(kind: str, name: str, purpose: str) -> Any:  # noqa: ANN401 -- what a package brings
-    """Return the entry registered under a name, which `purpose` needs.
+    """Return the entry registered under a name; `purpose` is for the error message.
 
     Raises InputError where there is none, or it cannot be imported.
     """
@@ -74,21 +74,21 @@ def load(kind: str, name: str, purpose: str) -> Any:  # noqa: ANN401 -- what a p
 
 
 def find_usable(kind: str, name: str) -> Any:  # noqa: ANN401 -- what a package brings
-    """Return the entry registered under a name; None also where it cannot be imported."""
+    """Return the entry registered under a name, or None if it is missing or not importable."""
     with suppress(InputError):
         return find(kind, name)
     return None
 
 
 def load_all(kind: str) -> list[Any]:
-    """Return the entries of a kind that can be imported, in the order of their names."""
+    """Return the importable entries of a kind, sorted by name."""
     found = (find_usable(kind, name) for name in find_registered(kind))
     return [each for each in found if each is not None]
 
 
 @cache
 def read_registered() -> Mapping[str, Mapping[str, Registered]]:
-    """Return what all installed packages register for Clew, by group and name.
+    """Return Clew's entry points of all installed packages, by group and name.
 
     The metadata is read here since importlib.metadata takes 45 ms, which `clew --help` would wait
     for. Of a package that is installed twice the first on the path counts.
@@ -109,7 +109,7 @@ def read_registered() -> Mapping[str, Mapping[str, Registered]]:
 
 
 def _read_entry_points(file: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield group, name and value of each entry point of a package that is for Clew."""
+    """Yield group, name and value of each of a package's entry points for Clew."""
     group = ""
     try:
         content = file.read_bytes()

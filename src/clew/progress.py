@@ -47,7 +47,7 @@ class Progress:
         return self._before + min(self._size, self._characters)
 
     def open(self, source: str, size: int) -> None:
-        """Start a file of so many bytes; the last file's markup counts with its document."""
+        """Start a file of `size` bytes; the last file's markup counts with its document."""
         rest = self._size - min(self._size, self._characters)
         if self._last in self._weights:
             self._weights[self._last] += rest
@@ -56,7 +56,7 @@ class Progress:
         self.source, self._size, self._characters = source, size, 0
 
     def read(self, document_id: str, characters: int, *, whole: bool = False) -> None:
-        """Record a document of the current file, or one that is the `whole` file."""
+        """Record a document of the current file, or one that spans the `whole` file."""
         before, self._last = self._read, document_id
         self._characters += max(characters, self._size) if whole else characters
         self._weights[document_id] = self._read - before

@@ -3,7 +3,7 @@
 import pytest
 
 import clew
-from clew.answers.sentence_signs import SentenceSigns
+from clew.answers.sentence_features import SentenceFeatures
 from clew.answers.sentences import find_sentences, read_sentences
 from clew.base.types import Document
 from clew.testing import models
@@ -24,14 +24,14 @@ def signs_of(question, *texts, titles=()):
     titles = [*titles, *[""] * len(texts)]
     passages = [passage(n, text, titles[n - 1]) for n, text in enumerate(texts, 1)]
     sentences = find_sentences(passages, None)
-    return SentenceSigns(
+    return SentenceFeatures(
         question, sentences, read_sentences(question, sentences, passages, given, None)
     )
 
 
-def pairs(signs):
-    texts = [each.said for each in signs.sentences]
-    chains = signs.chains
+def pairs(features):
+    texts = [each.said for each in features.sentences]
+    chains = features.chains
     return {
         (texts[a], texts[b])
         for a, b in zip(chains.bridges.tolist(), chains.answers.tolist(), strict=True)
@@ -41,8 +41,8 @@ def pairs(signs):
 def test_a_pair_shares_a_name_that_the_question_does_not_have():
     built, born = "Ada Lund built the Hesper.", "Ada Lund was born at Moss."
     other = "The Hesper sank off Horten."
-    signs = signs_of("Where was the builder of the Hesper born?", built, born, other)
-    assert pairs(signs) == {(built, born), (born, built)}
+    features = signs_of("Where was the builder of the Hesper born?", built, born, other)
+    assert pairs(features) == {(built, born), (born, built)}
 
 
 def test_the_title_of_a_passage_links_what_names_it_and_not_what_stands_below_it():
@@ -56,8 +56,8 @@ def test_the_title_of_a_passage_links_what_names_it_and_not_what_stands_below_it
 
 def test_shares_of_pairs_sum_to_one_and_name_the_likeliest_bridge():
     built, also = "Ada Lund built the Hesper.", "Ada Lund sold the Alba."
-    signs = signs_of(QUESTION, built, also, "Ada Lund was born at Moss.")
-    chains = signs.chains
+    features = signs_of(QUESTION, built, also, "Ada Lund was born at Moss.")
+    chains = features.chains
     scores = chains.columns["together"]
     shares, bridges = chains.share_bridges(scores, 3)
     assert shares.sum() == pytest.approx(1)

@@ -103,9 +103,9 @@ def test_of_a_generated_answer_each_sentence_is_held_against_the_quotes(index, p
     assert verified.unsupported == ("It cost 7,000 crowns.",)
 
 
-@pytest.mark.parametrize(("short", "is_held"), [("Colin Archer", True), ("Gerd Olsen", False)])
-def test_a_short_answer_is_held_by_a_quote(index, proof, short, is_held):
-    assert index.verify(replace(proof, short=short)).is_sound == is_held
+@pytest.mark.parametrize(("short", "is_supported"), [("Colin Archer", True), ("Gerd Olsen", False)])
+def test_a_short_answer_is_held_by_a_quote(index, proof, short, is_supported):
+    assert index.verify(replace(proof, short=short)).is_sound == is_supported
 
 
 def test_an_answer_that_is_no_longer_true_is_not_proved(index):

@@ -125,7 +125,7 @@ def test_a_method_may_be_given_as_such(tmp_path):
         index.add(small_documents())
         found = index.search(QUESTIONS[0], method=Dense(chunks=2))
         assert found.hits == index.search(QUESTIONS[0], method="dense", chunks=2).hits
-        with pytest.raises(InputError, match="chunks is a parameter: give it to the method"):
+        with pytest.raises(InputError, match="chunks is a parameter: pass it to the method"):
             index.search(QUESTIONS[0], method=Dense(), chunks=2)
         with pytest.raises(InputError, match="'method' is a method's name, or has `layers`"):
             index.search(QUESTIONS[0], method=textwrap)

@@ -98,8 +98,8 @@ def test_documents_are_removed_by_a_filter(index):
         ("kind =", "ends where a value is expected"),
         ("colour = 1", "no document has the field 'colour': there are id, source, title, kind"),
         ("kind = 'sea'", "no document matches"),
-        (3, "a filter is a text or made of clew.field, not 3"),
-        (field("kind"), "a filter is a text or made of clew.field, not field"),
+        (3, "a filter must be a text or built with clew.field, not 3"),
+        (field("kind"), "a filter must be a text or built with clew.field, not field"),
     ],
 )
 def test_filters_that_cannot_be(index, where, reason):

@@ -107,7 +107,7 @@ def test_options_of_index(clew, articles, tmp_path):
     result = clew("index", articles, "--triples", "cooccurrence", "--core", 0.5)
     assert result.exit_code == 1
     assert result.stderr == (
-        "clew: a core limits what an LLM reads, but triples are wanted by 'cooccurrence': ask for "
+        "clew: a core needs triples by an LLM, but triples are set to 'cooccurrence': ask for "
         "triples by llm, or leave the core out\n"
     )
 

@@ -97,7 +97,7 @@ def test_two_indexes_of_a_process_have_words_of_their_own(folder, tmp_path):
         ),
         ("short_answer", OWN.replace("# user", "# us"), "lacks its 'version: '"),
         ("short_answer", f"{OWN} costs 5$", "or has a stray $"),
-        ("answers", OWN, "is no prompt's: name it as one of bubble_analysis"),
+        ("answers", OWN, "is no prompt's name: rename it to one of bubble_analysis"),
     ],
 )
 def test_prompts_are_checked_at_the_start(clew, folder, chat, own_index, name, text, message):

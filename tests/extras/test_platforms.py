@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from clew.base.runtime import threads
 from clew.cli import main
-from clew.cli.plain import let_print
+from clew.cli.plain import make_printable
 from clew.errors import InputError
 from clew.extras.server import run
 from clew.extras.server.jobs import driver
@@ -58,7 +58,7 @@ def test_a_console_of_any_encoding_is_printed_to(encoding, monkeypatch):
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding=encoding)
     monkeypatch.setattr(sys, "stdout", stream)
-    let_print()
+    make_printable()
     print("┌ question  “Łódź” …", flush=True)  # noqa: T201
     shown = written.getvalue().decode(encoding)
     assert "question" in shown
@@ -118,7 +118,7 @@ def test_a_process_ends_with_its_parent_on_windows(monkeypatch):
     monkeypatch.setattr(threads.os, "_exit", ended.append)
     monkeypatch.setattr(threads.signal, "signal", lambda *_: None)
     monkeypatch.setattr(threads.threading, "Thread", AtOnce)
-    threads.live_with_parent()
+    threads.exit_with_parent()
     [((_, _, parent), timeout)] = waited
     assert (parent, timeout) == (threads.os.getppid(), -1)
     assert ended == [1]

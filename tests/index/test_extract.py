@@ -47,7 +47,7 @@ def store():
 
 
 def run(store, wanted=BOTH, llm=None, **given):
-    return extract.extract_wanted(store, models(llm), wanted, **given)
+    return extract.run_extractions(store, models(llm), wanted, **given)
 
 
 def made_by(store, kind):
@@ -223,7 +223,7 @@ def test_what_waits_survives_a_run_without_an_llm(store):
     run(store, llm=StopsAfter(2, BudgetSpent("no room")))
     waiting = {kind: dict(store.work(kind)) for kind in (UNITS, GRAPH)}
     assert any(pack >= 0 for pack in waiting[UNITS].values())
-    done = extract.extract_wanted(store, MODELS, BOTH)
+    done = extract.run_extractions(store, MODELS, BOTH)
     assert {kind: dict(store.work(kind)) for kind in (UNITS, GRAPH)} == waiting
     assert sum(done.waiting.values()) > 0
     run(store, Wanted(triples="llm"), llm=Reads())
@@ -234,7 +234,7 @@ def test_what_waits_survives_a_run_without_an_llm(store):
 def test_a_wish_that_ends_leaves_nothing_waiting(store, having):
     """What waits is wanted no more, with an LLM or without one."""
     run(store, llm=StopsAfter(2, BudgetSpent("no room")))
-    done = extract.extract_wanted(store, having, Wanted())
+    done = extract.run_extractions(store, having, Wanted())
     assert not sum(done.waiting.values())
     assert not store.work(UNITS)
     assert not store.work(GRAPH)
@@ -309,7 +309,7 @@ def test_a_wish_that_cannot_be_met_is_not_kept(store):
 def test_needs_an_llm(store):
     """Without an LLM an extraction that needs one is an input error."""
     with pytest.raises(InputError, match="needs an LLM"):
-        extract.extract_wanted(store, MODELS, BOTH)
+        extract.run_extractions(store, MODELS, BOTH)
     for wrong in (
         {"units": 1.5},
         {"units": -0.1},
@@ -594,9 +594,9 @@ def test_a_core_waits_for_an_llm(store):
     """Without one, a new core is refused, and of new documents those wait that may be chosen."""
     run(store, HALF)
     with pytest.raises(InputError, match="needs an LLM"):
-        extract.extract_wanted(store, MODELS, replace(HALF, core=0.8))
+        extract.run_extractions(store, MODELS, replace(HALF, core=0.8))
     add(store, later(9))
-    done = extract.extract_wanted(store, MODELS, HALF)
+    done = extract.run_extractions(store, MODELS, HALF)
     assert done.waiting == {UNITS: 0, GRAPH: 9}
     done = run(store, HALF)
     assert (done.llm[GRAPH], done.waiting[GRAPH]) == (4, 0)
@@ -621,13 +621,13 @@ def test_all_chunks_are_no_choice(store):
     run(store, wanted, llm=StopsAfter(2, BudgetSpent("no room")))
     waiting = dict(store.work(GRAPH))
     assert waiting
-    done = extract.extract_wanted(store, MODELS, other)
+    done = extract.run_extractions(store, MODELS, other)
     assert store.work(GRAPH) == waiting
     assert done.waiting[GRAPH] == len(waiting)
-    assert replace(HALF, core_by="random").llm_share(GRAPH) != HALF.llm_share(GRAPH)
-    assert replace(other, core=0.5).llm_share(GRAPH) != replace(other, core=0.5, seed=0).llm_share(
-        GRAPH
-    )
+    assert replace(HALF, core_by="random").llm_choice(GRAPH) != HALF.llm_choice(GRAPH)
+    assert replace(other, core=0.5).llm_choice(GRAPH) != replace(
+        other, core=0.5, seed=0
+    ).llm_choice(GRAPH)
 
 
 def test_triples_of_a_chunk_beside_the_core(store):
@@ -719,7 +719,7 @@ def test_rules_need_no_llm_where_units_were_wanted(store):
     """A new wish for triples by rules is no wish for an LLM."""
     run(store, Wanted(units=1.0))
     wanted = Wanted(units=1.0, triples="cooccurrence")
-    done = extract.extract_wanted(store, MODELS, wanted, rules=Cooccurrence(MODELS.tagger))
+    done = extract.run_extractions(store, MODELS, wanted, rules=Cooccurrence(MODELS.tagger))
     assert done.rules == len(made_by(store, GRAPH))
 
 

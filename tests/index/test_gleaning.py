@@ -10,7 +10,7 @@ import clew
 from clew.base.types import GRAPH
 from clew.errors import InputError
 from clew.index.choose import Wanted
-from clew.index.extract import extract_triples, extract_wanted
+from clew.index.extract import extract_triples, run_extractions
 from clew.index.generation import open_snapshot
 from clew.models import Turn
 from clew.models.budget import Budget
@@ -48,7 +48,7 @@ def store():
 
 def run(store, llm, gleanings, **given):
     wanted = Wanted(triples="llm", gleanings=gleanings)
-    return extract_wanted(store, replace(MODELS, llm=llm), wanted, **given)
+    return run_extractions(store, replace(MODELS, llm=llm), wanted, **given)
 
 
 def found_in(store):
@@ -138,7 +138,7 @@ def test_chunks_that_are_asked_for_later_are_gleaned_too(store):
         [chunk] = snapshot.layer("chunk").ids([0])
     llm = ScriptedLLM(FIRST, SECOND)
     wanted = Wanted(triples="llm", core=0.0, gleanings=1)
-    assert not extract_wanted(store, replace(MODELS, llm=llm), wanted).n_chunks
+    assert not run_extractions(store, replace(MODELS, llm=llm), wanted).n_chunks
     extract_triples(store, replace(MODELS, llm=llm), [chunk])
     assert len(llm.prompts) == 2
 

@@ -17,7 +17,7 @@ from clew.errors import InputError, RecipeMismatch, UnreadableSource
 from clew.index import adding, choose, graph
 from clew.index import recipe as recipes
 from clew.index.choose import Wanted
-from clew.index.extract import extract_wanted
+from clew.index.extract import run_extractions
 from clew.index.generation import compact, open_snapshot
 from clew.index.layers.subjects import line_windows
 from clew.index.store import schema, segments
@@ -478,7 +478,7 @@ def test_a_graph_alone_has_nothing_to_wait_for(store, folder):
     """Nothing is extracted where there is no text, whatever is wanted."""
     take(store, write(folder / "a.jsonl", *SHIPS))
     wanted = Wanted(units=1.0, triples="llm", core=0.5)
-    done = extract_wanted(store, testing.models(llm=testing.ScriptedLLM()), wanted)
+    done = run_extractions(store, testing.models(llm=testing.ScriptedLLM()), wanted)
     assert (done.n_chunks, done.waiting) == (0, {UNITS: 0, GRAPH: 0})
     snapshot = open_snapshot(store)
     assert choose.count_waiting(store, snapshot) == {UNITS: 0, GRAPH: 0}

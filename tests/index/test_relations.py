@@ -11,7 +11,7 @@ import clew
 from clew.base.types import FALLBACK, GRAPH, LLM_MADE
 from clew.errors import InputError, RecipeMismatch
 from clew.index.choose import Wanted
-from clew.index.extract import extract_triples, extract_wanted
+from clew.index.extract import extract_triples, run_extractions
 from clew.index.generation import open_snapshot
 from clew.index.layers.relations import TermSettings, statistical_terms
 from clew.index.layers.statistical import STATISTICAL, statistical_entities
@@ -44,7 +44,7 @@ def store():
 
 
 def run(store, llm, wanted=WANTED, **given):
-    return extract_wanted(store, replace(MODELS, llm=llm), wanted, **given)
+    return run_extractions(store, replace(MODELS, llm=llm), wanted, **given)
 
 
 def triples_of(store):

@@ -15,7 +15,7 @@ from clew.answers.context import build_context
 from clew.base.types import Described, Document, Extraction, Triple
 from clew.index.adding import add_documents
 from clew.index.choose import Wanted
-from clew.index.extract import extract_wanted
+from clew.index.extract import run_extractions
 from clew.index.generation import open_snapshot
 from clew.index.layers.extractions import ChunkExtraction, build_graph_batch
 from clew.index.recipe import Settings
@@ -61,7 +61,7 @@ def stored(documents, **chunking):
 
 def pair_names(store):
     rules = Cooccurrence(models().tagger)
-    extract_wanted(store, models(), Wanted(triples="cooccurrence"), rules=rules)
+    run_extractions(store, models(), Wanted(triples="cooccurrence"), rules=rules)
 
 
 @contextmanager
@@ -580,5 +580,5 @@ def test_triples_of_a_useless_reply_are_no_llms():
     """What stands in for an LLM's triples is said to be no LLM's."""
     with stored(robots()) as (store, look):
         llm = ScriptedLLM(*[Reply(text="", error="no reply") for _ in ROBOTS])
-        extract_wanted(store, models(llm=llm), Wanted(triples="llm"))
+        run_extractions(store, models(llm=llm), Wanted(triples="llm"))
         assert any("the LLM's reply was unusable" in note for note in ask(look()).notes)

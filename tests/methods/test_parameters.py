@@ -47,8 +47,8 @@ _WORDS = [
     ("walk", "select", "none", "llm", "reranker"),
 ]
 _OTHERS = [
-    ("agrag", {"damping": 1}, "damping is from 0 to below 1, not 1"),
-    ("agrag", {"damping": math.nan}, "damping is from 0 to below 1, not nan"),
+    ("agrag", {"damping": 1}, "damping must be in [0, 1), not 1"),
+    ("agrag", {"damping": math.nan}, "damping must be in [0, 1), not nan"),
     ("agrag", {"subgraph": False, "hybrid": False}, "subgraph and hybrid are both off"),
     ("auto", {"fused": " , "}, "a method or several, not ' , '"),
     ("auto", {"fused": "clue,auto"}, "auto does not fuse itself"),

@@ -138,7 +138,7 @@ def test_walks_are_all_ways_and_never_come_back(index):
     for walk in expected:
         assert seen.compute_shares(walk).sum() == pytest.approx(1) or len(walk) > 1
         for end in seen.get_reached(walk).tolist():
-            assert len(seen.trace_way(walk, end)) == len(walk)
+            assert len(seen.trace_path(walk, end)) == len(walk)
 
 
 def test_a_worked_example(real):

@@ -9,7 +9,7 @@ from clew.base.types import Document
 from clew.models import Reply
 from clew.models.budget import Budget
 from clew.testing import ScriptedLLM, models
-from clew.text.questions import asks_of_whole, find_topic
+from clew.text.questions import find_topic, is_about_whole
 
 MAIN = "What are the main themes?"
 LINES = {
@@ -54,7 +54,7 @@ def index(folder):
     ],
 )
 def test_questions_about_the_whole(question, topic):
-    assert asks_of_whole(question)
+    assert is_about_whole(question)
     assert topic is None or find_topic(question) == topic
 
 
@@ -70,7 +70,7 @@ def test_questions_about_the_whole(question, topic):
     ],
 )
 def test_other_questions(question):
-    assert not asks_of_whole(question)
+    assert not is_about_whole(question)
 
 
 @pytest.mark.parametrize("method", [None, "themes", "auto"])

@@ -240,7 +240,7 @@ def test_a_reply_that_finds_the_disk_full_is_kept(ledger, little_room):
         for request in requests:
             ledger.record(request, replace(TURN, text="x" * 2000))
         assert not little_room.exists()
-        with pytest.raises(StoreError, match="has no room for what is paid for .* 8 MB at least"):
+        with pytest.raises(StoreError, match="has no disk space for paid replies .* 8 MB at least"):
             ledger.check_room()
     assert None not in [ledger.recall(request) for request in requests]
     with ledger.room():  # another run may have it again

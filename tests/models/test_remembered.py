@@ -6,7 +6,7 @@ import numpy as np
 
 from clew.models import gives_tokens
 from clew.models.bound import bind_models
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 from clew.testing import HashEmbedder, HashTokenEmbedder, models
 
 
@@ -31,7 +31,7 @@ class CountedTokens(HashTokenEmbedder):
 def test_a_lone_text_is_embedded_once():
     """By its kind, and its tokens too; texts that come together are passed on."""
     inner = Counted()
-    embedder = bind_models(models(inner), begin_question()).embedder
+    embedder = bind_models(models(inner), start_question_run()).embedder
     for kind in ("query", "query", "document"):
         assert np.array_equal(embedder.embed(["Fram"], kind=kind), inner.embed(["Fram"], kind=kind))
     inner.read.clear()
@@ -41,7 +41,7 @@ def test_a_lone_text_is_embedded_once():
     assert (embedder.name, embedder.dimension) == (inner.name, inner.dimension)
     assert not gives_tokens(embedder)
     inner = CountedTokens()
-    embedder = bind_models(models(inner), begin_question()).embedder
+    embedder = bind_models(models(inner), start_question_run()).embedder
     assert gives_tokens(embedder)
     first, second = embedder.embed_tokens(["Fram"]), embedder.embed_tokens(["Fram"])
     assert first[0] is second[0]

@@ -11,7 +11,7 @@ from clew.models.bound import bind_models
 from clew.models.budget import Bill, Budget, Purchase
 from clew.models.cache import CachedEmbedder
 from clew.models.maxsim import Cosine
-from clew.models.run import ModelRun, begin_question, evaluating
+from clew.models.run import ModelRun, evaluating, start_question_run
 from clew.steps.linking import reply_to
 from clew.testing import HashEmbedder, ScriptedChat, models
 
@@ -61,7 +61,7 @@ def test_a_run_passes_through_a_cache_and_a_reranker(tmp_path):
 def test_concurrent_runs_pay_apart():
     """Two questions that ask one embedder at the same time have each its own bill."""
     embedder = Paid(together=threading.Barrier(2))
-    runs = [begin_question(Budget(tokens=n)) for n in (100, 200)]
+    runs = [start_question_run(Budget(tokens=n)) for n in (100, 200)]
 
     def work(run, n):
         bound = bind_models(models(embedder), run)
@@ -78,8 +78,8 @@ def test_concurrent_runs_pay_apart():
 
 def test_a_part_of_a_question_shares_what_failed():
     """Its meter is its own, and so is its budget."""
-    whole = begin_question()
-    part = begin_question(Budget(tokens=9), whole=whole)
+    whole = start_question_run()
+    part = start_question_run(Budget(tokens=9), whole=whole)
     assert part.failed is whole.failed
     assert part.logged is whole.logged
     assert part.meter is not whole.meter
@@ -91,11 +91,11 @@ def test_an_llm_that_fails_is_done_without_unless_it_is_evaluated(caplog):
     answers = iter(["ice", *(ModelError("it is broken") for _ in range(9))])
     given = models(llm=ScriptedChat(lambda *_: next(answers)))
     with evaluating() as exchanges:
-        llm = bind_models(given, begin_question()).llm
+        llm = bind_models(given, start_question_run()).llm
     assert reply_to(llm, Prompt(user="q")).text == "ice"
     assert [(each.prompt.user, each.reply.text) for each in exchanges] == [("q", "ice")]
     with pytest.raises(ModelError, match="broken"):
         reply_to(llm, Prompt(user="r"))
-    llm = bind_models(given, begin_question()).llm
+    llm = bind_models(given, start_question_run()).llm
     assert [reply_to(llm, Prompt(user="s")).error for _ in range(2)] == ["it failed"] * 2
     assert len(caplog.records) == 1

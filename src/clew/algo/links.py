@@ -73,12 +73,12 @@ class Entries:
 
     @property
     def counts(self) -> NDArray[np.integer]:
-        """The (n_rows,) number of entries of each row."""
+        """Return the (n_rows,) numbers of entries per row."""
         return self.indptr[1:] - self.indptr[:-1]
 
     @property
     def owners(self) -> NDArray[np.intp]:
-        """The row of each entry."""
+        """Return the row of each entry."""
         return np.repeat(np.arange(self.shape[0]), self.counts)
 
     def sum_rows(self) -> NDArray[np.float64]:
@@ -276,7 +276,7 @@ class Column:
         return np.asarray(array[rows])
 
     def get(self, row: int) -> int:
-        """Return the number of one row."""
+        """Return the value in one row."""
         return int(self[np.array([row])][0] if self.array is None else self.array[row])
 
     @property

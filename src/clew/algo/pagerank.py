@@ -92,7 +92,7 @@ def personalized_pagerank(
             return scores
     raise InputError(
         f"PageRank at damping {damping:g} still changes by more than {tolerance:g} after "
-        f"{max_iterations} iterations: take a lower damping, or a higher tolerance or limit"
+        f"{max_iterations} iterations: use a lower damping, or a higher tolerance or limit"
     )
 
 

@@ -158,7 +158,7 @@ class RowEdits:
 
     @cached_property
     def _kept_present_rows(self) -> Rows:
-        """`to_present` without replacements, for all former rows and -1."""
+        """Return `to_present` without replacements, for all former rows and -1."""
         present = np.full(self.n + 1, -1, dtype=np.int64)
         is_kept = np.ones(self.n + 1, dtype=bool)
         is_kept[self.gone], is_kept[-1] = False, False

@@ -40,7 +40,7 @@ def find_near_pairs(
     if exact is None:
         exact = len(vectors) <= EXACT_UP_TO
     ways = (_compare_all if exact else _compare_in_cells)(vectors, threshold)
-    return _symmetrize(_merge_nearest(ways, most), len(vectors))
+    return _symmetrize(_nearest_columns(ways, most), len(vectors))
 
 
 def update_pairs(
@@ -64,7 +64,7 @@ def update_pairs(
     rows = np.flatnonzero(earlier >= 0)
     now[earlier[rows]] = rows
     found = entry_rows(then), then.indices.astype(np.intp), then.data
-    row, column, cosine = _merge_nearest([found], most)
+    row, column, cosine = _nearest_columns([found], most)
     is_full = np.diff(then.indptr) >= most
     row, column, is_full = now[row], now[column], is_full[row]
     is_new = earlier < 0
@@ -77,10 +77,10 @@ def update_pairs(
     stays[stays] = ~is_new[row[stays]]
     old = row[stays], column[stays], cosine[stays]
     ways = _compare_with_all(vectors, threshold, is_new, np.flatnonzero(earlier < 0))
-    return _symmetrize(_merge_nearest([old, *ways], most), n)
+    return _symmetrize(_nearest_columns([old, *ways], most), n)
 
 
-def _merge_nearest(ways: Iterable[Found], most: int) -> Found:
+def _nearest_columns(ways: Iterable[Found], most: int) -> Found:
     """Return the `most` nearest columns of each row among distinct pairs."""
     nearest: list[Found] = []
     for pairs in ways:

@@ -1,1 +1,1 @@
-"""What happens to a question, in the order in which it happens."""
+"""Answer a question: the modules of this package, in the order in which they run."""

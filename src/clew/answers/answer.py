@@ -1,4 +1,4 @@
-"""Context to an answer with citations: an LLM's words, or the best supporting sentences, quoted."""
+"""Turn a context into an answer with citations: an LLM's text, or the best supporting sentences."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         evidence = _add_note(
             evidence, f"no passage fits a context of {context.budget_tokens} tokens"
         )
-    answer = _take_own_answer(question, context, evidence)
+    answer = _read_direct_answer(question, context, evidence)
     if answer is None and models.llm is not None and models.writes:
         prompt = _build_prompt(question, context, evidence.prompt, max_tokens, support)
         hear = None if writer is None else writer.feed
@@ -112,12 +112,12 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
     if answer is None:
-        answer = _build_found(question, context, evidence, min_support)
+        answer = _build_special_answer(question, context, evidence, min_support)
     if answer is None:
         passages = context.passages
-        sentences = _leave_lists_out(evidence, passages, find_sentences(passages, snapshot))
-        best, signs = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
-        evidence = judge_quotes(evidence, signs)
+        sentences = _drop_list_sentences(evidence, passages, find_sentences(passages, snapshot))
+        best, features = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
+        evidence = judge_quotes(evidence, features)
         if _is_refused(evidence, min_support):
             known = [replace(each, link="") for each in best if each.resolves]
             answer = (
@@ -136,10 +136,10 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     return answer
 
 
-def _leave_lists_out(
+def _drop_list_sentences(
     evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
 ) -> Sequence[Sentence]:
-    """Return the sentences outside contents and indexes, which only name what stands elsewhere.
+    """Return the sentences that are not in tables of contents or indexes of the documents.
 
     They are left in where the question asks for them, and where there is nothing else.
     """
@@ -154,7 +154,7 @@ def _leave_lists_out(
 def _citation_listener(
     on_citation: OnCitation, question: str, context: Context, evidence: Evidence
 ) -> OnMarks:
-    """Return a listener to an LLM's marks that passes on the citations found so far."""
+    """Return a callback for the LLM's citation marks that reports the citations found so far."""
     citing = CitationFinder(question, context)
 
     def hear(claim: str, marks: str | None) -> None:
@@ -168,8 +168,8 @@ def _citation_listener(
     return hear
 
 
-def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the answer that the evidence has, None where the context does not prove it.
+def _read_direct_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return the answer that the method itself found, or None if the context does not prove it.
 
     That is also what was computed of all rows of a table, which no LLM counts again.
     """
@@ -182,13 +182,13 @@ def _take_own_answer(question: str, context: Context, evidence: Evidence) -> Ans
     return None
 
 
-def _build_found(
+def _build_special_answer(
     question: str, context: Context, evidence: Evidence, min_support: float
 ) -> Answer | None:
-    """Return what a method found that is more than passages: themes, or names."""
+    """Return the answer of a method that finds themes or names rather than passages."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
     if answer is None and not _is_refused(evidence, min_support):
-        answer = _build_named(question, context, evidence)
+        answer = _build_graph_answer(question, context, evidence)
     return answer
 
 
@@ -222,13 +222,13 @@ def _build_quoted(
 def _build_partial(
     question: str, known: Sequence[Quote], context: Context, evidence: Evidence
 ) -> Answer:
-    """Return the quote that resolves a name of the question, where nothing says the rest."""
+    """Return a partial answer: the quote that resolves a name of the question."""
     quoted = _build_quoted(question, known, context, evidence)
     return replace(quoted, kind="partial", text=f"{quoted.text}\n{REST_UNKNOWN}")
 
 
-def _build_named(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return the first answers of a graph by name, with the facts on the way to them as citations.
+def _build_graph_answer(question: str, context: Context, evidence: Evidence) -> Answer | None:
+    """Return the first answer entities of a graph, with the facts on their paths as citations.
 
     Those are as many as have the highest score. None where no passage has the words of a fact, as
     in a graph of texts, or where there are no such answers.
@@ -267,7 +267,7 @@ def _build_named(question: str, context: Context, evidence: Evidence) -> Answer 
 
 
 def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer | None:
-    """Return a line for each theme that answers, or sentence of documents that are compared.
+    """Return an answer with a line per relevant theme, or per sentence of compared documents.
 
     It has the name of the theme or document, what it covers or its id, and a quote.
 
@@ -305,7 +305,7 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
 def _build_counted(
     question: str, counted: CountResult, context: Context, evidence: Evidence
 ) -> Answer:
-    """Return a total with a line for each item that the context has, and its quote.
+    """Return a total with a line for each counted item in the context, and its quote.
 
     The evidence has all items; a note says how many the context has no room for.
     """
@@ -317,7 +317,7 @@ def _build_counted(
     for each in context.passages:
         of_document.setdefault(each.document_id, []).append(each)
     for item in counted.items:
-        passage = _find_around(of_document.get(item.document_id, ()), item)
+        passage = _find_item_passage(of_document.get(item.document_id, ()), item)
         if passage is None:
             continue
         lines.append(item.label)
@@ -353,8 +353,8 @@ def _build_counted(
     )
 
 
-def _find_around(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
-    """Return the passage of an item's document that has it, None where there was no room for it."""
+def _find_item_passage(passages: Sequence[Passage], item: CountedItem) -> Passage | None:
+    """Return the passage that contains an item of its document, or None if it did not fit."""
     return next((p for p in passages if p.start <= item.start and item.end <= p.end), None)
 
 
@@ -382,7 +382,7 @@ def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answe
 
 
 def _find_proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
-    """Return the range that proves an answer, None where no passage of the context has it."""
+    """Return the range that proves an answer, or None if no passage of the context contains it."""
     for passage in context.passages:
         place = passage.text.find(given.quote) if passage.chunk_id == given.chunk_id else -1
         if place >= 0:
@@ -398,7 +398,7 @@ def _add_note(evidence: Evidence, note: str) -> Evidence:
 def _build_prompt(
     question: str, context: Context, name: str, max_tokens: int, support: float | None
 ) -> Prompt:
-    """Return the one prompt that every retrieval method shares: the question after the context.
+    """Return the prompt shared by all retrieval methods: the context, then the question.
 
     It says what the `support` is where that is given. Evidence of a method that retrieves nothing
     on purpose names another prompt.
@@ -415,7 +415,7 @@ def _build_prompt(
 def _build_llm_answer(
     question: str, reply: Reply, context: Context, evidence: Evidence, *, may_refuse: bool
 ) -> Answer | None:
-    """Return an LLM's answer with the passages that hold it, and the sentences that none holds.
+    """Return an LLM's answer with the passages that support it, and its unsupported sentences.
 
     A prompt without a context asks for neither. None for a reply of no use.
     """
@@ -435,7 +435,7 @@ def _build_llm_answer(
 
 
 def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
-    """Return an answer whose citations have the section, pages and line of their own ranges.
+    """Return the answer with section, pages and line of each citation.
 
     They had those of their passages, which may be longer.
     """
@@ -449,7 +449,7 @@ def locate_citations(answer: Answer, snapshot: Snapshot) -> Answer:
 
 
 def locate_citation(document: Document, citation: Citation) -> Citation:
-    """Return a citation with its section, pages and line in the document, and what is near.
+    """Return a citation with its section, pages, line and surrounding text in the document.
 
     It gets the notes on what of the document was not read.
     """
@@ -495,7 +495,7 @@ def _build_citation(
 
 
 def _find_path(passage: Passage, evidence: Evidence) -> int | None:
-    """Return the place of the first path that ends in a passage, None where no path does."""
+    """Return the index of the first path that ends in a passage, or None."""
     for place, path in enumerate(evidence.paths):
         last = path.steps[-1]
         if (last.document_id, last.start) == (passage.document_id, passage.start):

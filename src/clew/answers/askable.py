@@ -1,4 +1,4 @@
-"""What can be asked: the same two functions of an index and of shards."""
+"""The interface for asking questions, implemented by an index and by shards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _checked = arguments.check_values(
 
 
 class Askable:
-    """An index, or shards: whatever has a snapshot for a question."""
+    """Base class of `Index` and `Shards`: subclasses provide the snapshot for a question."""
 
     opening: ClassVar[str]  # what the usage calls the time until there is a snapshot
 
@@ -48,15 +48,15 @@ class Askable:
 
     @abstractmethod
     def choose_method(self, question: str) -> str:
-        """Return the method that retrieves for a question that names none."""
+        """Return the default method for a question."""
 
     @abstractmethod
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:
-        """Return the snapshot in which a method retrieves for a question."""
+        """Return the snapshot to search for a question."""
 
     @abstractmethod
     def list_snapshots(self) -> Sequence[Snapshot]:
-        """Return a snapshot of the newest generation, of shards one for each."""
+        """Return snapshots of the newest generation: one of an index, one per shard of shards."""
 
     @_checked
     def search(
@@ -186,7 +186,7 @@ class Askable:
 
     @_checked
     def prove(self, answer: Answer) -> Proof:
-        """Return the proof of an answer: its quotes, their places, and hashes of their documents.
+        """Return the proof of an answer: quotes, their positions, and hashes of their documents.
 
             json.dump(index.prove(index.ask("Who built the Fram?")).to_dict(), file)
 
@@ -198,7 +198,7 @@ class Askable:
 
     @_checked
     def verify(self, proof: Proof | str | Path) -> Verified:
-        """Return whether each quote of a proof stands, and whether the quotes hold the answer.
+        """Check that the quotes of a proof are still in their documents and support the answer.
 
             index.verify("answer.json").is_sound
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.answers.sentence_signs import SentenceSigns
+    from clew.answers.sentence_features import SentenceFeatures
 
     Floats = NDArray[np.float64]
 
@@ -32,9 +32,9 @@ class Chains:
     columns: Mapping[str, Floats]  # (p,) each feature
     gains: Mapping[str, float]  # what the best pair has of the question beyond the best statement
 
-    def column(self, name: str, signs: SentenceSigns) -> Floats:
+    def column(self, name: str, features: SentenceFeatures) -> Floats:
         """Return the (p,) values of a feature of the pairs, or of the sentences that end them."""
-        return self.columns[name] if name in self.columns else signs.columns[name][self.answers]
+        return self.columns[name] if name in self.columns else features.columns[name][self.answers]
 
     def share_bridges(self, scores: Floats, n: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return how probably each of n statements answers, and the likeliest bridge to it or -1.
@@ -50,20 +50,20 @@ class Chains:
         return ends, best
 
 
-def find_chains(signs: SentenceSigns) -> Chains:
+def find_chains(features: SentenceFeatures) -> Chains:
     """Return the pairs of statements of two passages that a name links.
 
     The question's own names do not link, nor does the title that both passages have.
     """
-    links = _Links(signs)
-    places, met, weights = signs.places, signs.met, signs.reading.weights
+    links = _Links(features)
+    places, met, weights = features.places, features.met, features.reading.weights
     bridges, answers = np.nonzero((links.in_passage > 0) & (places[:, None] != places))
     together = np.maximum(met[bridges], met[answers]) @ weights
-    named = [keys - {title} for keys, title in zip(signs.keys, signs.titles, strict=True)]
+    named = [keys - {title} for keys, title in zip(features.keys, features.titles, strict=True)]
     pairs = list(zip(bridges.tolist(), answers.tolist(), strict=True))
-    titled = np.array([signs.titles[a] in named[b] for b, a in pairs], dtype=np.float64)
-    first = np.array([s.is_first for s in signs.sentences], dtype=np.float64)
-    most = float(signs.alone.max(initial=0.0))
+    titled = np.array([features.titles[a] in named[b] for b, a in pairs], dtype=np.float64)
+    first = np.array([s.is_first for s in features.sentences], dtype=np.float64)
+    most = float(features.alone.max(initial=0.0))
     return Chains(
         bridges,
         answers,
@@ -73,7 +73,7 @@ def find_chains(signs: SentenceSigns) -> Chains:
             "back": links.by_title[bridges, answers],
             "passage": links.in_passage[bridges, answers],
             "titled": titled,
-            "names asked": (met @ _weigh_names(signs))[answers],
+            "names asked": (met @ _weigh_names(features))[answers],
             "bridge place": 1 / np.sqrt(1 + places[bridges]),
             "bridge first": first[bridges],
         },
@@ -90,15 +90,13 @@ class _Links:
     1 for a name of two passages, 2 / 3 for one of three, and so on; 0 without a link.
     """
 
-    def __init__(self, signs: SentenceSigns) -> None:
-        n = len(signs.places)
+    def __init__(self, features: SentenceFeatures) -> None:
+        n = len(features.places)
         self.in_sentence = np.zeros((n, n))  # the first has the name, the second or its title too
         self.by_title = np.zeros((n, n))  # the second has the title of the first
-        self.in_passage = np.zeros(
-            (n, n)
-        )  # any of these, or the passage of the second has the name
-        places = signs.places.tolist()
-        naming, titled, about = (_group(each) for each in _read_names(signs))
+        self.in_passage = np.zeros((n, n))  # or its passage has it
+        places = features.places.tolist()
+        naming, titled, about = (_group(each) for each in _read_names(features))
         within: dict[str, set[int]] = {
             key: {places[row] for row in rows} for key, rows in about.items()
         }
@@ -120,11 +118,13 @@ class _Links:
                     links[block] = np.maximum(links[block], rarity)
 
 
-def _read_names(signs: SentenceSigns) -> tuple[list[set[str]], list[set[str]], list[set[str]]]:
+def _read_names(
+    features: SentenceFeatures,
+) -> tuple[list[set[str]], list[set[str]], list[set[str]]]:
     """Return for each statement the names that it has, its title, and both."""
-    asked = signs.question_keys
-    titles = [{title} - asked - {""} for title in signs.titles]
-    named = [keys - title - asked for keys, title in zip(signs.keys, titles, strict=True)]
+    asked = features.question_keys
+    titles = [{title} - asked - {""} for title in features.titles]
+    named = [keys - title - asked for keys, title in zip(features.keys, titles, strict=True)]
     both = [set(own | title) for own, title in zip(named, titles, strict=True)]
     return [set(each) for each in named], titles, both
 
@@ -138,9 +138,9 @@ def _group(keys: Sequence[set[Any]]) -> dict[Any, list[int]]:
     return rows
 
 
-def _weigh_names(signs: SentenceSigns) -> Floats:
+def _weigh_names(features: SentenceFeatures) -> Floats:
     """Return the weights of the question's tokens in its names, whose sum is 1 if there are any."""
-    names = [(m.start, m.end) for m in signs.names]
-    in_names = [any(overlap(span, name) for name in names) for span in signs.reading.spans]
-    weights = signs.reading.weights * np.array(in_names, dtype=np.float64)
+    names = [(m.start, m.end) for m in features.names]
+    in_names = [any(overlap(span, name) for name in names) for span in features.reading.spans]
+    weights = features.reading.weights * np.array(in_names, dtype=np.float64)
     return np.asarray(weights / max(float(weights.sum()), 1e-6))

@@ -1,4 +1,4 @@
-"""Which passages an LLM's answer may cite: those that hold what it says.
+"""Find which passages support an LLM's answer, and may therefore be cited.
 
 An LLM names passages by their numbers, and a document can make it name a wrong one. So each
 sentence is held against the passages that it cites: the words that it adds to the question, its
@@ -32,7 +32,7 @@ _SAYS_NOTHING = frozenset("yes no true false unknown none neither both".split())
 
 @dataclass(frozen=True, slots=True)
 class CitedRange:
-    """Sentences of a passage that hold what an answer says, and where it says that."""
+    """Sentences of a passage that support a claim, and the position of the claim in the answer."""
 
     passage: Passage
     start: int  # in the passage's text
@@ -42,7 +42,7 @@ class CitedRange:
 
 @dataclass(frozen=True, slots=True)
 class FoundCitations:
-    """What holds an answer, and what was wrong with the passages that it names."""
+    """The passages that support an answer, and notes on wrong citations."""
 
     ranges: tuple[CitedRange, ...]
     unsupported: tuple[str, ...]  # sentences that no passage and no table holds
@@ -50,7 +50,7 @@ class FoundCitations:
 
 
 def find_citations(question: str, answer: str, reply: str, context: Context) -> FoundCitations:
-    """Return what an `answer` may cite of a context; `reply` is all that the LLM wrote.
+    """Return the supported citations of `answer`; `reply` is the LLM's complete reply.
 
     Where the answer itself names no passage, the numbers of the whole reply are taken for its own.
     """
@@ -66,7 +66,7 @@ def find_citations(question: str, answer: str, reply: str, context: Context) -> 
 
 
 class CitationFinder:
-    """Find the citations of an answer while it is written, claim by claim."""
+    """Checks the citations of an answer while it is streamed, claim by claim."""
 
     def __init__(self, question: str, context: Context) -> None:
         self.numbers: list[int] = []  # those that wait for what they are for
@@ -81,37 +81,37 @@ class CitationFinder:
         self._notes: list[str] = []
 
     def feed(self, claim: str, marks: str) -> list[CitedRange]:
-        """Return what is cited by citations for what was said since those before them."""
+        """Return the citations for the text since the previous citation marks."""
         numbers = parse_numbers(marks)
         if not terms(claim):  # they stand before what they are for
             self._plain += claim
             self.numbers += numbers
             return []
         numbers, self.numbers = [*self.numbers, *numbers], []
-        return self._find_holding(claim, numbers, is_marked=True)
+        return self._find_support(claim, numbers, is_marked=True)
 
     def end(self, rest: str) -> None:
-        """Hear what stands behind the last citations."""
+        """Process the text after the last citation mark."""
         if terms(rest) or self.numbers:
-            self._find_holding(rest, self.numbers, is_marked=False)
+            self._find_support(rest, self.numbers, is_marked=False)
 
-    def _find_holding(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
-        """Return the ranges that hold a claim: of passages with its numbers, or of another one."""
+    def _find_support(self, claim: str, numbers: list[int], *, is_marked: bool) -> list[CitedRange]:
+        """Return the ranges that support a claim: of cited passages, else of another passage."""
         passages = [self._by_number[n] for n in numbers if n in self._by_number]
         holders: list[Passage] = []
         holding: list[tuple[Passage, int, int, int]] = []
         for start, end in statement_spans(claim):
             wanted = _Claim(claim[start:end], self._question)
-            matches = wanted.keep_holding(passages) or wanted.find_other(
+            matches = wanted.select_supporting(passages) or wanted.find_other(
                 self._context.passages if passages else ()
             )
             holders += matches
-            if not (matches or wanted.is_held(self._context.passages, self._rows)):
+            if not (matches or wanted.is_supported(self._context.passages, self._rows)):
                 self._unsupported.append(collapse(claim[start:end]))
             place = len(self._plain) + (len(claim) if is_marked else end)
             holding += [(p, a, b, place) for p in matches for a, b in wanted.find_ranges(p.text)]
         self._plain += claim
-        self._notes += _describe_unheld(passages, holders)
+        self._notes += _note_unsupported(passages, holders)
         ordered = [p for p in passages if p in holders] + [p for p in holders if p not in passages]
         ranges: dict[tuple[int, int, int], list[int]] = {}
         for passage in dict.fromkeys(ordered):
@@ -123,7 +123,7 @@ class CitationFinder:
         return [CitedRange(self._by_number[n], a, b, tuple(at)) for (n, a, b), at in ranges.items()]
 
     def collect(self, text: str) -> FoundCitations:
-        """Return all that is cited of the whole answer, `text` with its citations."""
+        """Return all citations of the complete answer `text`."""
         n_passages = len(self._context.passages)
         plain, answer = find_marks(n_passages).sub("", text), strip_marks(text, n_passages)
         left_off = len(plain) - len(plain.lstrip(AROUND))
@@ -135,8 +135,8 @@ class CitationFinder:
         return FoundCitations(tuple(ranges), unheld, tuple(dict.fromkeys(self._notes)))
 
 
-def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
-    """Yield notes on passages that do not hold the claim, and on those that do."""
+def _note_unsupported(passages: Sequence[Passage], holders: Sequence[Passage]) -> Iterator[str]:
+    """Yield notes on cited passages that do not support the claim, and on those that do."""
     wrong = [f"[{p.number}]" for p in passages if p not in holders]
     right = [f"[{p.number}]" for p in holders if p not in passages]
     if wrong:
@@ -145,7 +145,7 @@ def _describe_unheld(passages: Sequence[Passage], holders: Sequence[Passage]) ->
 
 
 class _Claim:
-    """A sentence of an answer: what it says that the question does not."""
+    """A sentence of an answer, reduced to the words that are not in the question."""
 
     def __init__(self, sentence: str, question: str) -> None:
         self._question_terms = set(terms(question))
@@ -156,10 +156,10 @@ class _Claim:
         self._least = _HELD_PAIRS if is_uncased(sentence) else _HELD
         self._quotes = [_fold_text(quote) for quote in _QUOTES.findall(sentence)]
 
-    def keep_holding(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Return those of some passages that hold the sentence together, and that lead there."""
+    def select_supporting(self, passages: Sequence[Passage]) -> list[Passage]:
+        """Return the passages that together support the sentence, or link to its support."""
         texts = {passage.number: _passage_text(passage) for passage in passages}
-        words = {number: self._held_words(text) for number, text in texts.items()}
+        words = {number: self._shared_words(text) for number, text in texts.items()}
         held: set[str] = set()
         holding: list[Passage] = []
         for passage in sorted(passages, key=lambda p: -len(words[p.number])):
@@ -173,14 +173,14 @@ class _Claim:
         return [p for p in passages if p in holding or p in leading]
 
     def find_ranges(self, text: str) -> list[tuple[int, int]]:
-        """Return the sentences of a passage by which it holds the sentence, or leads there.
+        """Return the sentences of a passage that support the claim or link to its support.
 
         They are as few as have what the passage has of it, in their order; neighbours are one
         range. It is the whole text where no sentence of it has a word of the answer or question.
         """
         spans = statement_spans(text)
         own = [
-            self._held_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
+            self._shared_words(text[a:b]) | self._numbers.intersection(_DIGITS.findall(text[a:b]))
             for a, b in spans
         ]
         overlaps = [len(self._question_terms.intersection(terms(text[a:b]))) for a, b in spans]
@@ -202,11 +202,11 @@ class _Claim:
         return _merge_spans([spans[i] for i in sorted(rows)], text) or [(0, len(text))]
 
     def find_other(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Return the first passage that holds the sentence alone, if one does."""
+        """Return the first passage that alone supports the sentence, or None."""
         return [p for p in passages if self._new and self._stands_in(_passage_text(p))][:1]
 
-    def is_held(self, passages: Sequence[Passage], rows: str) -> bool:
-        """Say whether a passage, or the rows of tables, hold the sentence, or it says nothing."""
+    def is_supported(self, passages: Sequence[Passage], rows: str) -> bool:
+        """Check whether a passage or table rows support the sentence; true if it claims nothing."""
         return not self._new or any(map(self._stands_in, [*map(_passage_text, passages), rows]))
 
     def _stands_in(self, text: str) -> bool:
@@ -214,20 +214,20 @@ class _Claim:
             return False
         if not all(quote in _fold_text(text) for quote in self._quotes):
             return False
-        return len(self._held_words(text)) >= self._least * len(self._new)
+        return len(self._shared_words(text)) >= self._least * len(self._new)
 
-    def _held_words(self, text: str) -> set[str]:
-        """Return the claim's new words that stand in a text, names and numbers verbatim."""
+    def _shared_words(self, text: str) -> set[str]:
+        """Return the claim's new words found in a text; names and numbers must match verbatim."""
         have = set(terms(text))
         return {
             word
             for word, may_vary in self._new.items()
-            if word in have or (may_vary and any(_is_form(word, each) for each in have))
+            if word in have or (may_vary and any(_same_stem(word, each) for each in have))
         }
 
 
 def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int, int]]:
-    """Return ranges of a text, those as one between which nothing stands."""
+    """Merge ranges of a text that are separated by white space only."""
     ranges: list[tuple[int, int]] = []
     for start, end in spans:
         if ranges and not text[ranges[-1][1] : start].strip():
@@ -237,8 +237,8 @@ def _merge_spans(spans: Sequence[tuple[int, int]], text: str) -> list[tuple[int,
     return ranges
 
 
-def _is_form(one: str, other: str) -> bool:
-    """Say whether two words differ in their endings at most."""
+def _same_stem(one: str, other: str) -> bool:
+    """Check whether two words differ only in their endings."""
     n_shared = max(_STEM, max(len(one), len(other)) - _ENDING)
     return len(one) >= n_shared and one[:n_shared] == other[:n_shared]
 

@@ -1,4 +1,4 @@
-"""Find which of two things that a question names was first or last, by the dates in their quotes.
+"""Compare two things that a question names by the dates in their quotes: which was first or last?
 
 The question has to say what is dated ("released first", "died later", "is older"), and each quote
 when that was. Everything else that compares is quoted: how often an outcome is right is measured by
@@ -91,7 +91,7 @@ _JOINT = compile_re(r"(?:,|,? and|,? &) [^\W\d_a-zà-þ]")  # "directed by A and
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two that a question compares, and the first quote of its own document."""
+    """One of the two compared things, with the first quote from its own document."""
 
     quote: int  # its place, from 0
     name: Span | None  # in the text of the quote's passage; None: it spells it in another way
@@ -100,7 +100,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a question compares by."""
+    """The criterion of a comparison."""
 
     kind: str  # "born", "died", "begun" or "age"
     words: str  # that say so
@@ -110,7 +110,7 @@ class _Asked:
 
 
 def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] | None:
-    """Return the two things that a question compares by their dates, the one it asks for first.
+    """Return the two compared things ordered by date, the requested one first.
 
     Where it compares what they name, such as the directors of two films, it is by the quotes about
     those. None where the question or a quote does not say what is dated, and where two dates are
@@ -123,7 +123,7 @@ def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] |
     joint = question[one.asked[1] : other.asked[0]]
     if not re.search(r"\bor\b" if is_yes_no(question) else r"\b(?:or|and)\b", joint):
         return None
-    asked = _read_asked(_mask(question, sides))
+    asked = _read_criterion(_mask_names(question, sides))
     if asked is None:
         return None
     texts = [quotes[each.quote].text for each in sides]
@@ -135,8 +135,8 @@ def compare_sides(question: str, quotes: Sequence[Quote]) -> tuple[Side, Side] |
     return (one, other) if (dates[0] > dates[1]) == asked.is_last else (other, one)
 
 
-def _read_asked(question: str) -> _Asked | None:
-    """Return what a question compares by, None where its words leave that open."""
+def _read_criterion(question: str) -> _Asked | None:
+    """Return the criterion by which a question compares, or None if it is ambiguous."""
     for kind, words in _ASKED:
         if (match := words.search(question)) is None:
             continue
@@ -152,13 +152,13 @@ def _read_asked(question: str) -> _Asked | None:
     return None
 
 
-def asks_of_another(question: str) -> bool:
-    """Say whether a question compares what two things name: the directors of two films."""
+def compares_related(question: str) -> bool:
+    """Check whether a question compares related things: directors of films, not the films."""
     return bool(_COMPARES_OTHERS.search(question))
 
 
 def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
-    """Return the quoted things that a question names by their titles, in its order.
+    """Return the quoted things whose titles the question contains, in its order.
 
     A name within a longer one that it also has is none.
     """
@@ -176,19 +176,19 @@ def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
 
 
 def _find(name: str, text: str) -> Span | None:
-    """Return where a text has a name as whole words, in any case."""
+    """Return the position of a name in a text: whole words, any case."""
     match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) if name else None
     return match.span() if match else None
 
 
-def _mask(question: str, sides: Sequence[Side]) -> str:
-    """Return a question without the names that it compares: "The Last Harbour" is not late."""
+def _mask_names(question: str, sides: Sequence[Side]) -> str:
+    """Return a question without the compared names: "The Last Harbour" must not count as "last"."""
     (a, b), (c, d) = (side.asked for side in sides)
     return " ".join(f"{question[:a]}{question[b:c]}{question[d:]}".split())
 
 
 def _find_behind(role: str, text: str, quotes: Sequence[Quote], sides: Sequence[Side]) -> str:
-    """Return the quote about what a text names in the role asked for, such as director, or ""."""
+    """Return the quote about the entity in the requested role, such as the director, or ""."""
     stem = re.search(rf"\b{role[:_ROLE_STEM]}", text, re.IGNORECASE)
     if stem is None:
         return ""
@@ -208,7 +208,7 @@ def _find_behind(role: str, text: str, quotes: Sequence[Quote], sides: Sequence[
 
 
 def _find_dates(asked: _Asked, texts: Sequence[str]) -> tuple[Date, Date] | None:
-    """Return the dates by which two texts are compared.
+    """Return the dates to compare, one for each text.
 
     An age is that of two people or of two other things, but where the question says "who".
     """
@@ -221,7 +221,7 @@ def _find_dates(asked: _Asked, texts: Sequence[str]) -> tuple[Date, Date] | None
 
 
 def _find_date(kind: str, asked: str, text: str) -> Date | None:
-    """Return when a text says that something was born, died or was begun, None where it does not.
+    """Return the date of a birth, death or beginning in a text, or None.
 
     That is the first date behind such a verb in its clause, that of the question before others; the
     years of a life in brackets; the year in "is a 1957 film".
@@ -247,7 +247,7 @@ def _find_date(kind: str, asked: str, text: str) -> Date | None:
 
 
 def _read_dates(text: str) -> Iterator[tuple[int, Date]]:
-    """Yield the dates of a text with their places, the two of a range of years both."""
+    """Yield the dates of a text with their positions, both years of a range."""
     for found in find_dates(text):
         first, last = found.date
         for parts in dict.fromkeys((first, last)):

@@ -1,4 +1,4 @@
-"""Evidence to a context: tables and numbered passages that fit a token budget together."""
+"""Fit evidence into a context: tables and numbered passages within a token budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from clew.text.imitations import imitates
     }
 )
 def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
-    """Return the first rows of the tables, and the hits in order, as many as fit whole.
+    """Return a context of the first table rows and the first hits that fit completely.
 
     Evidence that fits is there whole. Else the tables get half of the budget, or what the hits
     leave of it if that is more. A table of which no row fits is left out, and a first hit that
@@ -37,7 +37,7 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
     Raises InputError for a budget below 1.
     """
     if budget_tokens < 1:
-        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
+        raise InputError(f"a context budget must be at least 1 token, not {budget_tokens}")
     passages, costs = _first_passages(evidence.hits, budget_tokens)
     room = max(budget_tokens // 2, budget_tokens - sum(costs))
     tables = _fit_tables(evidence.tables, room)
@@ -51,7 +51,7 @@ def build_context(evidence: Evidence, *, budget_tokens: int = 4_000) -> Context:
 
 
 def build_counted_context(evidence: Evidence, budget_tokens: int, snapshot: Snapshot) -> Context:
-    """Return what `build_context` does, for evidence whose chunks are those of a snapshot.
+    """Build the context as `build_context` does, for hits whose chunks are in a snapshot.
 
     Nothing is counted where the stored counts of the chunks say that all of it fits.
     """
@@ -65,7 +65,7 @@ def build_counted_context(evidence: Evidence, budget_tokens: int, snapshot: Snap
 
 
 def _count_at_most(hit: Hit, n_tokens: int) -> int:
-    """Return how many tokens a hit has at most as a passage, in a chunk of `n_tokens`."""
+    """Return an upper bound of a hit's tokens as a passage, in a chunk of `n_tokens`."""
     around = blocks.format_passage(1, hit.head, "")
     return tokens.count_part_at_most(hit.text.strip(), n_tokens) + tokens.count_bytes(around)
 
@@ -85,14 +85,14 @@ def _make_context(
 
 
 def move_to_front(context: Context, first: Iterable[Passage]) -> Context:
-    """Return a context whose passages begin with those given, all numbered in their order."""
+    """Return a context that begins with the given passages, renumbered."""
     ordered = list(dict.fromkeys([*first, *context.passages]))
     passages = [replace(each, number=number) for number, each in enumerate(ordered, 1)]
     return _make_context(passages, context.tables, context.budget_tokens)
 
 
 def format_context(context: Context, plain: str) -> QuotedBlock:
-    """Return a context as a prompt has it: the `plain` text, or its rows and passages as pieces.
+    """Return a context as prompt text (`plain`) or as separate rows and passages.
 
     The text may be the beginning of the context's own; the pieces then have no more characters.
     Passages that imitate a prompt come last, with the numbers that they have.
@@ -115,7 +115,7 @@ def _format_blocks(tables: Iterable[Table], passages: Iterable[Passage]) -> str:
 
 
 def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passage], list[int]]:
-    """Return passages and their tokens, up to the first that is above the budget."""
+    """Return passages with their tokens, including the first one that exceeds the budget."""
     passages: list[Passage] = []
     costs: list[int] = []
     for number, hit in enumerate(hits, 1):
@@ -128,7 +128,7 @@ def _first_passages(hits: Iterable[Hit], budget_tokens: int) -> tuple[list[Passa
 
 
 def _fit_tables(tables: Iterable[Table], limit: int) -> tuple[Table, ...]:
-    """Return the first rows of each table that fit into `limit` tokens together."""
+    """Return the first rows of each table that together fit into `limit` tokens."""
     parts = []
     for table in tables:
         part = _truncate_table(table, limit)
@@ -168,7 +168,7 @@ def _build_passage(hit: Hit, number: int) -> Passage:
 
 
 def _truncate_passage(passage: Passage, limit: int) -> Passage:
-    """Return the passage cut so that it fits; its text is empty where not even that does."""
+    """Return the passage truncated to `limit`; its text is empty if nothing fits."""
     head, text = blocks.truncate_passage(passage.head, passage.text, limit)
     if not head:
         passage = replace(passage, title="", section="", page=None, last_page=None)

@@ -1,4 +1,4 @@
-"""Choose statements by their dates, where a question asks for a time, the latest or the first.
+"""Choose statements by date if a question asks for a time, the latest or the first.
 
 A statement is of the date that it begins with, else of the heading or line with a date above it,
 else of one in its text, else of its document's.
@@ -79,7 +79,7 @@ _LEAD = 12  # characters before the date that a statement begins with: "v3.0 - "
 
 @dataclass(frozen=True, slots=True)
 class _Dated:
-    """The dates of a statement: those in it, and the one above it or of its document."""
+    """The dates of a statement: in its text, in a heading above, or of its document."""
 
     own: tuple[Date, ...]
     intervals: tuple[Date, ...]  # the same with their conditions: since then, before it
@@ -89,13 +89,13 @@ class _Dated:
     is_below: bool  # such a line dates it
 
     def fits(self, asked: Date | None) -> bool:
-        """Say whether it is of a time, or of a range that the time lies in."""
+        """Check whether the statement is dated within, or by a range around, the requested time."""
         dates = (*self.own, *filter(None, [self.above]))
         ranges = [date for date in self.own if date.first != date.last]
         return asked is None or any(map(asked.has, dates)) or any(r.has(asked) for r in ranges)
 
     def is_apart(self, asked: Date | None) -> bool:
-        """Say whether it is surely of another time, and does not hold since one before.
+        """Check whether the statement is certainly of another time and no longer valid.
 
         A year in prose may only tell what something is about: "the singer born in 1952".
         """
@@ -105,7 +105,7 @@ class _Dated:
         return any(map(asked.is_apart, dates)) and not any(date.has(asked) for date in dates)
 
     def weigh(self, asked: Date | None) -> float:
-        """Return the factor of its odds where a question asks for a time."""
+        """Return the factor of the odds for a question about a time."""
         if asked is None or self._is_loose(asked) or not self.fits(asked):
             return _APART if self.is_apart(asked) else 1.0
         factor = _FITTING if self.leads or self.is_below else _IN_PROSE
@@ -115,7 +115,7 @@ class _Dated:
         return not (asked.first[1] or self.leads or self.is_below)
 
     def find_time(self, order: _Order) -> Parts | None:
-        """Return the day by which statements are put in order, of "next" that of an event."""
+        """Return the day by which statements are ordered; for "next", that of an event."""
         is_own = self.own and (self.leads or order == "next" or self.above is None)
         date = self.own[0] if is_own else self.above
         year = self.above.first[0] if self.above else 0
@@ -130,7 +130,7 @@ def find_date_factors(
     *,
     compares: bool,
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_]]:
-    """Return (n,) factors of the odds of statements, and which are surely of another time.
+    """Return (n,) factors of the odds of statements, and a mask of those certainly of another time.
 
     Factors are None where no time is asked for; where it `compares` two things, order is ignored.
     """
@@ -146,14 +146,14 @@ def find_date_factors(
             None if each.is_head or not each.fits(asked) else each.find_time(order)
             for each in dated
         ]
-        factors *= _weigh_order(order, able, _count_met(question, sentences, passages))
+        factors *= _weigh_order(order, able, _count_matched_words(question, sentences, passages))
     return factors, np.array([each.is_apart(asked) for each in dated])
 
 
 def multiply_odds(
     likely: NDArray[np.float64], factors: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return (n,) probabilities whose odds are multiplied by factors, where there are any."""
+    """Return the (n,) probabilities after multiplying their odds by `factors`, if any."""
     if factors is None:
         return likely
     odds = likely / np.maximum(1 - likely, 1e-9) * factors
@@ -163,19 +163,19 @@ def multiply_odds(
 def mark_dated(
     question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> NDArray[np.bool_]:
-    """Return (n,) whether a line above a statement says when it was, where a question asks that."""
+    """Return (n,) whether a heading dates the statement, if the question asks for a date."""
     if question_kind(question) != "date":
         return np.zeros(len(sentences), dtype=bool)
     return np.array([each.is_below for each in _date_sentences(sentences, passages, {})])
 
 
 def asks_for_time(question: str) -> bool:
-    """Say whether a question names the time that it asks for: "in March", "before 2020"."""
+    """Check whether a question names a time: "in March", "before 2020"."""
     return _read_time(question, None) is not None
 
 
-def begin_at_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
-    """Return the quotes of an answer to when something was, each with its date.
+def prefix_dates(question: str, quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the quotes of an answer to a question for a date, each preceded by its date.
 
     One without a date begins at the line near above that dates it.
     """
@@ -191,7 +191,7 @@ def _begin_at_date(quote: Quote) -> Quote:
 
 
 def find_head_above(quote: Quote) -> tuple[int, Date | None]:
-    """Return where the line begins in a passage that dates a quote, and its date, if any does."""
+    """Return the start and date of the heading in a passage that dates a quote, if any."""
     heads = _find_heads(quote.passage.text, None)
     place = bisect_right(heads, quote.start - quote.passage.start, key=itemgetter(1)) - 1
     if place < 0:
@@ -204,13 +204,13 @@ def find_head_above(quote: Quote) -> tuple[int, Date | None]:
 
 
 def _read_time(question: str, day_first: DayFirst) -> Date | None:
-    """Return the time that a question asks for, None where it names none."""
+    """Return the time that a question names, or None."""
     found = find_periods(question, day_first=day_first)
     return _read_interval(question, found[0]) if found else None
 
 
 def _read_interval(text: str, found: FoundDate) -> Date:
-    """Return the time that a date and the words before it say: "before 2020", "end of March"."""
+    """Return the interval of a date with the words before it: "before 2020", "end of March"."""
     date = found.date
     condition = _CONDITION.search(text, 0, found.start)
     low, high = date.low(), date.high()
@@ -232,7 +232,7 @@ def _read_interval(text: str, found: FoundDate) -> Date:
 
 
 def _find_order(question: str) -> _Order:
-    """Return which of several is asked for; a word of a name, "the Last Harbour", says nothing."""
+    """Return the order asked for (first, latest, ...), ignoring names ("the Last Harbour")."""
     for order, words in _ORDERS:
         for match in words.finditer(question):
             if not (match[0].istitle() and question[: match.start()].strip()):
@@ -244,7 +244,7 @@ def _find_order(question: str) -> _Order:
 
 
 def _find_day_first(texts: Sequence[str]) -> DayFirst:
-    """Say whether texts write the day before the month, by their dates, else by their language."""
+    """Check whether texts write the day before the month, judged by their dates or language."""
     told = find_day_first(texts)
     return told if told is not None or find_language(texts[0]) in {"English", None} else True
 
@@ -254,7 +254,7 @@ def _date_sentences(
     passages: Sequence[Passage],
     metadata: Mapping[str, Mapping[str, Value]],
 ) -> list[_Dated]:
-    """Return the dates of statements."""
+    """Return the dates of each statement."""
     texts = defaultdict(list)
     for passage in passages:
         texts[_find_file(passage)].append(passage.text)
@@ -284,7 +284,7 @@ def _date_sentences(
 def _read_metadata(
     passages: Sequence[Passage], snapshot: Snapshot | None
 ) -> dict[str, Mapping[str, Value]]:
-    """Return the metadata of the documents of passages, by their ids."""
+    """Return the metadata of the passages' documents, by document id."""
     if snapshot is None:
         return {}
     chunks = snapshot.layer("chunk")
@@ -294,7 +294,7 @@ def _read_metadata(
 
 
 def _find_file(passage: Passage) -> str:
-    """Return the file of a passage, of which a document may be one record."""
+    """Return the file of a passage; a document may be one record of a file."""
     return _LINE.sub("", passage.source or passage.document_id)
 
 
@@ -305,14 +305,14 @@ def _read_above(head: str, day_first: DayFirst) -> Date | None:
 
 
 def _find_heads(text: str, day_first: DayFirst) -> list[tuple[int, int, Date]]:
-    """Return the lines that date what stands below them: beginning, end, and date."""
+    """Return the lines that date the text below them: beginning, end and date."""
     ends = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
     heads = ((a, b, _read_head(text[a:b], day_first)) for a, b in pairwise(ends))
     return [(a, b, date) for a, b, date in heads if date]
 
 
 def _read_head(line: str, day_first: DayFirst) -> Date | None:
-    """Return the date of a line that dates what stands below it, None of another line.
+    """Return the date of a line that dates the text below it, else None.
 
     It says little else: "## 5 March 2026", "Date: 5 Mar 2026 10:15", "5.2.0 (2026-04-28)".
     """
@@ -328,10 +328,10 @@ def _read_head(line: str, day_first: DayFirst) -> Date | None:
     return found[0].date if is_head or line.startswith("#") else None
 
 
-def _count_met(
+def _count_matched_words(
     question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> list[int]:
-    """Count the words of a question in statements, above them, and once more near them.
+    """Count question words in statements, in headings above them, and again if close together.
 
     Its dates do not count, nor words that say which of several.
     """
@@ -350,7 +350,7 @@ def _count_met(
 def _weigh_order(
     order: _Order, times: Sequence[Parts | None], met: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Return the factors of the first or last of the statements about the same, and of the others.
+    """Return factors that prefer the first or last of statements about the same subject.
 
     These are those with a time that have `met` most words of the question.
     """
@@ -365,7 +365,7 @@ def _weigh_order(
 
 
 def _choose_time(times: set[Parts], order: _Order) -> Parts:
-    """Return the time asked for: "next" is from today on, and "latest" till then, if any is."""
+    """Return the time asked for: "next" is the first after today, "latest" the last until today."""
     if order == "first":
         return min(times)
     if order == "next" and (later := {each for each in times if each >= _today()}):
@@ -375,7 +375,7 @@ def _choose_time(times: set[Parts], order: _Order) -> Parts:
 
 
 def _today() -> Parts:
-    """Return the day, or that of SOURCE_DATE_EPOCH."""
+    """Return today's date, or that of SOURCE_DATE_EPOCH."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(given) if given.isdecimal() else time.time(), UTC)
     return now.year, now.month, now.day

@@ -1,4 +1,4 @@
-"""Sentences of two documents or dates that say different values of the same thing.
+"""Find sentences of two documents or dates that give different values for the same fact.
 
 Two sentences differ so where all is the same but for one value of a kind: a number, a date or a
 name. Where both have another word or a second value of their own, they speak of two things: "opens
@@ -52,7 +52,7 @@ _Values = tuple[tuple[str, str], ...]  # kinds and texts
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """What a sentence says: values, and words around them."""
+    """The values in a sentence, and the words around them."""
 
     values: _Values
     words: frozenset[str]
@@ -85,11 +85,11 @@ def _read_words(text: str) -> frozenset[str]:
 def find_difference(
     question: str, one: tuple[str, str], other: tuple[str, str]
 ) -> tuple[str, str] | None:
-    """Return the values that two sentences have for the same thing, None where they do not differ.
+    """Return the differing values of two sentences about the same fact, or None if they agree.
 
     Each sentence stands behind the title of its document.
     """
-    if _are_parallel(one[0], other[0]) or not _are_about_the_same(question, one, other):
+    if _are_parallel(one[0], other[0]) or not _share_words(question, one, other):
         return None
     first, second = _read_sentence(one[1]), _read_sentence(other[1])
     if first.words - second.all_words and second.words - first.all_words:
@@ -110,7 +110,7 @@ def find_difference(
 def _find_changed(
     first: _Statement, second: _Statement, own: _Values, others: _Values
 ) -> tuple[str, str] | None:
-    """Return the values of a sentence and of one that says of the same that it was changed.
+    """Return the values of a sentence and of a later one that reports a change of the same fact.
 
     That may name both: "The launch on 4 May is moved to 18 May."
     """
@@ -126,7 +126,7 @@ def _find_changed(
 
 
 def _find_own(sentence: _Statement, other: _Statement) -> _Values:
-    """Return the values of a sentence that another one lacks."""
+    """Return the values in a sentence that the other sentence lacks."""
     return tuple(
         (kind, text)
         for kind, text in dict.fromkeys(sentence.values)
@@ -136,14 +136,14 @@ def _find_own(sentence: _Statement, other: _Statement) -> _Values:
 
 
 def _drop_one_sided_dates(own: _Values, others: _Values) -> _Values:
-    """Return the values without dates, where the other sentence has none of its own."""
+    """Return the values without dates if the other sentence has no date of its own."""
     if any(kind == "date" for kind, _ in others):
         return own
     return tuple(each for each in own if each[0] != "date")
 
 
 def _are_parallel(one: str, other: str) -> bool:
-    """Say whether titles are of two things of a kind: "Lake Vann" and "Lake Myr"."""
+    """Check whether titles follow one pattern, as "Lake Vann" and "Lake Myr" do."""
     words, others = one.split(), other.split()
     if len(words) != len(others) or len(words) == 1:
         return False
@@ -151,8 +151,8 @@ def _are_parallel(one: str, other: str) -> bool:
     return len(unlike) == 1 and all(word[:1].isupper() for word in unlike[0])
 
 
-def _are_about_the_same(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Say whether each sentence has the words of the question that the other one has."""
+def _share_words(question: str, one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Check whether both sentences contain the same words of the question."""
     wanted = _read_words(question)
     first, second = (wanted & (_read_words(t) | _read_words(s)) for t, s in (one, other))
     return first == second
@@ -168,7 +168,7 @@ def add_difference(
     passages: Sequence[Passage],
     evidence: Evidence,
 ) -> tuple[list[Quote], str]:
-    """Return quotes of which the first two differ, the newer before, and a note that says so.
+    """Return quotes that begin with two contradicting ones, newest first, and a note on this.
 
     The second one is the first sentence of another document that differs from the first quote. The
     quotes stay what they are, and the note is empty, where none does.
@@ -196,7 +196,7 @@ def add_difference(
 
 
 def _date_quote(quote: Quote, metadata: Mapping[str, Value]) -> str:
-    """Return the date of the line or heading above a quote, else of its document, "" for none."""
+    """Return the date of the heading above a quote, else of its document, or ""."""
     _, date = find_head_above(quote)
     return str(date) if date and date.first[0] else find_date(metadata)
 
@@ -204,7 +204,7 @@ def _date_quote(quote: Quote, metadata: Mapping[str, Value]) -> str:
 def _find_differing(
     question: str, first: Quote, sentences: Sequence[Sentence], passages: Sequence[Passage]
 ) -> tuple[Quote, str, str] | None:
-    """Return the first sentence that differs from a quote, and both values.
+    """Return the first sentence that contradicts a quote, and both values.
 
     It is of another document, or below another date.
     """
@@ -220,13 +220,13 @@ def _find_differing(
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
             other = Quote(passage, a, b, first.probability)
-            if passage.document_id != first.passage.document_id or _are_of_two_dates(first, other):
+            if passage.document_id != first.passage.document_id or _differ_by_date(first, other):
                 return other, *values
     return None
 
 
-def _are_of_two_dates(one: Quote, other: Quote) -> bool:
-    """Say whether quotes of a document stand below two dates, and one says that it changes."""
+def _differ_by_date(one: Quote, other: Quote) -> bool:
+    """Check whether two quotes of a document have different dates, and one reports a change."""
     if not any(_read_words(each.text) & _CHANGES for each in (one, other)):
         return False
     dates = [find_head_above(each)[1] for each in (one, other)]

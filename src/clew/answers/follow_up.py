@@ -1,4 +1,4 @@
-"""A question of a conversation as one that stands by itself: by an LLM, or by rules.
+"""Rewrite a follow-up question so that it can be understood alone: by an LLM, or by rules.
 
 A question leans on the turns before where it has a word for something that they named ("he",
 "it", "there"), where it begins as the rest of another one ("And in 1911?"), or where it names
@@ -71,7 +71,7 @@ _DEFINITE = compile_re(r"\bthe [a-z]+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name in a text, by the characters of that."""
+    """A name in a text, with its character range."""
 
     text: str
     start: int
@@ -80,7 +80,7 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class _EarlierTurn:
-    """The turn before: its question as it was read and as it was asked, and the answer."""
+    """The previous turn: its question as resolved and as asked, and its answer."""
 
     read: str = ""
     asked: str = ""
@@ -90,7 +90,7 @@ class _EarlierTurn:
 def resolve_question(
     question: str, history: Sequence[Exchange], snapshot: Snapshot, models: Models
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the question without references to earlier turns, and notes on how it was read.
+    """Return the question with references to earlier turns resolved, and notes on how.
 
     It is returned as it is, without a note, where it stands by itself. Of the history the last
     turns count, in eight turns and 1,000 tokens at most.
@@ -98,7 +98,7 @@ def resolve_question(
     if len(question) > _MOST_READ or not (turns := _last_turns(history)):
         return question, ()
     rules = _Rules(snapshot, models)
-    if not rules.leans_on_turns(question, surely=models.llm is None):
+    if not rules.depends_on_turns(question, surely=models.llm is None):
         return question, ()
     notes: tuple[str, ...] = ()
     query = question
@@ -112,7 +112,7 @@ def resolve_question(
 
 
 def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
-    """Return the last questions and answers that are within the bounds, the newest one last."""
+    """Return the last turns that fit the length limits, newest last."""
     turns: list[tuple[str, str]] = []
     left = _MOST_TOKENS
     for each in reversed(history[-_MOST_TURNS:]):
@@ -126,7 +126,7 @@ def _last_turns(history: Sequence[Exchange]) -> list[tuple[str, str]]:
 
 
 def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -> tuple[str, str]:
-    """Return the question that an LLM writes, and what is wrong with it."""
+    """Return the question as rewritten by an LLM, and a description of any fault."""
     pieces = [
         Excerpt(mark, text)
         for query, answer in turns
@@ -151,40 +151,40 @@ def _resolve_by_llm(question: str, turns: Sequence[tuple[str, str]], llm: LLM) -
 
 
 class _Rules:
-    """What can be read without an LLM: by words of English, and names in any language."""
+    """Resolves references without an LLM: English pronouns, and names in any language."""
 
     def __init__(self, snapshot: Snapshot, models: Models) -> None:
         self._snapshot = snapshot
         self._models = models
         self._find_names = cache(self._search_names)
 
-    def leans_on_turns(self, question: str, *, surely: bool = True) -> bool:
-        """Say whether a question leans on the turns before it; or may, as it names nothing."""
+    def depends_on_turns(self, question: str, *, surely: bool = True) -> bool:
+        """Check whether a question depends on earlier turns, `surely` or possibly."""
         if _BEGINS.match(question) or _POINTS.search(_blank_expletives(question)):
             return True
         names = self._find_names(question)
-        if _find_unbound(question, names):
+        if _find_open_pronouns(question, names):
             return True
         is_short = len(terms(question)) <= _FEW
         return not names and (not surely or is_short or bool(_DEFINITE.search(question)))
 
     def resolve(self, question: str, turns: Sequence[tuple[str, str]]) -> str:
-        """Return the question with names of the turns before, each read likewise."""
+        """Return the question with names from earlier turns, which are resolved in the same way."""
         before = _EarlierTurn()
         for query, answer in turns:
             before = _EarlierTurn(self._resolve_after(query, before), query, answer)
         return self._resolve_after(question, before)
 
     def _resolve_after(self, question: str, before: _EarlierTurn) -> str:
-        if not before.asked or not self.leans_on_turns(question):
+        if not before.asked or not self.depends_on_turns(question):
             return question
         own = self._find_names(question)
         if _BEGINS.match(question) and (whole := self._replace_name(question, own, before.read)):
             return whole
         keys = {name_key(each.text) for each in own}
-        words = _find_unbound(question, own)
+        words = _find_open_pronouns(question, own)
         of_both = self._find_names(before.answer), self._find_names(before.read)
-        first = _prefers_answer(words[0][0] if words else "", before.read)
+        first = _refers_to_answer(words[0][0] if words else "", before.read)
         ordered = chain(*(of_both if first else of_both[::-1]))
         names = dict.fromkeys(n.text for n in ordered if name_key(n.text) not in keys)
         if names:
@@ -192,7 +192,7 @@ class _Rules:
         return question if own else f"{question} ({before.asked})"
 
     def _replace_name(self, question: str, own: Sequence[_Name], before: str) -> str:
-        """Return the question before with another name or date in the place of its own."""
+        """Return the previous question with its name or date replaced by the new one."""
         rest = _BEGINS.sub("", question, count=1)
         if len(own) == 1 and len(terms(rest)) - len(terms(own[0].text)) <= _FEW:
             names = self._find_names(before)
@@ -207,7 +207,7 @@ class _Rules:
         return ""
 
     def _search_names(self, text: str) -> list[_Name]:
-        """Return the names in a text by their places, the whole ones of those inside each other."""
+        """Return the names in a text by position, outermost only."""
         if not any(c.isupper() for c in text):
             names = [each.mention for each in named_entities(self._snapshot, text)]
             places = [(text.find(name), name) for name in names]
@@ -216,10 +216,10 @@ class _Rules:
         spans = [(m.start, m.end) for m in mentions if m.label != "DATE"]
         spans = [(a, b) for a, b in spans if read_date(text[a:b]) is None]
         linked = {n.mention for n in same_names(self._snapshot, [text[a:b] for a, b in spans])}
-        outer = list(_outer_spans((a, b) for a, b in spans if text[a:b] in linked))
+        outer = list(_outermost_spans((a, b) for a, b in spans if text[a:b] in linked))
         others = [(a, b) for a, b in spans if " " in text[a:b] or not _begins_sentence(text, a)]
         taken = {place for start, end in outer for place in range(start, end)}
-        free = [(a, b) for a, b in _outer_spans(others) if taken.isdisjoint(range(a, b))]
+        free = [(a, b) for a, b in _outermost_spans(others) if taken.isdisjoint(range(a, b))]
         return [_Name(text[a:b], a, b) for a, b in sorted([*outer, *free])]
 
 
@@ -227,8 +227,8 @@ def _begins_sentence(text: str, start: int) -> bool:
     return text[:start].rstrip()[-1:] in {"", ".", "!", "?"}
 
 
-def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans that stand in no other, in order."""
+def _outermost_spans(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans that are not inside another span, in order."""
     last = 0
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start >= last:
@@ -237,12 +237,12 @@ def _outer_spans(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _blank_expletives(question: str) -> str:
-    """Return a question with blanks for "it" and "there" where they stand for nothing."""
+    """Return a question with expletive "it" and "there" blanked out."""
     return _EXPLETIVE.sub(lambda match: " " * len(match[0]), question)
 
 
-def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
-    """Return the pronouns of a question that refer to none of its own names.
+def _find_open_pronouns(question: str, names: Sequence[_Name]) -> list[tuple[str, int, int]]:
+    """Return the pronouns of a question that have no antecedent in it.
 
     Of each it is the kind of thing that it stands for, and its place.
     """
@@ -258,7 +258,7 @@ def _find_unbound(question: str, names: Sequence[_Name]) -> list[tuple[str, int,
 
 
 def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bool:
-    """Say whether a name before such a word may be what it stands for.
+    """Check whether a name before the pronoun can be its antecedent.
 
     A subject or owner may ("when did Nansen leave his ship?"); an object only in another clause.
     """
@@ -271,8 +271,8 @@ def _is_bound(question: str, start: int, end: int, names: Sequence[_Name]) -> bo
     return word in _OF_SUBJECT or bool(_BREAK.search(question, before[-1].end, start))
 
 
-def _prefers_answer(kind: str, question: str) -> bool:
-    """Say whether such a word rather stands for what was answered than for what was asked about."""
+def _refers_to_answer(kind: str, question: str) -> bool:
+    """Check whether a pronoun refers to the previous answer rather than to the question."""
     wanted = question_kind(question)
     if kind == _PERSON:
         return wanted in {"person", "name"}

@@ -1,4 +1,4 @@
-"""Hop from a passage or an entity to the next passages, for whoever walks alone: an agent."""
+"""Expand from a passage or entity to the next passages, for agents that explore step by step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_MENTIONS = 100_000  # of the start's entities that are looked at, those of
 
 
 def hop_on(start: str, snapshot: Snapshot, models: Models, query: str, chunks: int) -> Evidence:
-    """Return the passages that share a document's, a passage's or an entity's own entities.
+    """Return the passages that share entities with a document, a passage or an entity.
 
     A passage scores by the rarity of the entities that it shares, which count twice where its
     title names them, times its likeness to the `query` if there is one. There is one passage of a
@@ -58,7 +58,7 @@ def hop_on(start: str, snapshot: Snapshot, models: Models, query: str, chunks: i
 
 
 def _find_start(start: str, snapshot: Snapshot) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
-    """Return the chunks of the start, none of an entity, and its entities."""
+    """Return the chunks of the start (none for an entity) and its entities."""
     own = _find_chunks(start, snapshot)
     if len(own):
         entities = np.unique(steps.chunk_entities(snapshot).entries_of(own).indices)
@@ -71,7 +71,7 @@ def _find_start(start: str, snapshot: Snapshot) -> tuple[NDArray[np.intp], NDArr
 
 
 def _find_chunks(start: str, snapshot: Snapshot) -> NDArray[np.intp]:
-    """Return the chunks of a document, or those that have characters of its range."""
+    """Return the chunks of a document, or those that overlap its given range."""
     name, first, end = parse_range(start) or (start, 0, 0)
     [whole, part] = snapshot.layer("document").rows([start, name])
     chunks = snapshot.layer("chunk").columns
@@ -84,7 +84,7 @@ def _find_chunks(start: str, snapshot: Snapshot) -> NDArray[np.intp]:
 def _score_chunks(
     entities: NDArray[np.integer], snapshot: Snapshot
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return what the entities give each chunk in all, and the one that gives it most."""
+    """Return each chunk's total score from the entities, and its highest-scoring entity."""
     n = len(snapshot.layer("chunk"))
     counts = np.maximum(steps.entity_chunks(snapshot).counts_of(entities), 1)
     rarest = np.argsort(counts, kind="stable")

@@ -1,4 +1,4 @@
-"""Which method retrieves for a question, with its parameters."""
+"""Build the retrieval method of a question from its name and parameters."""
 
 import math
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: 
 def build_method(
     name: str | Method, parameters: Mapping[str, Scalar], context_tokens: int | None = None
 ) -> Method:
-    """Return a method with its parameters. Raises UnknownMethod, InputError for a bad one.
+    """Return the method. Raises UnknownMethod, or InputError for an invalid parameter.
 
     A method that is given as such has its parameters already. One that fills a context by itself
     fills one of `context_tokens`, unless its own parameter says another number.
     """
     if not isinstance(name, str):
         if parameters:
-            raise InputError(f"{next(iter(parameters))} is a parameter: give it to the method")
+            raise InputError(f"{next(iter(parameters))} is a parameter: pass it to the method")
         if callable(getattr(name, "retrieve", None)) and hasattr(name, "layers"):
             return name
         raise InputError(
-            f"a method is a name or has `layers` and a `retrieve`, not {name!r:.60}: see"
+            f"a method must be a name, or have `layers` and `retrieve`, not {name!r:.60}: see"
             f" clew.methods"
         )
     kind = methods.load(name)
@@ -52,7 +52,7 @@ def build_method(
 
 
 def choose_context_tokens(method: str | Method, parameters: Mapping[str, Scalar]) -> int:
-    """Return the tokens of a context: those that the method was told to fill, if it fills one."""
+    """Return the context size in tokens: the method's own if it fills a context."""
     if isinstance(method, str):
         own = parameters.get(methods.get_limits(methods.load(method)).tokens)
     else:

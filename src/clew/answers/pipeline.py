@@ -1,4 +1,4 @@
-"""How a question becomes an answer: the stages, in the order in which they run.
+"""The stages from a question to its answer, in the order in which they run.
 
     understand   the question as one that stands by itself          asking.follow_up
     retrieve     the chunks that a method finds in a snapshot       methods
@@ -31,7 +31,7 @@ from clew.answers.question import MOST_CHARACTERS, MOST_TOKENS
 from clew.errors import InputError
 from clew.filters import to_filter
 from clew.models.bound import bind_models
-from clew.models.run import ModelRun, begin_question
+from clew.models.run import ModelRun, start_question_run
 from clew.text import tokens
 from clew.text.counting import may_count
 
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listeners:
-    """Functions that are called while an answer comes, in the thread that asks."""
+    """Callbacks for partial results of an answer, called in the thread that asks."""
 
     on_evidence: Callable[[Evidence], None] | None = None
     on_text: OnPiece | None = None
@@ -62,7 +62,7 @@ NO_LISTENERS = Listeners()
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The evidence for a question, with the snapshot and the models that found it."""
+    """The evidence for a question, with the snapshot and models used."""
 
     evidence: Evidence
     snapshot: Snapshot
@@ -79,7 +79,7 @@ def retrieve_evidence(
     whole: ModelRun | None = None,
     for_answer: bool = False,
 ) -> Retrieved:
-    """Understand a question, retrieve evidence for it, and judge that.
+    """Resolve a question, retrieve evidence for it, and rate its support.
 
     A method that fills a context by itself fills that of the answer, where there is to be one.
     `models` take the place of the source's, and `whole` is the run of a question of which this is
@@ -87,7 +87,7 @@ def retrieve_evidence(
     Raises InputError for a question that is too long.
     """
     check_length(question.text)
-    run = begin_question(question.budget, whole=whole)
+    run = start_question_run(question.budget, whole=whole)
     meter = run.meter
     where = to_filter(question.where)
     with meter.stage(source.opening):
@@ -140,7 +140,7 @@ def check_length(text: str) -> None:
 
 
 def shorten_question(text: str) -> str:
-    """Return the beginning of a text that is not too long for a question."""
+    """Return the beginning of a text, short enough for a question."""
     if len(text.encode()) <= MOST_TOKENS:  # as a token has a byte at least: counting loads much
         return text
     return tokens.truncate(text[:MOST_CHARACTERS], MOST_TOKENS)
@@ -149,7 +149,7 @@ def shorten_question(text: str) -> str:
 def run_method(
     text: str, method: Method, snapshot: Snapshot, models: Models, meter: Meter
 ) -> Evidence:
-    """Return what a method finds in a snapshot, judged. Raises MissingLayer, InputError."""
+    """Return the evidence a method finds, with its support. Raises MissingLayer, InputError."""
     for layer in sorted(method.layers):
         if not len(snapshot.layer(layer)) and layer == "chunk":
             raise InputError("this index is empty: add documents first")
@@ -164,7 +164,7 @@ def run_method(
 def answer_question(
     question: Question, source: Askable, listeners: Listeners, models: Models | None = None
 ) -> Answer:
-    """Retrieve evidence for a question, and answer from it, by `models` or those of the source."""
+    """Retrieve evidence for a question and answer from it, with `models` or the source's own."""
     retrieved = retrieve_evidence(question, source, models=models, for_answer=True)
     if listeners.on_evidence is not None:
         listeners.on_evidence(retrieved.evidence)
@@ -189,7 +189,7 @@ def answer_from(
     *,
     whole: ModelRun | None = None,
 ) -> Answer:
-    """Fit evidence into a context, answer from that, and say where each citation stands.
+    """Fit evidence into a context, answer from it, and locate each citation in its document.
 
     The evidence's query is answered, with the options of the `question`.
 
@@ -197,7 +197,7 @@ def answer_from(
     passages. The usage is the answer's own. `whole` is the run of a question of which this is a
     part.
     """
-    run = begin_question(question.budget, whole=whole)
+    run = start_question_run(question.budget, whole=whole)
     meter = run.meter
     with meter.stage("answer"):
         budget = question.context_tokens or CONTEXT_TOKENS

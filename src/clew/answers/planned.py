@@ -1,4 +1,4 @@
-"""What a question would cost with an LLM: it is asked for nothing, and its prompts are counted."""
+"""Estimate the cost of a question with an LLM by counting its prompts, without calling it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AROUND = 8  # tokens of a prompt beside its words
 
 @dataclass(frozen=True)
 class _UnpaidLLM(RecordedLLM):
-    """An LLM that replies from the ledger alone, and keeps the prompts that would be paid for."""
+    """A stand-in LLM that replies from the ledger only, and records the other prompts."""
 
     budget: Budget | None = field(default_factory=lambda: Budget(tokens=0))
     missing: dict[tuple[str, str], Prompt] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class _UnpaidLLM(RecordedLLM):
 
 
 def plan_question(question: Question, source: Askable) -> QuestionPlan:
-    """Return what it would cost to ask a question, as far as its prompts are known beforehand.
+    """Return the estimated cost of a question, as far as its prompts can be known in advance.
 
     What one reply would add to later prompts is counted as if it had its most tokens. Raises
     InputError without an LLM.

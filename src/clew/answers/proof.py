@@ -1,4 +1,4 @@
-"""Prove an answer by its quotes, their places and hashes, so that it can be verified elsewhere.
+"""Prove an answer by its quotes, their positions and hashes, so that others can verify it.
 
 A proof is plain JSON. Whoever has it, and an index of the same documents, learns whether each quote
 stands where it stood, elsewhere, or nowhere, and whether the quotes hold what the answer says.
@@ -72,12 +72,12 @@ def _prove_quotes(answer: Answer, snapshots: Sequence[Snapshot]) -> Iterator[Pro
 
 
 def hash_text(text: str) -> str:
-    """Return the SHA-256 of a text in UTF-8: of a plain file what `sha256sum` prints."""
+    """Return the SHA-256 of a text in UTF-8; for a plain text file, what `sha256sum` prints."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _find_documents(names: Iterable[str], snapshots: Sequence[Snapshot]) -> dict[str, Document]:
-    """Return the documents of some ids that are there, each by its id."""
+    """Return the existing documents among some ids, by id."""
     wanted = list(dict.fromkeys(names))
     documents: dict[str, Document] = {}
     for snapshot in snapshots:
@@ -87,7 +87,7 @@ def _find_documents(names: Iterable[str], snapshots: Sequence[Snapshot]) -> dict
 
 
 def read_proof(path: str | Path) -> Proof:
-    """Return the proof that a file holds.
+    """Read a proof from a file.
 
     Raises InputError for a file that cannot be read, or that holds none.
     """
@@ -101,7 +101,7 @@ def read_proof(path: str | Path) -> Proof:
 
 
 def verify_proof(proof: Proof, snapshots: Sequence[Snapshot]) -> Verified:
-    """Return for each quote of a proof whether it stands in the documents of some generations."""
+    """Return for each quote of a proof whether it is in the documents of the given generations."""
     documents = _find_documents((each.document_id for each in proof.quotes), snapshots)
     hashes = {name: hash_text(each.text) for name, each in documents.items()}
     quotes = tuple(_verify_quote(each, documents, hashes, snapshots) for each in proof.quotes)
@@ -151,14 +151,14 @@ def _verify_quote(
 
 
 def _find_quote(quote: str, text: str, near: int) -> tuple[int, int] | None:
-    """Return where a quote stands in a text, nearest to a character; white space may differ."""
+    """Return the position of a quote nearest to a character; white space may differ."""
     words = r"\s+".join(map(re.escape, quote.split()))
     spans = [match.span() for match in re.finditer(words, text)] if words else []
     return min(spans, key=lambda span: abs(span[0] - near), default=None)
 
 
 def _find_candidates(quote: str, snapshots: Sequence[Snapshot]) -> Iterator[Document]:
-    """Yield the documents of the chunks that have most of a quote's terms."""
+    """Yield the documents whose chunks contain most of a quote's terms."""
     for snapshot in snapshots:
         rows = [row for row in snapshot.layer("term").rows(sorted(set(terms(quote)))) if row >= 0]
         entries = snapshot.linked("term", "chunk").entries_of(np.asarray(rows, dtype=np.int64))
@@ -169,7 +169,7 @@ def _find_candidates(quote: str, snapshots: Sequence[Snapshot]) -> Iterator[Docu
 
 
 def _find_unsupported(proof: Proof) -> Iterator[str]:
-    """Yield the sentences of a proof's answer that none of its quotes holds."""
+    """Yield the sentences of a proof's answer that none of its quotes supports."""
     is_quoted = proof.kind in {"quoted", "partial"}
     if is_quoted:
         lines = [compose_quote(each.quote, each.link) for each in proof.quotes]

@@ -1,4 +1,4 @@
-"""What is asked of an index, and how: every option of a question, described once.
+"""The options of a question, each declared once for all interfaces.
 
 The command line, the bodies of requests, the tools of MCP and the client's arguments are derived
 from the fields of `Question`. A new option is a field here, an argument of `Askable`, and whatever
@@ -40,7 +40,7 @@ def _are_exchanges(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of an index, with its options. Raises InputError where one cannot be met."""
+    """A question with its options. Raises InputError for an invalid option."""
 
     text: str
     method: str | Method | None = option(
@@ -103,7 +103,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
-    """Which graph is exported, and how, beside the options of a question."""
+    """The options for exporting a graph, in addition to those of a question."""
 
     query: str | None = _searched(
         None, "Write the graph that a method finds for this text.", "--query TEXT", "export"
@@ -118,28 +118,28 @@ class ExportOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if self.query is not None and self.types:
-            raise InputError("types are of the whole graph: leave the query out")
+            raise InputError("types apply to the whole graph only: leave the query out")
 
 
 OPTIONS = options_of(Question)
 
 
 def as_question(text: str | Question, **options: Any) -> Question:  # noqa: ANN401 -- its fields
-    """Return the question of a text and options, or the one that is given whole.
+    """Return a `Question` built from a text and options, or the given `Question`.
 
     Raises InputError where options stand beside a question that has its own.
     """
     if not isinstance(text, Question):
         return Question(text=text, **options)
     if given := drop_defaults(OPTIONS, options):
-        raise InputError(f"{next(iter(given))} is an option of the Question: give it there")
+        raise InputError(f"{next(iter(given))} is an option of Question: pass it to Question(...)")
     return text
 
 
 def check_text(text: object) -> None:
-    """Raise InputError for a question that asks nothing, or that no encoding can write."""
+    """Raise InputError for a question that is empty or cannot be encoded as UTF-8."""
     if not isinstance(text, str):
-        raise InputError(f"a question is a text, not {text!r:.60}")
+        raise InputError(f"a question must be a string, not {text!r:.60}")
     if not arguments.is_text(text):
         raise InputError(f"the question is not valid Unicode: leave out {_list_surrogates(text)}")
     if not text.strip():

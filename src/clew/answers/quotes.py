@@ -1,4 +1,4 @@
-"""Choose the sentences of a context that hold the answer, where no LLM writes one.
+"""Select the sentences of a context that contain the answer, if no LLM writes one.
 
 How likely a sentence holds it is estimated by `clew.answers.sentence_weights`.
 """
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.algo.topk import find_highest
-from clew.answers.comparisons import asks_of_another, compare_sides
-from clew.answers.dated import begin_at_dates, find_date_factors, mark_dated, multiply_odds
+from clew.answers.comparisons import compare_sides, compares_related
+from clew.answers.dated import find_date_factors, mark_dated, multiply_odds
 from clew.answers.question import MAX_QUOTES
-from clew.answers.sentence_signs import QuoteFeatures, SentenceSigns
+from clew.answers.sentence_features import QuoteFeatures, SentenceFeatures
 from clew.answers.sentence_weights import FITTED
 from clew.answers.sentences import read_sentences
 from clew.base.runtime.lazy import compile_re
@@ -52,7 +52,7 @@ _OF_RIGHTS = compile_re(
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A range of a passage: a sentence, behind the one that it refers back to, if near."""
+    """A range of a passage: a sentence, with the nearby sentence it refers back to."""
 
     passage: Passage
     start: int  # in the document
@@ -63,12 +63,12 @@ class Quote:
 
     @property
     def text(self) -> str:
-        """The range as it stands in the document."""
+        """Return the text of the range."""
         return self.passage.text[self.start - self.passage.start : self.end - self.passage.start]
 
 
 def compose_quote(quote: str, link: str) -> str:
-    """Return the line of an answer that quotes: in quotation marks, behind the name it explains."""
+    """Return a line of an extractive answer: the quote, after the name it explains."""
     line = f'"{" ".join(quote.split())}"'
     return f"{link}: {line}" if link else line
 
@@ -82,7 +82,7 @@ def choose_quotes(
     *,
     most: int = MAX_QUOTES,
 ) -> tuple[list[Quote], QuoteFeatures | None]:
-    """Return at most `most` of the sentences of passages as quotes, the likeliest answer first.
+    """Return up to `most` sentences of passages as quotes, the likeliest answer first.
 
     Beside them stands what tells how well the first three chosen answer, None without a quote.
 
@@ -92,31 +92,33 @@ def choose_quotes(
     """
     if not sentences or most < 1:
         return [], None
-    sentences = _leave_notices_out(question, sentences)
+    sentences = _drop_copyright(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    signs = SentenceSigns(question, sentences, reading, mark_dated(question, sentences, passages))
-    factors, is_apart = find_date_factors(
-        question, sentences, passages, snapshot, compares=bool(signs.sides)
+    features = SentenceFeatures(
+        question, sentences, reading, mark_dated(question, sentences, passages)
     )
-    estimated = FITTED.estimate(signs)
+    factors, is_apart = find_date_factors(
+        question, sentences, passages, snapshot, compares=bool(features.sides)
+    )
+    estimated = FITTED.estimate(features)
     likely = multiply_odds(estimated.shares, factors)
     if items := _find_items(question, sentences):
         named = np.isin(np.arange(len(sentences)), items)
         likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
-    rows = choose_sentences(signs, likely, estimated.bridges, most)
+    rows = choose_sentences(features, likely, estimated.bridges, most)
     quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
-    if not signs.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
-        link = signs.name_link(rows[1], rows[0])
-        resolves = bool(signs.question_keys) and bool(signs.columns["named"][rows[1]] >= 1)
+    if not features.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
+        link = features.linking_name(rows[1], rows[0])
+        resolves = bool(features.question_keys) and bool(features.columns["named"][rows[1]] >= 1)
         quotes[1] = replace(quotes[1], link=link, resolves=resolves)
-    quotes = begin_at_dates(question, quotes)
-    features = signs.of_quotes(rows)
-    features = replace(features, is_of_another_time=bool(is_apart[rows].all()))
-    return quotes, replace(features, whole=1.0) if set(rows) & set(items) else features
+    quotes = prefix_dates(question, quotes)
+    joint = features.of_quotes(rows)
+    joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()))
+    return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
 
 
 def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
-    """Return the rows of sentences that are the clause or step whose number a question names.
+    """Return the rows of sentences that are the clause or step whose number is asked for.
 
     Where none begins with that, those whose heading does.
     """
@@ -128,8 +130,8 @@ def _find_items(question: str, sentences: Sequence[Sentence]) -> list[int]:
     return own or list(below)
 
 
-def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-    """Return the sentences without notices of copyright, which stand on every page of a manual.
+def _drop_copyright(question: str, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+    """Return the sentences without copyright notices, which manuals repeat on every page.
 
     They are left in where the question asks for them, and where there is nothing else.
     """
@@ -139,9 +141,9 @@ def _leave_notices_out(question: str, sentences: Sequence[Sentence]) -> Sequence
 
 
 def choose_sentences(
-    signs: SentenceSigns, likely: NDArray[np.float64], bridges: NDArray[np.intp], most: int
+    features: SentenceFeatures, likely: NDArray[np.float64], bridges: NDArray[np.intp], most: int
 ) -> list[int]:
-    """Return the rows of at most `most` sentences that together answer, the likeliest first.
+    """Return the rows of up to `most` sentences that together answer, likeliest first.
 
     Behind the first stands the one that it rests on, if any; then the likeliest beside those before
     them, until one of all holds the answer surely enough. Of a comparison it is one sentence of
@@ -156,32 +158,36 @@ def choose_sentences(
         if not free or len(best) >= most:
             return False
         best.append(free[find_highest(left[free])])
-        _pass_over(signs, best, left)
+        _discount_repeats(features, best, left)
         return True
 
-    for side in signs.sides:
+    for side in features.sides:
         choose(side)
-    if signs.sides:
+    if features.sides:
         most = max(most, _OF_SIDES)
-        behind = best[:] if asks_of_another(signs.question) else []
+        behind = best[:] if compares_related(features.question) else []
         for row in behind:
-            choose(signs.find_behind(row))
+            choose(features.find_titled_by(row))
         return sorted(best, key=lambda row: -likely[row])
     if choose(range(len(left))) and bridges[best[0]] >= 0:
         choose([int(bridges[best[0]])])
-    least = 1 + bool(signs.of_question["two"] > _ADDS or _ASKS_AGAIN.search(signs.question))
-    if is_foreign_question(signs.question):  # the weights were fitted on English
+    least = 1 + bool(
+        features.question_features["two"] > _ADDS or _ASKS_AGAIN.search(features.question)
+    )
+    if is_foreign_question(features.question):  # the weights were fitted on English
         least = most
     while (likely[best].sum() < _ENOUGH or len(best) < least) and choose(range(len(left))):
         pass
     return best
 
 
-def _pass_over(signs: SentenceSigns, rows: Sequence[int], left: NDArray[np.float64]) -> None:
-    """Lower what is left to be chosen beside the last of the chosen, what repeats it to -1."""
-    best, words, last = rows[-1], signs.words.texts, signs.words.last
-    if signs.places[best] not in signs.places[rows[:-1]]:
-        left[signs.places == signs.places[best]] *= _SAME_PASSAGE
+def _discount_repeats(
+    features: SentenceFeatures, rows: Sequence[int], left: NDArray[np.float64]
+) -> None:
+    """Discount the remaining sentences after a choice; exclude those that repeat it (-1)."""
+    best, words, last = rows[-1], features.words.texts, features.words.last
+    if features.places[best] not in features.places[rows[:-1]]:
+        left[features.places == features.places[best]] *= _SAME_PASSAGE
     for i in range(len(left)):
         if len(last[i] & words[best]) >= _SAME_WORDS * len(last[i]):
             left[i] = -1.0
@@ -194,7 +200,7 @@ def build_quotes(
     likely: NDArray[np.float64],
     passages: Sequence[Passage],
 ) -> list[Quote]:
-    """Return chosen sentences as quotes, first what a comparison by date gives, if it does.
+    """Return the chosen sentences as quotes, the result of a comparison by date first.
 
     That says which of two things is the answer: "Which was built first, A or B?"
     """
@@ -210,7 +216,7 @@ def build_quotes(
 def _build_quote(
     sentence: Sentence, probability: float, passages: Sequence[Passage], quotes: Sequence[Quote]
 ) -> Quote:
-    """Return a sentence as a quote, alone where the one that it refers to is quoted already."""
+    """Return a sentence as a quote, without its antecedent if that is quoted already."""
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)

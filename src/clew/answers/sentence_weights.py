@@ -1,4 +1,4 @@
-"""How likely a sentence holds the answer, alone or as the end of a chain of two.
+"""Estimate how likely a sentence contains the answer, alone or as the end of a chain of two.
 
 A question is answered by one sentence that says all of it, or by a chain, of which one sentence
 names what the other is about. Each way has a model of its own, and a third says which way a
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.answers.sentence_signs import SentenceSigns
+from clew.answers.sentence_features import SentenceFeatures
 
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """How probably each of n sentences holds the answer, and what it rests on."""
+    """The probability of each of n sentences to contain the answer, and its bridge sentence."""
 
     shares: NDArray[np.float64]  # (n,), their sum is 1
     bridges: NDArray[
@@ -27,25 +27,25 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """Softmax models of sentences and of their pairs, and a logistic one of the way."""
+    """Softmax models of sentences and of pairs, and a logistic model that weighs the two."""
 
     one: Mapping[str, float]  # the weights of features where one sentence answers
     pair: Mapping[str, float]  # of a pair, and of the sentence at its end
     way: Mapping[str, float]  # of what tells that one sentence answers
 
-    def estimate(self, signs: SentenceSigns) -> Likelihood:
-        """Return how probably each sentence answers, and by which chain.
+    def estimate(self, features: SentenceFeatures) -> Likelihood:
+        """Return how probably each sentence answers, and through which chain.
 
         A comparison takes one sentence of each side, so none of them ends a chain.
         """
-        n = len(signs.sentences)
-        alone = _softmax(_weigh(signs.columns, self.one))
-        chains = signs.chains
-        if signs.sides or not len(chains.answers):
+        n = len(features.sentences)
+        alone = _softmax(_weigh(features.columns, self.one))
+        chains = features.chains
+        if features.sides or not len(chains.answers):
             return Likelihood(alone, np.full(n, -1, dtype=np.intp))
-        columns = {name: chains.column(name, signs) for name in self.pair}
+        columns = {name: chains.column(name, features) for name in self.pair}
         ends, bridges = chains.share_bridges(_weigh(columns, self.pair), n)
-        way = float(1 / (1 + np.exp(-_weigh(signs.of_question, self.way))))
+        way = float(1 / (1 + np.exp(-_weigh(features.question_features, self.way))))
         chained = (1 - way) * ends
         bridges[chained <= way * alone] = -1
         return Likelihood(way * alone + chained, bridges)

@@ -1,4 +1,4 @@
-"""The sentences of passages, and how models read them beside a question."""
+"""Split passages into sentences, and compare these with a question by the models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _LEVELS = 4  # of what stands above a sentence
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A statement that may be quoted, behind the one that its first word refers to, if near."""
+    """A statement that may be quoted, with the nearby sentence its first word refers to."""
 
     place: int  # of its passage, from 0
     start: int  # in the passage's text
@@ -45,17 +45,17 @@ class Sentence:
 
     @property
     def said(self) -> str:
-        """Its own words."""
+        """Return the sentence's own words."""
         return self.text[self.own - self.start :]
 
     @property
     def head(self) -> str:
-        """What stands above it: the title of its passage, and what is nearer."""
+        """Return the headings of the sentence: the title of its passage, and nearer ones."""
         return f"{self.title}\n{self.above}"
 
 
 def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> list[Sentence]:
-    """Return the sentences of passages, one after the other.
+    """Return the sentences of passages in order.
 
     Those of a passage that is a whole chunk of the `snapshot` are as the index cut them.
     """
@@ -64,13 +64,13 @@ def find_sentences(passages: Sequence[Passage], snapshot: Snapshot | None) -> li
     return [
         sentence
         for place, (passage, found) in places
-        for sentence in _find_in_passage(passage, place, found or _read_anew(passage))
+        for sentence in _find_in_passage(passage, place, found or _split_passage(passage))
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement of a passage, by where it stands in that, and what stands above it."""
+    """A statement of a passage: its range, and the headings above it."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ class _Statement:
 def _read_stored(
     passages: Sequence[Passage], snapshot: Snapshot | None
 ) -> Sequence[list[_Statement]]:
-    """Return the statements that the index has of each passage."""
+    """Return the statements of each passage as stored in the index."""
     found: list[list[_Statement]] = [[] for _ in passages]
     if snapshot is None or snapshot.cutter is None:
         return found
@@ -111,7 +111,7 @@ def _read_stored(
 
 
 def _read_above(text: str, span: Span, wider: Mapping[Span, Span]) -> tuple[str, ...]:
-    """Return the text of a range, and of what stands above that, the widest first."""
+    """Return the text of a range and its headings, the outermost first."""
     above: list[str] = []
     while span[1] and len(above) < _LEVELS:
         above.insert(0, collapse(text[slice(*span)]).lstrip("#").lstrip())
@@ -119,8 +119,8 @@ def _read_above(text: str, span: Span, wider: Mapping[Span, Span]) -> tuple[str,
     return tuple(above)
 
 
-def _read_anew(passage: Passage) -> list[_Statement]:
-    """Return the statements of a passage that is no chunk of the index."""
+def _split_passage(passage: Passage) -> list[_Statement]:
+    """Return the statements of a passage that is not a chunk of the index."""
     text, columns = passage.text, columns_of(passage.section)
     statements = find_statements(text, headings=())
     wider = {(s.start, s.end): s.above or (0, 0) for s in statements}
@@ -182,11 +182,11 @@ def read_sentences(
     models: Models,
     snapshot: Snapshot | None,
 ) -> ReadSentences:
-    """Read the sentences: by the embedder's tokens where it gives such, else by words."""
+    """Compare sentences by the embedder's token vectors if it has any, else by words."""
     is_read = gives_tokens(models.embedder) or (
         snapshot is not None
         and not is_paid(models.embedder)
-        and _tells_nearness(question, passages)
+        and _prefers_cosines(question, passages)
     )
     query = (
         steps.read_query(models, question)
@@ -210,7 +210,7 @@ def read_sentences(
         of_part = stored | _embedded_matches(query, [p for p in parts if p not in stored], models)
         weights = coverage.weights if coverage and coverage.is_late else np.ones(len(spans))
     own = np.array([of_part[s.parts[-1]] for s in sentences])
-    matches = np.array([_match_parts([of_part[p] for p in s.parts]) for s in sentences])
+    matches = np.array([_pool_matches([of_part[p] for p in s.parts]) for s in sentences])
     in_question, mentions = _tag_sentences(question, sentences, models, snapshot)
     texts = zip((s.text for s in sentences), mentions, strict=True)
     asks = question_kind(question) in {"person", "place"}
@@ -233,7 +233,7 @@ def _measure_nearness(
     passages: Sequence[Passage],
     models: Models,
 ) -> NDArray[np.float64]:
-    """Return how near the vector of each sentence is to that of the question, 0 without tokens."""
+    """Return the cosine of each sentence to the question, 0 without token vectors."""
     if query.tokens is None:
         return np.zeros(len(sentences))
     known: dict[str, float] = {}
@@ -252,7 +252,7 @@ def _measure_nearness(
 def _tag_sentences(
     question: str, sentences: Sequence[Sentence], models: Models, snapshot: Snapshot | None
 ) -> tuple[Sequence[Mention], list[Sequence[Mention]]]:
-    """Return the mentions in a question, and in each sentence: the index's by the same tagger."""
+    """Return the mentions in a question and in each sentence, stored ones where possible."""
     is_same = snapshot is not None and snapshot.recipe.get("tagger") == models.tagger.name
     stored = [s.mentions if is_same else None for s in sentences]
     new = [s.text for s, known in zip(sentences, stored, strict=True) if known is None]
@@ -261,13 +261,13 @@ def _tag_sentences(
     return in_question, [next(rest) if known is None else known for known in stored]
 
 
-def _match_parts(matches: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
-    """Return the (m,) best matches of the parts of a sentence, most of which have one."""
+def _pool_matches(matches: Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
+    """Return the (m,) best matches over the parts of a sentence; most sentences have one part."""
     return np.asarray(matches[0] if len(matches) == 1 else np.max(matches, axis=0))
 
 
-def _tells_nearness(question: str, passages: Sequence[Passage]) -> bool:
-    """Say whether nearness tells more than words: unless English is asked of English."""
+def _prefers_cosines(question: str, passages: Sequence[Passage]) -> bool:
+    """Check whether cosines tell more than words: not for English questions on English texts."""
     is_english = find_language(" ".join(p.text for p in passages)) in {"English", None}
     return not (is_english and has_question_word(question))
 
@@ -275,7 +275,7 @@ def _tells_nearness(question: str, passages: Sequence[Passage]) -> bool:
 def _stored_nearness(
     snapshot: Snapshot | None, query: steps.Query, passages: Sequence[Passage]
 ) -> dict[str, float]:
-    """Return the nearness to the question of the sentences that the index has, by their texts.
+    """Return the cosines of stored sentences to the question, by their texts.
 
     0 of the farthest, 1 of the nearest.
     """
@@ -287,7 +287,7 @@ def _stored_nearness(
 
 
 def _stored_sentences(snapshot: Snapshot, passages: Sequence[Passage]) -> list[int]:
-    """Return the rows of the units of passages."""
+    """Return the unit rows of passages."""
     chunks = snapshot.layer("chunk").rows([passage.chunk_id for passage in passages])
     link = snapshot.linked("chunk", "unit")
     return [unit for row in chunks if row >= 0 for unit in neighbours(link, row).tolist()]
@@ -296,7 +296,7 @@ def _stored_sentences(snapshot: Snapshot, passages: Sequence[Passage]) -> list[i
 def _stored_matches(
     snapshot: Snapshot | None, coverage: steps.Coverage | None, passages: Sequence[Passage]
 ) -> dict[str, NDArray[np.floating]]:
-    """Return the matches of the sentences whose token vectors the index stores, by their texts."""
+    """Return the matches of sentences whose token vectors are stored, by their texts."""
     if snapshot is None or coverage is None or not coverage.is_late:
         return {}
     rows = _stored_sentences(snapshot, passages)
@@ -306,7 +306,7 @@ def _stored_matches(
 def _embedded_matches(
     query: steps.Query, texts: Sequence[str], models: Models
 ) -> dict[str, NDArray[np.floating]]:
-    """Return the matches of other sentences, which the embedder reads now."""
+    """Return the matches of the other sentences, embedded now."""
     if not texts or query.tokens is None or not gives_tokens(models.embedder):
         return {}
     read = [unit_rows(each.vectors) for each in models.embedder.embed_tokens(texts)]

@@ -1,4 +1,4 @@
-"""A short answer above the quotes: which of two things a comparison by date gives.
+"""Add a short answer to the quotes: the name that a comparison by date selects.
 
 Or the span that an extractive model reads. Nothing is generated: what is given stands in a
 document. What all documents have of something `clew.methods.counts` gathers.
@@ -60,7 +60,7 @@ def add_short_answer(
 def name_first(
     question: str, quotes: Sequence[Quote], passages: Sequence[Passage]
 ) -> ShortAnswer | None:
-    """Return the name of the first or last of two things that a question compares by date.
+    """Return which of two things a question compares by date was first or last.
 
     None where its quotes do not tell, where its own passage spells the name in another way, and
     where several documents have one of the names, and the question not the whole title.
@@ -80,7 +80,7 @@ def name_first(
 
 
 def _is_ambiguous(title: str, passages: Sequence[Passage]) -> bool:
-    """Say whether documents have one title but for what is in parentheses behind it."""
+    """Check whether titles of documents differ only in their parentheses."""
     key = name_key(drop_qualifier(title))
     named = {p.document_id for p in passages if name_key(drop_qualifier(p.title)) == key}
     return len(named) > 1
@@ -89,7 +89,7 @@ def _is_ambiguous(title: str, passages: Sequence[Passage]) -> bool:
 def _build_answer(
     place: int, passage: Passage, span: tuple[int, int], probability: float
 ) -> ShortAnswer:
-    """Return a range of a passage as an answer; `place` is that of its quote."""
+    """Return a range of a passage as a short answer; `place` is the index of its quote."""
     start, end = span
     text = passage.text[start:end]
     cited = AnswerSpan(

@@ -1,4 +1,4 @@
-"""How probably what was found answers the question, without an LLM.
+"""Estimate how probably the evidence answers the question, without an LLM.
 
 Three logistic models: for the whole of the evidence (`support`), for a hit (`relevance`), and for
 quotes as an answer, whose support takes the place of the evidence's. No feature compares what was
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.answers.sentence_signs import QuoteFeatures
+    from clew.answers.sentence_features import QuoteFeatures
     from clew.base.types import Evidence
     from clew.index.snapshot import Snapshot
     from clew.models import Models
@@ -51,7 +51,7 @@ _UNRELATED = 0.77  # the cosine of an unrelated chunk, by the multilingual embed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogisticModel:
-    """A logistic model: the weight of each feature, and what is added to them."""
+    """A logistic model: the weight of each feature, and the intercept."""
 
     features: tuple[str, ...]
     weights: tuple[float, ...]
@@ -96,7 +96,7 @@ _WHOLE = 0.5  # the support of a quote that has all words of the question, at le
 
 
 def judge_quotes(evidence: Evidence, quotes: QuoteFeatures | None) -> Evidence:
-    """Return the evidence with the support of the answer that quotes give.
+    """Return the evidence with the support of the quoted answer.
 
     A quote with every word of a question, or of a keyword, is never refused by default.
     """
@@ -117,7 +117,7 @@ def read_quotes(support: float, quotes: QuoteFeatures) -> NDArray[np.float64]:
 
 
 def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Evidence:
-    """Return the evidence with its support and its hits' relevance, both from 0 to 1.
+    """Return the evidence with its support and the relevance of its hits, from 0 to 1.
 
     Both depend on the question, the index and the hits alone, whatever method found them. Chunks of
     an imported graph are judged by nothing: their hits, and evidence of nothing else, have None.
@@ -140,7 +140,7 @@ def judge_evidence(evidence: Evidence, snapshot: Snapshot, models: Models) -> Ev
 
 
 class Features:
-    """The features of how well chunks, in their order, answer a query."""
+    """The features of how well ranked chunks answer a query."""
 
     def __init__(self, query: str, snapshot: Snapshot, models: Models, rows: Sequence[int]) -> None:
         self._snapshot = snapshot
@@ -163,13 +163,13 @@ class Features:
         self._has_nouns = is_foreign_question(query) and capitalizes_nouns(query)
 
     def estimate_support(self) -> float:
-        """Return how probably the chunks answer the query.
+        """Return the probability that the chunks answer the query.
 
         By cosines too, where the embedder was trained on many languages.
         """
         fitted = SUPPORT["late" if self.is_late else "words"]
         support = float(fitted.compute_probabilities(self.of_set())[0])
-        if self.is_late and self._knows_nothing():
+        if self.is_late and self._lacks_query_words():
             support /= support + (1 - support) * _UNKNOWN
         if not self._is_across:
             return support
@@ -179,12 +179,12 @@ class Features:
         return max(support, float(SUPPORT["near"].compute_probabilities(features)[0]))
 
     def estimate_relevance(self) -> NDArray[np.float64]:
-        """Return how probably each chunk is one that the answer needs."""
+        """Return the probability that each chunk is needed for the answer."""
         fitted = RELEVANCE["late" if self.is_late else "words"]
         return fitted.compute_probabilities(self.of_chunks())
 
     def of_set(self) -> NDArray[np.float64]:
-        """Return the (1, m) features of the chunks together.
+        """Return the (1, m) features of the chunks as a set.
 
         How well the two of the first ten that cover the query best match its tokens or words, rare
         ones weighing more; how well they match the word that they match least; how well some chunk
@@ -199,14 +199,14 @@ class Features:
         pairs = np.maximum(first[one], first[other])
         covered = self._share(pairs)
         best = find_highest(covered)
-        least = self._match_least(pairs[best])
+        least = self._match_worst_word(pairs[best])
         size = np.log10(min(len(self._snapshot.layer("chunk")), _LARGEST))
         features = [covered[best], least, self._match_names(), self._unknown_names, size]
         features.append(self._nearest_statement() if self.is_late else self._unknown_words)
         return np.array([features])
 
     def of_chunks(self) -> NDArray[np.float64]:
-        """Return the (n, m) features of the chunks found, a row for each chunk by itself.
+        """Return the (n, m) features of the chunks, one row per chunk.
 
         How well it matches the tokens or words of the query; with token vectors, its cosine.
         """
@@ -230,7 +230,7 @@ class Features:
         return np.asarray(matches @ (weights / max(weights.sum(), 1e-12)), dtype=np.float64)
 
     def _nearest_statement(self) -> float:
-        """Return the highest cosine of the query to a unit of the first chunks, read in context.
+        """Return the highest cosine of the query to a unit of the first chunks, with its headings.
 
         The embedder finds any two texts of another language than English near to each other.
         """
@@ -243,15 +243,15 @@ class Features:
         most = _FOREIGN if is_foreign_question(self._query.text) else 1.0
         return min(float(cosines.max()), most)
 
-    def _match_least(self, matches: NDArray[np.floating]) -> float:
-        """Return the mean of the (m,) matches within the word whose mean is lowest."""
+    def _match_worst_word(self, matches: NDArray[np.floating]) -> float:
+        """Return the mean of the (m,) matches within the word that matches worst."""
         starts, ends = self._coverage.spans.T
         inside = ((starts < end) & (ends > start) for start, end in self._coverage.weighty_words)
         means = [float(matches[tokens].mean()) for tokens in inside if tokens.any()]
         return min(means, default=float(self._share(matches)))
 
     def _match_names(self) -> float:
-        """Return how well some chunk of the first five matches the name that is matched least."""
+        """Return how well the first five chunks match the name that matches worst."""
         first, spans = self._matches[:_NAMED], self._coverage.spans
         parts = [(spans[:, 0] < end) & (spans[:, 1] > start) for _, start, end in self._names]
         best = [float(first[:, part].mean(axis=1).max()) for part in parts if part.any()]
@@ -272,8 +272,8 @@ class Features:
         ]
         return sum(unknown) / max(len(unknown), 1)
 
-    def _knows_nothing(self) -> bool:
-        """Say whether the index has no word of a question in another language than English.
+    def _lacks_query_words(self) -> bool:
+        """Check whether the index contains no word of a non-English question.
 
         Parts of its words are matched by chance then, by an embedder that knows English.
         """
@@ -285,7 +285,7 @@ class Features:
         return max(layer.rows(words), default=-1) < 0
 
     def _has_form(self, start: int, end: int) -> bool:
-        """Say whether a chunk has a form of a name of the query, in a foreign script."""
+        """Check whether a chunk has a form of a name of the query, in a foreign script."""
         if not self._is_foreign:
             return False
         begins, ends = self._coverage.spans.T
@@ -300,7 +300,7 @@ class Features:
 
 
 def _find_names(models: Models, query: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each name in the query that is no date, with its place."""
+    """Yield each name in the query that is not a date, with its position."""
     [mentions] = models.tagger.tag([query])
     for each in mentions:
         name = query[each.start : each.end]

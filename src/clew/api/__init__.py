@@ -1,4 +1,4 @@
-"""An index as its users have it.
+"""The public class `Index`.
 
 `index` is what they open, made of what it can be asked (`clew.answers.askable`), `adding` and
 `upkeep`, over an `opened` store.

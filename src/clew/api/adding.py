@@ -1,4 +1,4 @@
-"""How documents come into an index and leave it, and what is extracted from them."""
+"""Add, remove and extract from documents: the writing methods of `Index`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Added(Shown):
-    """What `Index.add` did, and what it cost."""
+    """The result of `Index.add`, with its cost."""
 
     report: AddReport
     extracted: ExtractionReport
@@ -60,28 +60,28 @@ class Added(Shown):
 
 
 def _parse_workers(spec: int | str) -> int | str:
-    """Return a checked spec of workers: 1 for none, else one that a package opens."""
+    """Return a checked worker spec: 1 for none, else one that a plug-in can open."""
     if not isinstance(spec, int | str):
-        raise InputError(f"'workers' is a number or the address of a cluster, not {spec!r:.60}")
+        raise InputError(f"'workers' must be a number or a cluster address, not {spec!r:.60}")
     is_one = spec in (1, "1") and not isinstance(spec, bool)
     checked: int | str = 1 if is_one else _find_workers(spec).parse_workers(spec)
     return checked
 
 
 def _find_workers(spec: int | str) -> Any:  # noqa: ANN401 -- a module of a package
-    """Return what parses and opens workers. Raises InputError where no package does."""
+    """Return the plug-in that parses and opens workers. Raises InputError if there is none."""
     kind = str(spec).partition(":")[0]
     is_known = kind in plugins.find_registered("workers")
     return plugins.load("workers", kind if is_known else "processes", "'workers'")
 
 
 class Adding(OpenIndex):
-    """An index to which documents are added."""
+    """The methods of an index that add and remove documents."""
 
     @one_at_a_time
     @with_options(AddOptions)
     def add(self, source: Source, options: AddOptions) -> Added:
-        """Add files, folders or documents; what is there unchanged already costs nothing.
+        """Add files, folders or documents; unchanged ones cost nothing.
 
             index.add("docs", exclude=["drafts"]).report.added
 
@@ -139,7 +139,7 @@ class Adding(OpenIndex):
         if not self._exists() and options.changed is None and own is None:
             first = find_document(chain(first, items), source, selection.counts)
         items = chain(first, items)
-        wanted = choose.merge_wanted(self._read_note(choose.NOTE), options.extraction)
+        wanted = choose.merge_requested(self._read_note(choose.NOTE), options.extraction)
         if self._given is not None and self._needs_workers(workers):
             raise InputError(
                 "workers load models by name: open the index with 'specs', or add with 'workers=1'"
@@ -193,7 +193,7 @@ class Adding(OpenIndex):
         paths: Iterable[str | Path],
         **more: Any,  # noqa: ANN401 -- of `readers.read`
     ) -> Iterator[Document | Skipped]:
-        """Read files as the options say; those that an index has read by OCR are read so again."""
+        """Read files by the options; files indexed with OCR before are read with OCR again."""
         return readers.read(
             paths,
             columns=options.columns,
@@ -207,7 +207,7 @@ class Adding(OpenIndex):
 
     @contextmanager
     def _open_workers(self, spec: int | str, store: Store) -> Iterator[Workers | None]:
-        """Open workers with the models of this index, for a block; None where it needs none."""
+        """Open workers with this index's models for a block; None if the spec needs none."""
         if not self._needs_workers(spec):
             yield None
             return
@@ -225,12 +225,12 @@ class Adding(OpenIndex):
         return spec != 1 and not is_priced(self.models.embedder)
 
     def _check_wanted(self, wanted: Wanted, budget: Budget | None) -> None:
-        """Raise what an extraction would end with before its first call, or EndpointError."""
-        from clew.index.extract import check_wanted
+        """Fail early: raise what would end the extraction anyway, such as EndpointError."""
+        from clew.index.extract import check_extraction
 
         rules = loading.load_extractor(wanted.triples, self.models.tagger)
         models = bind_models(self.models, ModelRun(budget=budget))
-        check_wanted(self._find_store(), models, wanted, rules=rules)
+        check_extraction(self._find_store(), models, wanted, rules=rules)
         if wanted.list_kinds() and self.models.llm is not None:
             self.reach_llm(self.models.llm)
 
@@ -243,7 +243,7 @@ class Adding(OpenIndex):
         progress: Progress,
         workers: Workers | None,
     ) -> ExtractionReport:
-        from clew.index.extract import extract_wanted
+        from clew.index.extract import run_extractions
 
         progress.stage = "extracting"
 
@@ -259,7 +259,7 @@ class Adding(OpenIndex):
 
             models = replace(models, embedder=spread_embedder(models.embedder, workers))
             rules = rules and SpreadExtractor(rules, wanted.triples, workers)
-        return extract_wanted(
+        return run_extractions(
             store,
             bind_models(models, run),
             wanted,
@@ -273,7 +273,7 @@ class Adding(OpenIndex):
     def extract_triples(
         self, chunk_ids: Sequence[str], *, budget: Budget | None = None
     ) -> ExtractionReport:
-        """Extract entities and triples by the LLM from some chunks, and from others later.
+        """Extract entities and triples from some chunks with the LLM; later calls do the rest.
 
         Chunks that have theirs cost nothing. Raises InputError without an LLM, and for an id that
         is no chunk's.
@@ -292,7 +292,7 @@ class Adding(OpenIndex):
     def import_triples(
         self, path: str | Path, *, on_chunks: OnChunks | None = None
     ) -> ExtractionReport:
-        """Take the entities and triples of documents in the index from a file of JSON lines.
+        """Import entities and triples of indexed documents from a JSON Lines file.
 
         They replace what was extracted from these documents before. What cannot be used is in
         `skipped`; docs/guides/triples.md has the format.
@@ -314,7 +314,7 @@ class Adding(OpenIndex):
         limits: ReadingLimits = LIMITS,
         on_progress: OnProgress | None = None,
     ) -> GraphImport:
-        """Take a knowledge graph from a file, or all that another system keeps in a folder.
+        """Import a knowledge graph from a file, or another system's index from a folder.
 
         What the index has of it becomes what it states now: a document for each subject, which is
         removed where it is gone. A triple that names a document of the index goes to the chunks of
@@ -351,7 +351,7 @@ class Adding(OpenIndex):
                     texts = None
                     if opened is not None:
                         origins.store_roots(store, self.folder, roots.places, None)
-                        origins.note_imported(store, place.id)
+                        origins.record_imported(store, place.id)
                         texts = graph.mirror_documents(
                             store, place, documents, models, meter=meter, on_progress=on_progress
                         )
@@ -369,7 +369,7 @@ class Adding(OpenIndex):
     @checked
     @with_options(PlanOptions)
     def plan(self, source: Source, options: PlanOptions) -> Plan:
-        """Return what each setting of the extraction by an LLM would cost for these documents.
+        """Return the estimated cost of each LLM extraction setting for these documents.
 
             index.plan("docs").estimates
 
@@ -385,7 +385,7 @@ class Adding(OpenIndex):
             options: Those of `PlanOptions`.
         """
         from clew.index import plan
-        from clew.index.choose import NOTE, ReplyMemory, merge_wanted
+        from clew.index.choose import NOTE, ReplyMemory, merge_requested
 
         read_files = partial(
             self._read_files,
@@ -397,10 +397,10 @@ class Adding(OpenIndex):
         documents = [item for item in items if isinstance(item, Document)]
         store = self._find_store()
         chunking = plan.choose_chunking(store, self._settings)
-        wanted = merge_wanted({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
+        wanted = merge_requested({**self._read_note(NOTE), "triples": "llm"}, options.extraction)
         corpus = plan.build_corpus(documents, chunking, wanted.terms)
         if not len(corpus.texts):
-            raise InputError(f"there is nothing to plan for in {describe_source(source)}")
+            raise InputError(f"there are no documents to plan for in {describe_source(source)}")
         if store is not None:
             corpus = plan.rank_corpus(corpus, self.snapshot())
         llm = self._load_llm(options.budget)
@@ -412,7 +412,7 @@ class Adding(OpenIndex):
 
     @checked
     def documents(self, *patterns: str, where: str | Filter | None = None) -> list[str]:
-        """Return the ids of all documents, or of those that ids, folders or patterns name.
+        """Return the ids of all documents, or of those matching ids, folders or patterns.
 
         With a filter, only those that fulfil it, which may be none. Raises InputError where a
         pattern names no document, and for a filter as `snapshot`.
@@ -445,7 +445,7 @@ class Adding(OpenIndex):
         where: str | Filter | None = None,
         dry_run: bool = False,
     ) -> list[str]:
-        """Delete documents, with everything that only they supported; return their ids.
+        """Delete documents, with everything that only they support; return their ids.
 
         Documents are named by id, by a folder of ids, or by a pattern such as `notes/*.md`, whose
         `*` crosses folders too; by a filter; or by both, where both name them. Nothing is deleted
@@ -464,7 +464,7 @@ class Adding(OpenIndex):
 def to_remove(
     ids: str | Sequence[str], where: str | Filter | None, find: Callable[[list[str]], list[T]]
 ) -> list[T]:
-    """Return what `find` gives for the patterns of documents that are to be removed.
+    """Return the documents to remove: those that `find` gives for the patterns.
 
     Raises InputError where nothing is given, and where nothing is found.
     """

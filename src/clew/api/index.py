@@ -1,4 +1,4 @@
-"""An index as its users have it: open, add, search, ask, show, remove.
+"""The class `Index`: open, add, search, ask, show, remove.
 
 The command line and the server call these same functions.
 """
@@ -27,7 +27,7 @@ from clew.index.snapshot import Snapshot
 from clew.index.store import opening
 from clew.models import loading
 from clew.models.budget import Budget
-from clew.text.questions import asks_of_whole, asks_to_compare
+from clew.text.questions import asks_to_compare, is_about_whole
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
@@ -52,7 +52,7 @@ def open_index(
     settings: Settings | None = None,
     prices: Mapping[str, Price] | None = None,
 ) -> Index:
-    """Return the index in `folder`; it is made there by the first `add`.
+    """Open the index in `folder`, which the first `add` creates.
 
         with clew.open("my.clew", specs=clew.Specs(llm="ollama:qwen3")) as index: ...
 
@@ -86,8 +86,8 @@ class Index(Adding, Upkeep, Askable):
     opening = "open"
 
     def choose_method(self, question: str) -> str:
-        """Return the method that retrieves for a question that names none."""
-        if asks_of_whole(question):
+        """Return the default method for a question."""
+        if is_about_whole(question):
             return _OF_WHOLE
         if self._store is None and not self._exists():
             return retrieval.DEFAULT
@@ -101,19 +101,19 @@ class Index(Adding, Upkeep, Askable):
         return _OF_GRAPHS
 
     def snapshot_for(self, question: Question, method: Method, models: Models) -> Snapshot:  # noqa: ARG002 -- shards need them
-        """Return the newest generation, of the documents that a question is asked of."""
+        """Return the newest generation, restricted to the documents a question is asked of."""
         snapshot = self.snapshot(question.where)
         return snapshot.exactly() if question.exact else snapshot
 
     def list_snapshots(self) -> tuple[Snapshot]:
-        """Return the newest generation."""
+        """Return the newest generation, as a list."""
         return (self.snapshot(),)
 
     @checked
     def hop(
         self, start: str, *, query: str = "", chunks: int = 5, where: str | Filter | None = None
     ) -> Evidence:
-        """Return the next passages from one, from a document or from an entity, and why.
+        """Return the passages that share entities with a passage, document or entity, and why.
 
             index.hop("Colin Archer", query="Who sailed the ship?").paths
 
@@ -135,7 +135,7 @@ class Index(Adding, Upkeep, Askable):
 
     @checked
     def plan_question(self, question: str | Question) -> QuestionPlan:
-        """Return what it would cost to ask a question of the LLM; nothing is paid for.
+        """Return the estimated LLM cost of a question, without spending anything.
 
         What the ledger has costs nothing. Raises InputError without an LLM, otherwise as `ask`.
         """
@@ -156,7 +156,7 @@ class Index(Adding, Upkeep, Askable):
         on_text: OnPiece | None = None,
         on_citation: OnCitation | None = None,
     ) -> Answer:
-        """Answer the query of `evidence`, which `search` gave; the usage is the answer's own.
+        """Answer from the `evidence` of a `search`; the usage excludes the search.
 
             index.answer(index.search("Who built the Fram?"), llm=clew.load_llm("openai:gpt-5"))
 
@@ -183,7 +183,7 @@ class Index(Adding, Upkeep, Askable):
 
     @checked
     def show(self, name: str | None = None) -> dict[str, Any]:
-        """Describe the index, or a row of it by its id or an entity by its name, as plain values.
+        """Describe the index, a row by its id, or an entity by its name, as plain values.
 
         Raises InputError where nothing has that id or name.
         """
@@ -205,7 +205,7 @@ class Index(Adding, Upkeep, Askable):
         where: str | Filter | None = None,
         most: int | None = None,
     ) -> Changes:
-        """Return what came, went and says something else between two states of the index.
+        """Return the differences between two states of the index: documents, entities and values.
 
             for each in index.changes("2026-11-01").values:
                 print(each.was, each.now, each.after.place)
@@ -230,7 +230,7 @@ class Index(Adding, Upkeep, Askable):
     def themes(
         self, level: int = 0, *, where: str | Filter | None = None, most: int | None = None
     ) -> tuple[Theme, ...]:
-        """Return what the documents are about: the themes of a level, the largest first.
+        """Return the themes of a level, the largest first.
 
             for theme in index.themes():
                 print(theme.name, theme.n_documents, theme.sentences[0].text)
@@ -256,7 +256,7 @@ class Index(Adding, Upkeep, Askable):
         types: Sequence[str] = (),
         **parameters: Scalar,
     ) -> Exported:
-        """Write the graph of the index to a file, or the one that a method finds for `query`.
+        """Write the index's graph, or the graph of the evidence for `query`, to a file.
 
         With a filter it is the graph of the documents that fulfil it. Characters that nobody sees
         are escaped in GraphML and tables, and a cell that a spreadsheet would take for a formula
@@ -270,7 +270,7 @@ class Index(Adding, Upkeep, Askable):
         """
         ExportOptions(query=query, raw=raw, types=types)
         if query is None and parameters:
-            raise InputError("parameters are of a method, and without a query there is none")
+            raise InputError("parameters need a query, whose method they set")
         export = plugins.load("exporters", "graph", "'export'")
         target = export.target(path, whole=query is None, raw=raw)
         snapshot = self.snapshot(where)

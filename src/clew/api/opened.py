@@ -1,4 +1,4 @@
-"""An index that is open: its store, its models, and the generation that is read."""
+"""An open index: its store, its models, and the generation in use."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ checked = arguments.check_values(
 def one_at_a_time(
     write: Callable[Concatenate[Opened, P], T],
 ) -> Callable[Concatenate[Opened, P], T]:
-    """Let a method of `Index` that writes wait until no other thread writes by the same one.
+    """Decorate a writing method so that only one thread at a time runs it.
 
     What it is given is checked before.
     """
@@ -156,7 +156,7 @@ class OpenIndex(Closing):
         prices: Mapping[str, Price] | None = None,
     ) -> None:
         if isinstance(folder, str):
-            raise InputError(f"an index is opened by clew.open({folder!r}), not by its class")
+            raise InputError(f"open an index with clew.open({folder!r}), not by calling the class")
         self.folder = folder
         self._prices = prices
         self._given = models
@@ -166,7 +166,7 @@ class OpenIndex(Closing):
         _OPEN.add(self)
 
     def _begin(self) -> None:
-        """Begin without files, models and locks."""
+        """Start with no open files, models or locks."""
         self._store: Store | None = None
         self._models: Models | None = None
         self._llms: dict[str, LLM] = {}  # by spec, those that are not in `_models`
@@ -178,13 +178,13 @@ class OpenIndex(Closing):
         self._end_following: Callable[[], None] | None = None
 
     def _reset_after_fork(self) -> None:
-        """Begin anew: what the parent has is not for this process."""
+        """Reset in a forked child, which must not use its parent's files and locks."""
         _INHERITED.append((self._store, self._snapshot, self._models, self._llms))
         self._begin()
 
     @property
     def shown(self) -> str:
-        """What messages call the index: its folder, or its address without a password."""
+        """Return the index's name in messages: its folder, or its address without a password."""
         return opening.describe_place(self.folder)
 
     def __len__(self) -> int:
@@ -242,7 +242,7 @@ class OpenIndex(Closing):
 
     @checked
     def follow(self, every_s: float = _FOLLOW_S) -> None:
-        """Open new generations beside the questions from now on, which do not wait for them.
+        """Follow new generations in the background, so that questions do not wait for them.
 
         It is looked for one every so many seconds. Until it is open, what reads is of the one
         before; `catch_up` waits for it. It ends with `close`.
@@ -257,7 +257,7 @@ class OpenIndex(Closing):
 
     @checked
     def catch_up(self, generation: int = 0) -> int:
-        """Let what reads be of the newest generation from now on, and return that.
+        """Use the newest generation from now on, and return it.
 
         Nothing is looked for where what is read is of a `generation`, or of a later one, already.
         Raises InputError where the index has no such generation yet.
@@ -283,12 +283,12 @@ class OpenIndex(Closing):
 
     @property
     def is_open(self) -> bool:
-        """Whether anything was read that is still held."""
+        """Return whether any opened resource is still held."""
         return self._snapshot is not None
 
     @property
     def generation(self) -> int:
-        """The generation that what reads now is of; the newest, where none was read yet."""
+        """Return the number of the generation in use, or of the newest one."""
         snapshot = self._snapshot
         return self._open_store().generation if snapshot is None else snapshot.generation
 
@@ -296,7 +296,7 @@ class OpenIndex(Closing):
 
     @property
     def models(self) -> Models:
-        """The models in use, loaded when they are first asked for.
+        """Return the models, loaded on first access.
 
         Raises RecipeMismatch where the index was built with another embedder.
         """
@@ -315,7 +315,7 @@ class OpenIndex(Closing):
 
     @checked
     def load_llm(self, spec: str, *, budget: Budget | None = None) -> RecordedLLM:
-        """Return the LLM that `spec` names; its replies are recorded as those of the index's own.
+        """Return the LLM of `spec`; its replies are recorded like those of the index's own LLM.
 
         It is loaded once. Raises InputError for a spec that names nothing.
         """
@@ -328,7 +328,7 @@ class OpenIndex(Closing):
 
     @checked
     def reach_llm(self, llm: LLM) -> None:
-        """Raise EndpointError where an LLM that will be needed does not answer.
+        """Raise EndpointError if an LLM that will be needed does not respond.
 
         Where the ledger has replies of it, it may not be needed at all.
         """
@@ -347,7 +347,7 @@ class OpenIndex(Closing):
         return Ledger(opening.paid_place(self.folder, paid.CALLS))
 
     def _load_llm(self, budget: Budget | None) -> RecordedLLM | None:
-        """Return the LLM by itself: a plan needs no other model."""
+        """Return only the LLM, as a plan needs no other model."""
         llm = None if self._given is None else self._given.llm
         if self._given is None and self._specs.llm:
             llm = loading.load_llm(self._specs.llm, sampling=self._specs.sampling)
@@ -370,7 +370,7 @@ class OpenIndex(Closing):
                 make_folder(self.folder)
         except OSError as error:
             why = error.strerror
-            raise StoreError(f"{self.folder} cannot be made ({why}): name another") from error
+            raise StoreError(f"{self.folder} cannot be created ({why}): choose another") from error
 
     def _find_store(self) -> Store | None:
         return self._open_store() if self._exists() else None
@@ -387,7 +387,7 @@ class OpenIndex(Closing):
             embedder.check()
 
     def _open_to_write(self, run: ModelRun) -> Store:
-        """Return the store for a write, made where there is none.
+        """Return the store opened for writing, created if missing.
 
         An embedder may be asked for its dimension, which the run pays. Raises BudgetSpent, and
         RecipeMismatch where the index was built with other models or settings.
@@ -409,7 +409,7 @@ class OpenIndex(Closing):
 
     @contextmanager
     def _bill(self, kind: str, store: Store, run: ModelRun) -> Iterator[None]:
-        """Write down what a block cost that changed the index or paid an LLM, whatever ended it."""
+        """Record the cost of a block that changed the index or used an LLM, even if it failed."""
         from clew.models.ledger import Cost
 
         before = store.generation
@@ -426,7 +426,7 @@ class OpenIndex(Closing):
                 with suppress(StoreError):  # the index does not need its ledger
                     self._ledger.bill(cost)
                     if now != before:
-                        paid.note_files(store, self.folder)
+                        paid.record_paid_files(store, self.folder)
 
     def _finish_write(self, store: Store, run: ModelRun) -> None:
         with run.meter.stage("store"):
@@ -439,7 +439,7 @@ class OpenIndex(Closing):
         *,
         compact: bool | None = None,
     ) -> None:
-        """Finish a write: renew the arrays that a question has needed, or a method for `add`."""
+        """Finish a write: refresh the cached arrays in use."""
         from clew.index import adding
 
         made_for = store.note(MADE_FOR).get("methods", ())
@@ -450,7 +450,7 @@ class OpenIndex(Closing):
         adding.finish_index(store, embedder, cached=cached, compact=compact)
 
     def close(self) -> None:
-        """Let go of files and locks; what still reads has its generation until it ends."""
+        """Close files and locks; running questions keep their generation until they end."""
         with self._lock:
             if self._end_following is not None:
                 self._end_following()

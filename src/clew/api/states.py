@@ -1,4 +1,4 @@
-"""Which two states of an index are compared: generations, dates, or another index."""
+"""Find the two states of an index to compare: generations, dates, or another index."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def find_changes(
     where: Filter | None,
     most: int | None,
 ) -> Changes:
-    """Return what changed between two states of an index, as `Index.changes` has it."""
+    """Return the differences between two states of an index (`Index.changes`)."""
     if dated:
         return _compare_dates(opened, since, until, where, most)
     store = opened._open_store()  # noqa: SLF001 -- the index's own
     with closing(store.view()) as view:
-        if isinstance(since, Path | str) and _is_place(since):
+        if isinstance(since, Path | str) and _is_other_index(since):
             if until is not None:
-                raise InputError("another index is compared with the newest state of this one only")
+                raise InputError("another index is only compared with the newest state of this one")
             return _compare_with(opened, Path(since), where, most)
         newest = view.generation
         last = _find_generation(view, until, is_end=True) if until is not None else newest
@@ -87,8 +87,8 @@ def _read_newest(opened: Index) -> _Side:
         return _describe_state(opened, snapshot.generation, view), snapshot
 
 
-def _is_place(since: Path | str) -> bool:
-    """Say whether the former state is another index; raise InputError where it is nothing."""
+def _is_other_index(since: Path | str) -> bool:
+    """Check whether the earlier state is another index. Raises InputError for an invalid one."""
     text = str(since)
     if _is_generation(text) or parse_period(text) is not None:
         return False
@@ -103,7 +103,7 @@ def _is_generation(text: str) -> bool:
 
 
 def _find_generation(view: View, named: int | str | Path, *, is_end: bool) -> int:
-    """Return the generation of a number, or the last one that was written before a date.
+    """Return a generation by its number, or the last one written before a date.
 
     Of the end of a comparison the date itself counts, too.
     """
@@ -120,7 +120,7 @@ def _find_generation(view: View, named: int | str | Path, *, is_end: bool) -> in
 
 
 def _before_last_write(opened: Index, view: View) -> int:
-    """Return the generation before the last write of documents, as far as it was billed."""
+    """Return the generation before the last recorded write of documents."""
     last, now = view.generation, view.documents_at(view.generation)
     for _ in range(_MOST_EDITS):  # which change no document
         if last <= view.remembered or view.documents_at(last - 1) != now:
@@ -137,7 +137,7 @@ def _compare_dates(
     where: Filter | None,
     most: int | None,
 ) -> Changes:
-    """Compare the documents that held at two dates; the second one is by default any time."""
+    """Compare the documents valid at two dates; the second defaults to any time."""
     if since is None or parse_period(str(since)) is None:
         raise InputError("compare dates of documents since a date such as 2024-05-01 or 2024")
     if until is not None and parse_period(str(until)) is None:
@@ -154,7 +154,7 @@ def _compare_dates(
 
 
 def _compare_with(opened: Index, place: Path, where: Filter | None, most: int | None) -> Changes:
-    """Compare another index with what this one holds."""
+    """Compare another index with the current generation."""
     from clew.api.index import open_index
 
     with open_index(place) as other:
@@ -187,7 +187,7 @@ def _compare(
 
 
 def _restrict(side: _Side, looked: set[int], where: Filter | None) -> ComparedState:
-    """Return one side of a comparison: of `looked` those documents that fulfil a filter."""
+    """Return one state of a comparison, restricted to documents that match a filter."""
     state, whole = side
     snapshot: Snapshot | None = whole
     rows = _select_known(whole, where)
@@ -210,7 +210,7 @@ def _select_rows(snapshot: Snapshot, where: Filter | None) -> list[int]:
 
 
 def _select_known(snapshot: Snapshot, where: Filter | None) -> list[int]:
-    """Return the rows that fulfil a filter, none where no document has its fields."""
+    """Return the rows that match a filter, none if no document has its fields."""
     try:
         return _select_rows(snapshot, where)
     except InputError:  # the other side of a comparison may have them

@@ -1,4 +1,4 @@
-"""What keeps an index in order: merged names, checks, repair, compaction, backups, costs."""
+"""Maintain an index: aliases, checks, repair, compaction, backups, costs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class Upkeep(OpenIndex):
-    """An index that is looked after."""
+    """The maintenance methods of an index."""
 
     @one_at_a_time
     def merge(self, name: str, into: str) -> None:
-        """Let the entity called `name` stand for the one called `into`; `unmerge` takes it back.
+        """Merge the entity `name` into the entity `into`; `unmerge` undoes it.
 
         Nothing is done where it does already. Raises InputError where the index has no such entity,
         and AlreadyExists where both are one in another way.
@@ -47,9 +47,9 @@ class Upkeep(OpenIndex):
         entries = self._open_store().vocabulary()
         kept = next((n for n in (name, into) if find_entry(entries, name_key(n)).apart), None)
         if kept is not None:
-            raise InputError(f"{kept!r} is never merged: 'clew edit NAME --together' allows it")
+            raise InputError(f"{kept!r} is kept apart: 'clew edit NAME --together' allows merging")
         if rows[0] == rows[1]:
-            raise AlreadyExists(f"{name!r} and {into!r} are one entity already")
+            raise AlreadyExists(f"{name!r} and {into!r} are already the same entity")
         return self._set_alias(name_key(name), name_key(into))
 
     @one_at_a_time
@@ -61,7 +61,7 @@ class Upkeep(OpenIndex):
         type: str | None = None,  # noqa: A002 -- as it is called everywhere
         apart: bool | None = None,
     ) -> VocabularyEntry:
-        """Say of the entity called `name` what no text says; it is kept over updates.
+        """Rename or retype an entity, or keep it apart from others; edits survive updates.
 
             index.edit("Fram", type="ship")
 
@@ -107,7 +107,7 @@ class Upkeep(OpenIndex):
 
     @one_at_a_time
     def take_vocabulary(self, path: str | Path) -> Mapping[str, VocabularyEntry]:
-        """Take names, aliases and types from a CSV file, in place of those of an earlier one.
+        """Replace the vocabulary by the names, aliases and types of a CSV file.
 
         It has the columns name, aliases (between semicolons), type and apart; the first alone is
         needed. What `edit` or `merge` said by hand stays. Raises InputError for what is no such
@@ -128,12 +128,12 @@ class Upkeep(OpenIndex):
         return listed
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
-        """Return what was said of entities by hand or by a list, by their keys."""
+        """Return the edits and vocabulary entries of entities, by key."""
         return self._open_store().vocabulary()
 
     @one_at_a_time
     def merge_by_rules(self) -> dict[str, str]:
-        """Merge names that differ by an article, "&" or a legal form; return which stand for which.
+        """Merge names that differ only by an article, "&" or a legal form; return the merges.
 
         `unmerge` takes each of them back.
         """
@@ -152,9 +152,9 @@ class Upkeep(OpenIndex):
 
     @one_at_a_time
     def unmerge(self, name: str) -> None:
-        """Let an entity that stood for another stand for itself again."""
+        """Undo the merge of an entity."""
         if name_key(name) not in self._open_store().aliases():
-            raise InputError(f"{name!r} stands for no other entity: see 'clew show --aliases'")
+            raise InputError(f"{name!r} is not merged into an entity: see 'clew show --aliases'")
         self._set_alias(name_key(name), None)
 
     def _set_alias(self, key: str, target: str | None) -> None:
@@ -163,25 +163,25 @@ class Upkeep(OpenIndex):
         self._renew(store)
 
     def alias_targets(self) -> Mapping[str, str]:
-        """Return which entity key stands for which other one."""
+        """Return the merged entity keys with the keys they were merged into."""
         return self._open_store().aliases()
 
     def aliases(self) -> dict[str, Any]:
-        """Return which names stand for others, and pairs of names that may be of one thing."""
+        """Return the merged names, and pairs of names that may be aliases."""
         from clew.views.describe import describe_aliases
 
         return describe_aliases(self._open_store().aliases(), self.snapshot())
 
     @one_at_a_time
     def compact(self) -> None:
-        """Rewrite the index without what was deleted or replaced, and erase that."""
+        """Rewrite the index without deleted or replaced data, erasing it."""
         store = self._open_store()
         with self._lock:  # an open reader keeps deleted text on disk
             self._snapshot = None
         self._renew(store, compact=True)
 
     def check(self) -> list[Damage]:
-        """Look at every byte of an index, and of what was paid for; return what is damaged.
+        """Verify every byte of the index and of its paid replies; return the damage.
 
         Files that can be computed again are dropped if they are damaged. Of an index in PostgreSQL
         every object is downloaded. Raises NotAnIndex where there is no index.
@@ -192,7 +192,7 @@ class Upkeep(OpenIndex):
 
     @one_at_a_time
     def repair(self) -> Repaired:
-        """Rebuild an index that `check` finds damaged, from the texts that it holds.
+        """Rebuild a damaged index from its stored texts.
 
         All documents are indexed again. What an LLM made of chunks comes back from its recorded
         replies; no LLM is asked. Documents whose texts are damaged are read from their files again.
@@ -201,7 +201,7 @@ class Upkeep(OpenIndex):
         what can be read is kept. Raises DamagedIndex where not even the settings can be read.
         """
         from clew.index import repair
-        from clew.index.choose import read_wanted
+        from clew.index.choose import read_requested
         from clew.index.store.embedded import EmbeddedStore
 
         damages = [each for each in self.check() if not each.is_cached]
@@ -224,7 +224,7 @@ class Upkeep(OpenIndex):
             if mended:
                 paid.forget_missing(store, self.folder)
             if store.note(repair.NOTE):
-                wanted = read_wanted(store)
+                wanted = read_requested(store)
                 rules = loading.load_extractor(wanted.triples, self.models.tagger)
                 with run.meter.stage("extract"):
                     models = bind_models(self.models, run)
@@ -234,7 +234,7 @@ class Upkeep(OpenIndex):
 
     @checked
     def backup(self, path: str | Path) -> Backup:
-        """Write the newest generation to an archive, NAME.tar.gz or NAME.tar, while others write.
+        """Back up the newest generation to a .tar.gz or .tar archive, without blocking writers.
 
         With what was paid for: the ledger and the cached vectors. `clew.restore` makes an index of
         it. Raises InputError for a file that is there, or another ending, and for an index in
@@ -245,7 +245,7 @@ class Upkeep(OpenIndex):
         return write_backup(self.folder, Path(path))
 
     def spent(self) -> Usage | None:
-        """Return what all writes of the index cost since it was made; None: it is not known.
+        """Return the total cost of all writes to the index, or None if unknown.
 
         What a process spent that was killed is missing. It is not known of an index that another
         version of Clew made, or whose ledger is gone.
@@ -256,7 +256,7 @@ class Upkeep(OpenIndex):
         return reduce(add, (cost.usage for cost in costs))
 
     def costs(self) -> list[Cost]:
-        """Return what each write of the index cost, the oldest first; none where it is not known.
+        """Return the cost of each write, oldest first, or none if unknown.
 
         What a process spent that was killed is missing.
         """
@@ -279,7 +279,7 @@ class Upkeep(OpenIndex):
 
 
 def restore(source: str | Path, folder: str | Path) -> Backup:
-    """Make an index in a new folder from an archive that `Index.backup` wrote.
+    """Restore an index into a new folder from an archive of `Index.backup`.
 
     Every byte is looked at before the folder is there. Raises InputError for what is no whole
     backup, for a folder that is there and not empty, and for an index that is damaged.

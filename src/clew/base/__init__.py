@@ -1,1 +1,1 @@
-"""What every other package may import: types, errors' helpers, terminal output, processes."""
+"""Shared foundations: types, errors, terminal output, processes. Any package may import them."""

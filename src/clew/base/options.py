@@ -1,4 +1,4 @@
-"""Options that are described once, and from which every door derives its own.
+"""Declare an option once; the interfaces (Python, CLI, REST) derive theirs from it.
 
 A frozen dataclass has a field for each option, made by `option`. From it the command line, the
 bodies of requests, the options of jobs and the keywords of a Python method are derived. What is
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What is true of an option wherever it is given."""
+    """The declaration of an option, shared by all interfaces."""
 
     doc: str  # a sentence
     default: object
@@ -52,12 +52,12 @@ class Option:
 
     @property
     def kind(self) -> Kind:
-        """What the value may be, for callers in Python."""
+        """Return the allowed values, for callers in Python."""
         return self.own_kind or self.text_kind
 
     @property
     def text_kind(self) -> Kind:
-        """What the value of a plain option may be, for callers who write it."""
+        """Return the allowed values of a plain option, for callers who write text."""
         if self.choices:
             return Kind(self.choices.__contains__, f"one of {', '.join(self.choices)}")
         if self.type is int:
@@ -69,7 +69,7 @@ class Option:
         return arguments.TEXTS if self.listed else arguments.TEXT
 
     def refuse(self, value: object) -> str:
-        """Return what is wrong with a value, as the end of a sentence about it."""
+        """Return why a value is invalid, as the end of a sentence."""
         return f"{self.text_kind.words}, not {value!r:.60}"
 
 
@@ -88,7 +88,7 @@ def make_option(
     kind: Kind | None = None,
     **about: Any,  # noqa: ANN401 -- of `Option`
 ) -> Option:
-    """Return an option that a command declares as "--units SHARE".
+    """Return an option, declared for a command as in "--units SHARE".
 
     What stands for a value is "A|B" where it is one of some, "NAME..." where the option is
     repeated, "NAME,..." where it is a list, and for numbers one of `_NUMBERS`. An option that a
@@ -112,7 +112,7 @@ def make_option(
 
 
 def option(default: object, *described: Any, **about: Any) -> Any:  # noqa: ANN401 -- as of `make_option`
-    """Return a field that is an option (`make_option`)."""
+    """Return a dataclass field with an option (see `make_option`)."""
     metadata = {"option": make_option(default, *described, **about)}
     if isinstance(default, Mapping):
         return dataclasses.field(default_factory=dict, metadata=metadata)
@@ -120,13 +120,13 @@ def option(default: object, *described: Any, **about: Any) -> Any:  # noqa: ANN4
 
 
 def options_of(value: type) -> dict[str, Option]:
-    """Return the options of a frozen value by name, in the order of its fields."""
+    """Return the options of a frozen dataclass by name, in field order."""
     fields = dataclasses.fields(value)
     return {each.name: each.metadata["option"] for each in fields if "option" in each.metadata}
 
 
 def plain_options(value: type, door: str) -> dict[str, Option]:
-    """Return the options that a door of text takes, with parts in place of what they make up."""
+    """Return the options of a text interface; compound values are split into their parts."""
     plain: dict[str, Option] = {}
     for name, each in options_of(value).items():
         if door in each.doors:
@@ -135,7 +135,7 @@ def plain_options(value: type, door: str) -> dict[str, Option]:
 
 
 def join_parts(value: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that the plain options of a door stand for."""
+    """Return the keyword arguments for the plain options of an interface."""
     joined = dict(given)
     for name, each in options_of(value).items():
         parts = {part: joined.pop(part) for part in each.parts if part in joined}
@@ -145,14 +145,14 @@ def join_parts(value: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_options(value: object) -> None:
-    """Raise InputError for the first option of a frozen value that is not of its kind."""
+    """Raise InputError for the first invalid option of a frozen dataclass."""
     options = options_of(type(value))
     given = drop_defaults(options, {name: getattr(value, name) for name in options})
     arguments.check_arguments(given, {name: each.kind for name, each in options.items()})
 
 
 def drop_defaults(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what differs from the options' defaults."""
+    """Return the options that differ from their defaults."""
     return {
         name: value
         for name, value in given.items()
@@ -163,7 +163,7 @@ def drop_defaults(options: Mapping[str, Option], given: Mapping[str, Any]) -> di
 def with_options(
     options: Callable[P, V],
 ) -> Callable[[Callable[[S, A, V], T]], Callable[Concatenate[S, A, P], T]]:
-    """Return a decorator by which a method takes options as keywords, and gets them as one value.
+    """Return a decorator that collects keyword options into one value for the method.
 
     `options` is the class of the value. Its fields stand in the method's signature and docstring in
     place of the method's last argument.

@@ -1,4 +1,4 @@
-"""Proofs of answers, and what is left of them in the documents as they are now."""
+"""Proofs of answers, and the result of verifying them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from clew.text.lines import file_place
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProvedQuote(Shown):
-    """A quote of an answer, its place, and the hash of the text that it stood in."""
+    """A quote of an answer, its position, and the hash of its source text."""
 
     number: int  # as the answer cites it
     document_id: str
@@ -26,7 +26,7 @@ class ProvedQuote(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Proof(Shown):
-    """An answer with all that it takes to verify its quotes."""
+    """An answer with everything needed to verify its quotes."""
 
     question: str
     text: str
@@ -39,7 +39,7 @@ class Proof(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerifiedQuote(Shown):
-    """Whether a quote stands, and where now; one that is gone has no place."""
+    """The result of verifying a quote: whether it was found, and where."""
 
     number: int
     state: str  # "stands" where it stood, "moved", or "gone"
@@ -55,13 +55,13 @@ class VerifiedQuote(Shown):
 
     @property
     def place(self) -> str:
-        """The file and line for people, joined by a colon, as editors open them."""
+        """Return "file:line", as editors open it."""
         return file_place(self.source or self.document_id, self.line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verified(Shown):
-    """What is left of a proof in the documents as they are now."""
+    """The result of verifying a proof against the current documents."""
 
     question: str
     text: str

@@ -25,7 +25,7 @@ PARTLY = "partly"  # the field of metadata that says what of a document was seen
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Heading(Shown):
-    """A heading of a document; what stands behind it, up to the next of its level, is its own."""
+    """A heading of a document; its section ends at the next heading of its level or above."""
 
     start: int  # the character of the document's text at which it begins
     level: int  # from 1, the widest
@@ -34,7 +34,7 @@ class Heading(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Apparatus(Shown):
-    """A range of a document that leads to its text and says nothing itself."""
+    """A range of a document that is navigation or boilerplate, such as a table of contents."""
 
     start: int
     end: int
@@ -57,16 +57,16 @@ class Document(Shown):
 
     @property
     def partly(self) -> tuple[str, ...]:
-        """What of its file was seen and not read, or not read with certainty: a note for each."""
+        """Return notes on the parts of the file that were not read, or not reliably."""
         notes = self.metadata.get(PARTLY) or ()
         return tuple(map(str, notes)) if isinstance(notes, tuple) else (str(notes),)
 
     def section_at(self, place: int) -> str:
-        """Return the section that a character is in: headings, the widest first, "" for none."""
+        """Return the section of a character as its headings, outermost first, or ""."""
         return section_at(self.headings, place, self.title)
 
     def sections_of(self, starts: Sequence[int]) -> list[str]:
-        """Return the section of each chunk, by its first character, as models read it.
+        """Return the section of each chunk, given its first character, as models read it.
 
         Where that stands in a table, below the header, the names of its columns end it.
         """
@@ -76,17 +76,17 @@ class Document(Shown):
         return [SEPARATOR.join(filter(None, pair)) for pair in pairs]
 
     def pages_of(self, start: int, end: int) -> tuple[int | None, int | None]:
-        """Return the pages, from 1, on which a range begins and ends; None: it has no pages."""
+        """Return the first and last page of a range, from 1, or None without pages."""
         return page_at(self.pages, start), page_at(self.pages, max(end - 1, start))
 
     def line_at(self, place: int) -> int | None:
-        """Return the line of its file, from 1, on which a character is; None: it has none."""
+        """Return the line of a character in its file, from 1, or None if unknown."""
         if self.pages:
             return None
         return line_at(self.text, place, id_=self.id, source=self.source)
 
     def apparatus_at(self, start: int, end: int) -> str:
-        """Return which kind of apparatus a range is, by its markup or its lines, "" for none."""
+        """Return the kind of boilerplate that a range is, by its markup or lines, or ""."""
         overlaps = [min(end, each.end) - max(start, each.start) for each in self.apparatus]
         if overlaps and 2 * max(overlaps) >= end - start:
             kind = self.apparatus[overlaps.index(max(overlaps))].kind
@@ -97,7 +97,7 @@ class Document(Shown):
 def title_heads(
     documents: Sequence[Document], places: Sequence[int], texts: Sequence[str]
 ) -> list[str]:
-    """Return the `title_head` of each text, whose document and first character are given.
+    """Return the `title_head` of each text, from its document and first character.
 
     Those of a document that stand together take time linear in its text.
     """
@@ -115,7 +115,7 @@ def title_heads(
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Skipped(Shown):
-    """One input that gave no document, and why."""
+    """An input that yielded no document, and the reason."""
 
     source: str
     reason: str
@@ -167,7 +167,7 @@ KNOWN_TYPES = (*ENTITY_TYPES, "number", "code")  # of an entity; a vocabulary ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """An entity as one text describes it."""
+    """An entity with the description found in one text."""
 
     name: str
     type: str = "other"  # one of `ENTITY_TYPES`
@@ -184,7 +184,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyEntry:
-    """What somebody said of an entity, by its key; false where that is nothing."""
+    """A manual edit of an entity, by its key; false if empty."""
 
     target: str = ""  # the key of the entity that it stands for
     name: str = ""  # as it is to be shown
@@ -209,7 +209,7 @@ IMPORTED = SOURCES.index("imported")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Usage(Shown):
-    """What a run cost. Seconds are wall time per stage."""
+    """The cost of a run. Seconds are wall time per stage."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -228,7 +228,7 @@ class Usage(Shown):
         return sum(self.seconds.values())
 
     def __add__(self, other: Usage) -> Usage:
-        """Return what two runs cost."""
+        """Return the sum of two costs."""
         has_price = self.cost_usd is not None and other.cost_usd is not None
         seconds = dict(self.seconds)
         for stage, value in other.seconds.items():
@@ -246,7 +246,7 @@ class Usage(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Hit(Shown):
-    """A chunk that a method found, or a part of one; higher scores come first."""
+    """A chunk, or part of one, found by a method; higher scores are better."""
 
     chunk_id: str
     score: float
@@ -269,18 +269,18 @@ class Hit(Shown):
 
     @property
     def place(self) -> str:
-        """The file and line for people, joined by a colon, as editors open them."""
+        """Return "file:line", as editors open it."""
         return file_place(self.source or self.document_id, self.line)
 
     @property
     def head(self) -> str:
-        """Title, section and pages."""
+        """Return title, section and pages."""
         return format_head(self.title, self.section, self.page, self.last_page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Step(Shown):
-    """One stop of a thread: which row, and why the method went there."""
+    """A step of a path: its row, and why the method took it."""
 
     layer: str  # "query", or one of the index: "entity", "triple", "term", "unit", "chunk", ...
     id: str
@@ -297,7 +297,7 @@ class Step(Shown):
 
     @property
     def place(self) -> str:
-        """The file and line for people, or else the page or section."""
+        """Return "file:line", or else the page or section."""
         if not self.document_id:
             return ""
         place = file_place(self.source or self.document_id, self.line)
@@ -307,7 +307,7 @@ class Step(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Path(Shown):
-    """A thread from the query to a chunk."""
+    """A path from the query to a chunk."""
 
     steps: tuple[Step, ...]
     score: float = 0.0
@@ -315,7 +315,7 @@ class Path(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Table(Shown):
-    """What a method found that is no text: entities or relations, a row each."""
+    """A table found by a method: entities or relations, one per row."""
 
     name: str
     columns: tuple[str, ...]
@@ -324,7 +324,7 @@ class Table(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConceptAnchors(Shown):
-    """Anchors: rows of the graph that stand for one concept of a query, any of them."""
+    """Anchors: graph rows that stand for one concept of a query."""
 
     concept: str
     kind: str = "explicit"  # or "latent": the query needs it and does not say it
@@ -334,7 +334,7 @@ class ConceptAnchors(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Candidate(Shown):
-    """A small part of the graph that connects anchors of some groups."""
+    """A candidate subgraph that connects anchors of some groups."""
 
     rank: int  # from 1; those that were chosen come first
     chosen: bool
@@ -350,7 +350,7 @@ class Candidate(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Expansion(Shown):
-    """One triple that was added to a chosen candidate, and why."""
+    """A triple that was added to a chosen candidate, and why."""
 
     candidate: int  # its rank
     depth: int  # from 1
@@ -375,7 +375,7 @@ class Fact(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Edge(Shown):
-    """What joins two nodes of a subgraph."""
+    """An edge between two nodes of a subgraph."""
 
     a: str  # ids of nodes
     b: str  # the chunk, of a "contains" edge
@@ -386,7 +386,7 @@ class Edge(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Growth(Shown):
-    """One node that joined a subgraph, and why."""
+    """A node that was added to a subgraph, and why."""
 
     node: str  # id
     to: str  # id of the node that it was joined to
@@ -398,7 +398,7 @@ class Growth(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Subgraph(Shown):
-    """A tree that connects terminals, and what grew around it.
+    """A tree that connects terminals, and the nodes added around it.
 
     Nodes are entities, statistical entities and chunks.
     """
@@ -413,7 +413,7 @@ class Subgraph(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GraphAnswer(Shown):
-    """An entity of the graph that may be the answer, and one way to it."""
+    """An entity of the graph that may be the answer, and a path to it."""
 
     id: str  # of the entity
     text: str  # its name
@@ -425,7 +425,7 @@ class GraphAnswer(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EvidenceGraph(Shown):
-    """The part of the graph that a method found, and how it came to it."""
+    """The subgraph that a method found, and how."""
 
     groups: tuple[ConceptAnchors, ...] = ()
     candidates: tuple[Candidate, ...] = ()
@@ -438,7 +438,7 @@ class EvidenceGraph(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ThemeRelation(Shown):
-    """A relation of two entities of a theme."""
+    """A relation between two entities of a theme."""
 
     subject: str
     relation: str  # "" where they only stand in the same sentences
@@ -448,7 +448,7 @@ class ThemeRelation(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Theme(Shown):
-    """Passages that share names or are near to each other: what a part of the index is about."""
+    """A group of related passages: a topic of the index."""
 
     id: str
     name: str  # its most telling entities and terms
@@ -469,7 +469,7 @@ class Theme(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class IndexState(Shown):
-    """What an index held at one time."""
+    """The contents of an index at one time."""
 
     index: str  # its folder, or its address without a password
     generation: int
@@ -480,7 +480,7 @@ class IndexState(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DocumentChange(Shown):
-    """A document that came, went, was renamed or has another text."""
+    """A document that was added, removed, renamed or changed."""
 
     id: str
     title: str
@@ -494,7 +494,7 @@ class DocumentChange(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ValueChange(Shown):
-    """Two sentences that say different values of the same thing."""
+    """Two sentences that give different values for the same fact."""
 
     before: Step
     after: Step
@@ -504,7 +504,7 @@ class ValueChange(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EntityChange(Shown):
-    """An entity with the numbers of its sentences that came and that went."""
+    """An entity with the numbers of its added and removed sentences."""
 
     id: str
     name: str
@@ -516,7 +516,7 @@ class EntityChange(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Changes(Shown):
-    """What came, went and says something else from one state of an index to another."""
+    """The differences between two states of an index."""
 
     before: IndexState
     after: IndexState
@@ -530,7 +530,7 @@ class Changes(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DirectAnswer(Shown):
-    """An answer that an LLM gave while it looked for evidence, with the sentence that proves it."""
+    """An answer that an LLM gave during retrieval, with the sentence that proves it."""
 
     text: str
     chunk_id: str
@@ -539,7 +539,7 @@ class DirectAnswer(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CountedItem(Shown):
-    """One of what was counted, listed or added up, with the place that proves it."""
+    """A counted or listed item, with the place that proves it."""
 
     label: str
     document_id: str
@@ -549,7 +549,7 @@ class CountedItem(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CountResult(Shown):
-    """What a question about all of something is answered: a total, and all of its items."""
+    """The answer to a counting or listing question: a total and its items."""
 
     text: str  # the total, the list, or groups and their numbers
     kind: str  # "count", "list" or "amount", which is a sum, a mean, an extreme, or of groups
@@ -559,7 +559,7 @@ class CountResult(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Which parameters of a method bound what it returns; empty: none does."""
+    """The parameters that limit how much a method returns; empty if none does."""
 
     chunks: str = ""  # how many chunks
     tokens: str = ""  # how many tokens a context that it fills itself
@@ -567,7 +567,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Evidence(Shown):
-    """What a method found: chunks in order, and the threads that say why."""
+    """The evidence found by a method: ranked chunks, and the paths that explain them."""
 
     query: str
     method: str
@@ -601,7 +601,7 @@ class Evidence(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exchange(Shown):
-    """A question that was asked before, and what it was answered."""
+    """An earlier question with its answer."""
 
     question: str
     answer: str
@@ -609,7 +609,7 @@ class Exchange(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Passage(Shown):
-    """One numbered piece of a context."""
+    """A numbered passage of a context."""
 
     number: int  # from 1, as cited in the answer
     chunk_id: str
@@ -626,12 +626,12 @@ class Passage(Shown):
 
     @property
     def head(self) -> str:
-        """Title, section and pages, as they stand above the passage in a context."""
+        """Return title, section and pages, as printed above the passage in a context."""
         return format_head(self.title, self.section, self.page, self.last_page)
 
 
 class _Later:
-    """A field that may be given a function of no arguments, called when the field is first read."""
+    """A field that may be set to a function, called on first access."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -650,7 +650,7 @@ class _Later:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Context(Shown):
-    """What the answer may use: passages that fit a token budget together."""
+    """The evidence for an answer: passages that together fit a token budget."""
 
     passages: tuple[Passage, ...]
     text: str
@@ -683,18 +683,18 @@ class Citation(Shown):
 
     @property
     def place(self) -> str:
-        """The file and line for people, joined by a colon, as editors open them."""
+        """Return "file:line", as editors open it."""
         return file_place(self.source or self.document_id, self.line)
 
     def meets(self, step: Step) -> bool:
-        """Say whether a stop of a path has characters of the quote."""
+        """Check whether a step of a path overlaps the quote."""
         same = step.document_id == self.document_id
         return same and step.start < self.end and self.start < step.end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnswerSpan(Shown):
-    """A range of a document that a short answer is, or that it rests on."""
+    """A range of a document that contains or supports a short answer."""
 
     citation: int  # the place of its quote among the answer's citations, from 0
     document_id: str
@@ -705,7 +705,7 @@ class AnswerSpan(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ShortAnswer(Shown):
-    """An answer in a few words: a range of a document, or what was counted."""
+    """A short answer: a range of a document, or a count."""
 
     text: str
     kind: str  # "span", "list", "count" or "amount"
@@ -716,7 +716,7 @@ class ShortAnswer(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Shown):
-    """An answer with its citations and the evidence they stand on."""
+    """An answer with its citations and evidence."""
 
     question: str
     text: str
@@ -745,7 +745,7 @@ class Answer(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CostEstimate(Shown):
-    """What one setting would cost."""
+    """The estimated cost of one setting."""
 
     setting: str
     options: Mapping[str, Scalar]  # what `Index.add`, or a job, is told for it
@@ -767,7 +767,7 @@ class CostEstimate(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class QuestionPlan(Shown):
-    """What a question would cost with an LLM, at most as far as its prompts are known."""
+    """The estimated LLM cost of a question, as far as its prompts are known."""
 
     question: str
     method: str
@@ -781,7 +781,7 @@ class QuestionPlan(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EmbeddingEstimate(Shown):
-    """What the vectors of documents would cost: of chunks, sub-chunks, sentences and names."""
+    """The estimated embedding cost of chunks, sub-chunks, sentences and names."""
 
     model: str
     n_texts: int
@@ -792,7 +792,7 @@ class EmbeddingEstimate(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Shown):
-    """What each setting would cost on one corpus with one model."""
+    """The estimated costs of each setting, for one corpus and one model."""
 
     model: str  # empty: none was named, so tokens are those of `cl100k_base` and have no price
     n_documents: int

@@ -1,4 +1,4 @@
-"""The command line. It knows no more than `clew.api` does: it opens, asks and prints.
+"""The command line: a thin layer over `clew.api` that opens, asks and prints.
 
 Modules that take time to load (numpy and scipy come with them) are imported by the commands that
 need them, so that `clew --help` is quick.

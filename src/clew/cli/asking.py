@@ -173,7 +173,7 @@ def _describe_hops(evidence: Evidence) -> Iterator[str]:
 
 
 def read_turns(path: Path | None) -> tuple[Exchange, ...]:
-    """Return the turns in a file, none where it is not there. Raises InputError."""
+    """Return the turns in a file, none if it does not exist. Raises InputError."""
     if path is None or not path.exists():
         return ()
     try:
@@ -201,7 +201,7 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
 
 
 def _check_writable(path: Path) -> None:
-    """Raise InputError where a file cannot be written, before what goes there is paid for."""
+    """Raise InputError if a file cannot be written, before anything is paid for."""
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

@@ -1,4 +1,4 @@
-"""`clew index`, `clew import`, `clew backup`, ...: what writes an index, and `clew plan` before."""
+"""The commands that write an index (`clew index`, `import`, `backup`, ...), and `clew plan`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _TELLING_FALLBACKS = 5  # chunks without one usable reply that make a model doub
 @options.index("Folder of the index; made if it is not there.", into=True)
 @options.dataset_options
 @options.build_options
-@options.gather_derived(AddOptions, "index", "adding")
+@options.add_derived_options(AddOptions, "index", "adding")
 @options.paid_options
 @options.text(
     "--workers N|RAY",
@@ -135,7 +135,7 @@ def run_index(  # noqa: PLR0913 -- one argument for each group of options
 
 
 def _take_vocabulary(path: Path | None, indexes: Iterable[Index]) -> None:
-    """Take a list into indexes. Raises InputError for one that cannot be taken."""
+    """Replace the vocabulary of indexes by a list. Raises InputError if it is invalid."""
     from clew.index.vocabulary import read_vocabulary
 
     if path is not None:
@@ -145,7 +145,7 @@ def _take_vocabulary(path: Path | None, indexes: Iterable[Index]) -> None:
 
 
 def _make_shards(folder: Path, n: int) -> None:
-    """Make a folder of shards, unless it is one of so many."""
+    """Create a folder of `n` shards, unless it exists with as many."""
     from clew.index.store import sharded
 
     if not sharded.is_home(folder):
@@ -156,7 +156,7 @@ def _make_shards(folder: Path, n: int) -> None:
 
 
 def _end_run(added: Added, paths: Sequence[str]) -> None:
-    """End a run as it went: with an error, or the exit status for what it left.
+    """Exit with an error, or with the status for skipped files.
 
     Where none of the `paths` had a file, or none could be read, it is an error.
     """
@@ -180,7 +180,7 @@ def _end_run(added: Added, paths: Sequence[str]) -> None:
 @options.index("Folder of the index: what its ledger has costs nothing.", into=True)
 @options.dataset_options
 @options.build_options
-@options.gather_derived(PlanOptions, "plan", "planned")
+@options.add_derived_options(PlanOptions, "plan", "planned")
 @options.priced_options
 @options.text("--ask QUESTION", "Say what QUESTION would cost instead, to ask of the index.")
 @options.json
@@ -234,7 +234,7 @@ def _describe_question_plan(plan: QuestionPlan) -> Iterator[str]:
 
 
 def _list_notes(plan: Plan) -> Iterator[str]:
-    """Yield what is to be known of the numbers."""
+    """Yield notes on how to read the estimates."""
     whole = plan.estimates[-1]
     saved = 1 - whole.prompt_tokens / max(whole.unpacked_prompt_tokens, 1)
     counter = "the model itself" if plan.exact else "cl100k_base"
@@ -332,7 +332,7 @@ def import_graph(
     warn_skipped([each for each in done.skipped if each.unread])
     warn_partly({} if done.texts is None else done.texts.partly)
     problems = [each for each in done.skipped if not each.unread]
-    _tell_problems(problems, _MOST_SKIPPED)
+    _print_problems(problems, _MOST_SKIPPED)
     value = {"index": options.index_name(folder), **done.to_dict()}
     words = [*_summarize_graph(done, layers, folder), "", suggestion]
     print_result(value, words, as_json=as_json, is_news=True)
@@ -352,7 +352,7 @@ def import_triples(opener: options.Opener, file: Path, folder: Path, *, as_json:
     with opener(folder) as opened, show_count("extracting", "chunks") as on_chunks:
         done = opened.import_triples(file, on_chunks=on_chunks)
         layers = opened.show()["layers"]
-    _tell_problems(done.skipped)
+    _print_problems(done.skipped)
     value = {"index": options.index_name(folder), **done.to_dict()}
     held = f"{format_count(layers['triple'], 'triple')} now in {options.display_name(folder)}"
     line = f"Triples of {format_count(done.recorded, 'chunk')} taken over; {held}."
@@ -526,7 +526,7 @@ def restore_index(file: Path, folder: Path, *, as_json: bool) -> None:
 
 
 def warn_skipped(skipped: Sequence[Skipped]) -> None:
-    """Say on stderr what gave no document, a line each, and how many files no reader takes."""
+    """Print skipped inputs to stderr, a line each, and how many files have no reader."""
     from clew.readers.pictures import PICTURES
 
     for each in skipped:
@@ -542,7 +542,7 @@ def warn_skipped(skipped: Sequence[Skipped]) -> None:
 
 
 def warn_partly(partly: Mapping[str, Sequence[str]]) -> None:
-    """Say on stderr which documents were not read whole, a line each, and how many more there are.
+    """Print partly read documents to stderr, a line each, and how many more there are.
 
     With --verbose all are named.
     """
@@ -554,8 +554,8 @@ def warn_partly(partly: Mapping[str, Sequence[str]]) -> None:
         say(f"clew: read in part {more}: 'clew list' says why", err=True)
 
 
-def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
-    """Say on stderr what cannot be used, a line each; most of it is a part of a line of a file."""
+def _print_problems(problems: Sequence[Skipped], most: int | None = None) -> None:
+    """Print unusable lines to stderr, at most `most`."""
     for each in problems[:most]:
         say(f"clew: {one_line(str(each))}", err=True)
     if most is not None and len(problems) > most:
@@ -563,7 +563,7 @@ def _tell_problems(problems: Sequence[Skipped], most: int | None = None) -> None
 
 
 def describe_added(added: Added) -> list[str]:
-    """Return what adding documents did and cost, a line each."""
+    """Return the result and cost of adding documents, a line each."""
     return [
         f"{format_count(added.n_documents, 'document')}, {format_count(added.n_chunks, 'chunk')}",
         _count(_count_report(added.report)),
@@ -573,7 +573,7 @@ def describe_added(added: Added) -> list[str]:
 
 
 def _count_report(report: AddReport) -> dict[str, int]:
-    """Return the number of documents for each thing that adding did, by its name."""
+    """Return the number of documents added, updated, etc., by name."""
     return {
         "added": len(report.added),
         "changed": len(report.changed),
@@ -598,7 +598,7 @@ def _describe_cost(usage: Usage) -> str:
 
 
 def _describe_extracted(done: ExtractionReport) -> Iterator[str]:
-    """Yield what was extracted and what still waits, a line for each kind."""
+    """Yield the extracted and pending counts, a line for each kind."""
     for kind, what in (("units", "knowledge units"), ("graph", "triples")):
         counts = list(_count_extracted(done, kind))
         if counts:
@@ -624,7 +624,7 @@ def _count_extracted(done: ExtractionReport, kind: str) -> Iterator[str]:
 
 
 def suggest_question(*words: str, opened: options.Opened, folder: Path) -> str:
-    """Return a line with a command that asks an index about what one of its first titles names."""
+    """Return a line that suggests a first question about one of the titles."""
     layers = (index.snapshot().document_layer for index in options.iterate_indexes(opened))
     first = (d.title for each in layers for d in each.documents(range(len(each))[:_MOST_TITLES]))
     fitting = (t for t in first if len(t) <= _LONGEST_TITLE and any(map(str.isalpha, t)))
@@ -654,7 +654,7 @@ def _summarize(added: Added, folder: Path) -> Iterator[str]:
 
 
 def _suggest_triples(paths: Sequence[str], folder: Path, adding: Mapping[str, Any]) -> str:
-    """Return what needs the triples that an index lacks, and the command that makes them."""
+    """Return a hint on the features that need triples, and the command that extracts them."""
     need = "Methods bubble and agrag need triples:"
     is_unsaid = (
         "-" in paths or adding["web"] or adding["sql"] or any(asdict(adding["columns"]).values())
@@ -669,7 +669,7 @@ def _suggest_triples(paths: Sequence[str], folder: Path, adding: Mapping[str, An
 
 
 def _suggest_embedder(opened: options.Opened) -> str:
-    """Return the embedder for texts of which most are in a language that the index's is not for."""
+    """Return a better embedder if most texts are in a language the current one lacks, else None."""
     snapshot = next(iter(options.iterate_indexes(opened))).snapshot()
     chunks = snapshot.layer("chunk")
     rows = range(0, len(chunks), max(1, len(chunks) // _MOST_READ))

@@ -1,4 +1,4 @@
-"""Values of options from files and the environment, and `clew config`, which shows them.
+"""Read option values from files and the environment, and show them (`clew config`).
 
 A command takes an option's value from the command line, else from the environment
 (`CLEW_<COMMAND>_<OPTION>`), else from the nearest `clew.toml`, else from the user's own, else its
@@ -41,7 +41,7 @@ Origins = dict[tuple[str, str], Path]
 
 
 def read_settings(program: click.Group) -> tuple[Mapping[str, Values], Origins]:
-    """Return what the user's file and the nearest `clew.toml` say, and the file of each value.
+    """Return the settings of the user's file and the nearest `clew.toml`, with their files.
 
     The values are by command and option. Raises InputError for a file that cannot be read, for a
     name that no option has, and for a value that only a trusted file may have.
@@ -57,7 +57,7 @@ def read_settings(program: click.Group) -> tuple[Mapping[str, Values], Origins]:
 
 
 def find_files() -> list[Path]:
-    """Return the files that count, the one that counts more behind the other.
+    """Return the settings files that apply, highest priority last.
 
     The variable CLEW_CONFIG names one file in place of both; an empty one stands for none.
     """
@@ -71,7 +71,7 @@ def find_files() -> list[Path]:
 
 
 def _resolve_index(path: Path, index: object) -> object:
-    """Return the index that a file names: of a file in a folder above, it lies beside that file."""
+    """Return the index path that a file names, relative to that file."""
     folder = path.parent
     is_found = not os.environ.get(VARIABLE) and folder != _user_folder()
     if not isinstance(index, str) or "://" in index or not is_found or folder == Path.cwd():
@@ -84,7 +84,7 @@ def _user_folder() -> Path:
 
 
 def _read_options(path: Path, program: click.Group) -> Iterator[tuple[str, str, Any]]:
-    """Yield the command, the option and the value of each line of a file."""
+    """Yield the command, option and value of each line of a settings file."""
     tables = _parse_file(path)
     prices = tables.pop(PRICES, {})
     shared = {name: value for name, value in tables.items() if not isinstance(value, Mapping)}
@@ -126,7 +126,7 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 
 def list_names(command: click.Command) -> dict[str, click.Option]:
-    """Return the options of a command by the names that a file may call them, with `_`."""
+    """Return the options of a command by their names in files, spelled with `_`."""
     names: dict[str, click.Option] = {}
     for param in _list_options(command):
         written = [each.lstrip("-") for each in param.opts if each.startswith("--")]
@@ -139,12 +139,12 @@ def list_names(command: click.Command) -> dict[str, click.Option]:
 
 
 def _list_options(command: click.Command) -> list[click.Option]:
-    """Return the options of a command whose values it takes."""
+    """Return the options of a command that take values."""
     return [each for each in command.params if isinstance(each, click.Option) and each.expose_value]
 
 
 def _find_option(name: str, names: list[str], path: Path, command: str = "") -> str:
-    """Return the name of an option as it is kept. Raises InputError where there is none."""
+    """Return the parameter name of an option. Raises InputError if there is none."""
     written = name.replace("-", "_")
     if written not in names:
         where = f" in the table {command!r}" if command else ""
@@ -163,7 +163,7 @@ def _write_price(path: Path, model: str, price: object) -> str:
 
 
 def give_variables(command: click.Command, name: str) -> None:
-    """Let every option of a command be given by a variable of its own: CLEW_ASK_CHUNKS."""
+    """Let each option of a command be set by an environment variable: CLEW_ASK_CHUNKS."""
     for param in _list_options(command):
         others = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
         written = [each for each in param.opts if each.startswith("--")] or param.opts
@@ -175,7 +175,7 @@ def give_variables(command: click.Command, name: str) -> None:
 
 
 def _check_trust(path: Path, option: str) -> None:
-    """Raise InputError for what is only for a user's own file, CLEW_CONFIG, or a trusted file."""
+    """Raise InputError for options that only the user's own or a trusted file may set."""
     is_own = os.environ.get(VARIABLE) or path.parent == _user_folder()
     if option not in _TRUSTED or is_own:
         return
@@ -199,7 +199,7 @@ def _hash_file(path: Path) -> str:
 
 
 def trust_file(path: Path) -> None:
-    """Trust a file as it is now."""
+    """Record a file as trusted with its present contents."""
     hashes = {**_read_trusted(), str(path.resolve()): _hash_file(path)}
     place = _user_folder() / "trusted.json"
     try:
@@ -252,7 +252,7 @@ def _describe_settings(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _list_values(context: click.Context, program: click.Group) -> Iterator[dict[str, Any]]:
-    """Yield each option of each command with its value and where that is from."""
+    """Yield each option of each command with its value and its source."""
     values, origins = read_settings(program)
     for name, command in program.commands.items():
         inner = click.Context(

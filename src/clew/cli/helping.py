@@ -1,4 +1,4 @@
-"""`clew help`: the guides of the documentation, which are in the package, as plain text."""
+"""`clew help`: print the packaged guides as plain text."""
 
 import io
 import re
@@ -17,7 +17,7 @@ _PICTURE = compile_re(rf"^!{_LINK.pattern}\n+", re.MULTILINE)
 
 
 def list_guides() -> dict[str, Path]:
-    """Return the files of all guides by their topics, in the order of the alphabet."""
+    """Return the guide files by topic, alphabetically."""
     guides = {file.name.removesuffix(".md"): file for file in _GUIDES.iterdir()}
     return dict(sorted(guides.items()))
 
@@ -57,14 +57,14 @@ def show_help(context: click.Context, topic: str | None) -> None:
 
 
 def _first_sentences(text: str) -> str:
-    """Return the first paragraph of a guide, without its marks, up to the end of a sentence."""
+    """Return the first paragraph of a guide as plain text, up to the end of a sentence."""
     paragraph = " ".join(text.split("\n\n")[1].split())
     sentence = re.match(r".*?[.:](?=\s|$)", re.sub(r"[*`]", "", _LINK.sub(r"\1", paragraph)))
     return (sentence[0] if sentence else paragraph).rstrip(":")
 
 
 def _to_text(text: str) -> str:
-    """Return a page as it reads in a terminal."""
+    """Return a Markdown page as plain text for a terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -75,6 +75,6 @@ def _to_text(text: str) -> str:
 
 
 def _describe_link(link: re.Match[str]) -> str:
-    """Return a link's words, with the command that shows where it leads, if one does."""
+    """Return the text of a link, with a command that shows its target, if any."""
     words, target = link[1], link[2].partition("#")[0].removesuffix(".md")
     return f"{words} (`clew help {target}`)" if target in list_guides() else words

@@ -1,4 +1,4 @@
-"""`clew show`, `list`, `themes`, `changes`, `export` and `methods`: what there is."""
+"""Commands that show an index: `clew show`, `list`, `themes`, `changes`, `export` and `methods`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def show_index(
 
 @click.command("export", cls=GroupedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
-@options.gather_derived(ExportOptions, "export", "exporting")
+@options.add_derived_options(ExportOptions, "export", "exporting")
 @options.text("--method", "Retrieval method that finds a graph.", default="bubble")
 @options.param("depth=2")
 @options.reranker
@@ -145,7 +145,7 @@ def check_index(opener: options.Opener, folder: Path, *, repair: bool, as_json: 
 
 
 def _describe_damage(found: Sequence[Damage], folder: Path, done: Repaired | None) -> Iterator[str]:
-    """Yield what is damaged, and what was repaired or how to do so."""
+    """Yield the damage, and what was repaired or how to repair it."""
     if not found:
         yield f"{options.display_name(folder)}: every byte is as it was written."
     for each in found:
@@ -203,7 +203,7 @@ def show_methods(name: str | None, *, as_json: bool) -> None:
 
 
 def _describe_groups(described: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a block for each group of methods, its columns as wide as those of the others."""
+    """Yield a block for each group of methods, with common column widths."""
     from clew import methods as known
 
     by_name = {each["name"]: each for each in described}
@@ -236,7 +236,7 @@ def _describe_method(method: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _find_aliases(index: Index, name: str | None) -> dict[str, Any]:
-    """Return the names that stand for others and those that may, of one name if it is given."""
+    """Return the merged names and possible aliases, of one name if given."""
     from clew.text.keys import name_key
 
     names = index.aliases()
@@ -297,7 +297,7 @@ def list_documents(
 
 
 def _describe_document(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a document's line, and below it what of it was not read."""
+    """Yield the line of a document, followed by notes on its unread parts."""
     yield f"{row['characters']:>9,}  {one_line(row['id'])}  {one_line(row['title'])}".rstrip()
     for note in row["partly"]:
         yield dim(f"{'':11}read in part: {one_line(note)}")
@@ -344,7 +344,7 @@ def _describe_aliases(aliases: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines about an index, in words, and without what says nothing."""
+    """Yield the description of an index, without empty values."""
     documents, extraction = description["documents"], dict(description["extraction"])
     wanted = dict(extraction["wanted"])
     if "random" not in {wanted.get("value"), wanted.get("core_by")}:
@@ -371,7 +371,7 @@ def _describe_index(description: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_values(description: Mapping[str, Any], indent: str = "") -> list[str]:
-    """Return plain values as lines: what is single first, then lists and groups."""
+    """Return plain values as lines: scalars first, then lists and groups."""
     single = {k: v for k, v in description.items() if not isinstance(v, list | Mapping)}
     lines = []
     if single:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what becomes of them."""
+"""Options shared by several commands, and how their values are used."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TRUTHS = {
 
 
 class _Text(click.types.StringParamType):
-    """A text that may have spaces in it: several in a variable stand on lines of their own."""
+    """A text option; in an environment variable, each line is a value."""
 
     envvar_list_splitter = "\n"
 
@@ -58,14 +58,14 @@ INDEX_VARIABLE, LLM_VARIABLE = "CLEW_INDEX", "CLEW_LLM"
 
 
 def open_index(folder: Path, **how: Any) -> Index:  # noqa: ANN401 -- of `clew.open`
-    """Return the index in `folder` with the models that `specs` name."""
+    """Open the index in `folder` with the models of `specs`."""
     from clew import api
 
     return api.open_index(folder, **how)
 
 
 def open_any(opener: Opener, folder: Path, **how: Any) -> Opened:  # noqa: ANN401
-    """Return the index in `folder`, or all the shards that it names."""
+    """Open the index in `folder`, or the shards listed there."""
     from clew.index.store import sharded
 
     if not sharded.is_home(folder):
@@ -75,14 +75,14 @@ def open_any(opener: Opener, folder: Path, **how: Any) -> Opened:  # noqa: ANN40
 
 
 def iterate_indexes(opened: Opened) -> Iterable[Index]:
-    """Return the indexes that were opened: one, or shards one after the other."""
+    """Yield the opened indexes: a single one, or each shard."""
     from clew.api import Index
 
     return [opened] if isinstance(opened, Index) else opened.each()
 
 
 class FolderOrAddress(click.Path):
-    """A folder, or an address in PostgreSQL, for which a folder of this machine stands."""
+    """A folder or a PostgreSQL address, which has a local folder for its cache."""
 
     def convert(self, value: Any, *given: Any) -> Any:  # noqa: ANN401 -- click's
         if isinstance(value, str) and "://" in value:
@@ -93,19 +93,19 @@ class FolderOrAddress(click.Path):
 
 
 def index_name(folder: Path) -> str:
-    """Return what an index is called in messages: its folder, or its address."""
+    """Return the index's name in messages: its folder or address."""
     from clew.index.store import opening
 
     return opening.describe_place(folder)
 
 
 def display_name(folder: Path) -> str:
-    """Return the same as a terminal shows it."""
+    """Return the index's name, escaped for a terminal."""
     return one_line(index_name(folder))
 
 
 def text(declared: str, purpose: str, *names: str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option by its flags and what stands for its value, such as "--llm SPEC".
+    """Return a text option, declared as in "--llm SPEC".
 
     Its value has one of the `names` that the option is not called by. A default is shown, unless
     the purpose tells it.
@@ -123,28 +123,28 @@ def several(declared: str, purpose: str, name: str, **more: Any) -> Decorator:  
 
 
 def number(declared: str, purpose: str, *, least: int = 1, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option that takes a whole number."""
+    """Return an integer option."""
     return text(declared, purpose, type=click.IntRange(min=least), **more)
 
 
 def path(declared: str, purpose: str, *names: str, is_file: bool = False) -> Decorator:
-    """Return an option that takes a file, or also a folder."""
+    """Return a path option, for a file only or also a folder."""
     return text(declared, purpose, *names, type=click.Path(path_type=Path, dir_okay=not is_file))
 
 
 def choice(declared: str, purpose: str, kind: Callable[[str], Any] = str, **more: Any) -> Decorator:  # noqa: ANN401 -- click's
-    """Return an option that takes one of a few values, such as "--places all|even|odd"."""
+    """Return an option with a fixed set of values, such as "--places all|even|odd"."""
     name, values = declared.split()
     return text(name, purpose, type=click.Choice([*map(kind, values.split("|"))]), **more)
 
 
 def flag(flag: str, purpose: str, *names: str) -> Decorator:
-    """Return an option that is given or not."""
+    """Return a boolean flag."""
     return text(flag, purpose, *names, is_flag=True)
 
 
 def index(purpose: str = "Folder of the index.", *, into: bool = False) -> Decorator:
-    """Return the option that names the folder of the index, or its address.
+    """Return the option for the folder or address of the index.
 
     A command that puts something `into` an index calls it so, too. Of all commands it is the same
     option: they have one value in the environment and in `clew.toml`.
@@ -179,12 +179,12 @@ json = flag("--json", "Print one JSON document.", "as_json")
 
 
 def usual(command: Command) -> Command:
-    """Give a command what most have: the index, --json, and what opens an index."""
+    """Add the options that most commands have: the index, --json, and the opener."""
     return apply_all([index(), json, click.pass_obj])(command)
 
 
 def join_filters(filters: Sequence[str]) -> Filter | None:
-    """Return what --where asks for, all of it."""
+    """Return the conjunction of all --where filters."""
     if not filters:
         return None
     from clew.filters import parse
@@ -195,7 +195,7 @@ def join_filters(filters: Sequence[str]) -> Filter | None:
 def gather_options(
     options: Sequence[Decorator], argument: str, make: Callable[..., Any]
 ) -> Decorator:
-    """Return a decorator that gives a command `options`.
+    """Return a decorator that passes the values of `options` to a command as one argument.
 
     The command has one argument for them, what `make` gives for the values by name.
     """
@@ -218,7 +218,7 @@ def gather_options(
 
 
 def apply_all(decorators: Sequence[Decorator]) -> Decorator:
-    """Return what several decorators do, the first of them outermost."""
+    """Return the composition of decorators, the first one outermost."""
 
     def apply(command: Callable[..., Any]) -> Callable[..., Any]:
         for each in reversed(decorators):
@@ -233,7 +233,7 @@ def apply_all(decorators: Sequence[Decorator]) -> Decorator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidModels:
-    """Which LLM to use, at what price, and how much of it."""
+    """The LLM to use, its prices, and a budget."""
 
     llm: str | None
     prices: Mapping[str, Price]
@@ -241,16 +241,16 @@ class PaidModels:
     drawn: Mapping[str, Any]  # how replies are drawn, and what is kept of them, for `Specs`
 
     def choose_models(self, reranker: str | None = None, reader: str | None = None) -> HowToOpen:
-        """Return what an index is opened with so that it asks this LLM."""
+        """Return the arguments for opening an index with this LLM and reranker."""
         return {"specs": self.name_models(reranker, reader), "prices": self.prices}
 
     def join_build(self, build: HowToOpen) -> HowToOpen:
-        """Return what an index is opened with that may be made, with this LLM."""
+        """Return the arguments for opening or creating an index with this LLM."""
         specs = replace(build["specs"], llm=self.llm, **self.drawn)
         return {**build, "specs": specs, "prices": self.prices}
 
     def name_models(self, reranker: str | None = None, reader: str | None = None) -> Specs:
-        """Return the models of an index that asks this LLM."""
+        """Return the model specs of an index with this LLM and reranker."""
         from clew.models.loading import Specs
 
         return Specs(llm=self.llm, reranker=reranker, reader=reader, **self.drawn)
@@ -266,7 +266,7 @@ def read_paid(
     prompts: Path | None = None,
     **drawn: Any,  # noqa: ANN401 -- of `Specs`
 ) -> PaidModels:
-    """Return the LLM, prices and budget that a command's options name.
+    """Return the LLM, prices and budget given by a command's options.
 
     The budget also limits the LLMs in `others`. Prompts of one's own are checked.
     """
@@ -321,7 +321,7 @@ paid_options = gather_options([*PAID_OPTIONS, *DRAWN_OPTIONS, _seed], "paid", re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetOptions:
-    """A data set whose documents are taken, where PATH is none."""
+    """The dataset to read documents from if no PATH is given."""
 
     dataset: Path | None
     corpus: Path | None
@@ -329,7 +329,7 @@ class DatasetOptions:
     def choose(
         self, paths: Sequence[str], folder: Path
     ) -> tuple[Path | tuple[Document, ...] | list[str], Path]:
-        """Return what is read, and the folder of its index: the one that `clew eval` takes.
+        """Return the paths to read, and the folder of their index, as `clew eval` does.
 
         Raises UsageError unless there are paths or a data set, InputError where it cannot be read.
         """
@@ -351,7 +351,7 @@ class DatasetOptions:
 
     @property
     def words(self) -> list[str]:
-        """The options as they are given."""
+        """Return the options as given on the command line."""
         paths = {"--dataset": self.dataset, "--corpus": self.corpus}
         return [word for name, path in paths.items() if path for word in (name, str(path))]
 
@@ -424,7 +424,7 @@ build_options = gather_options(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionOptions:
-    """The index that is asked, and how."""
+    """The index to search, and the options of a question."""
 
     folder: Path
     reranker: str | None
@@ -446,7 +446,7 @@ def _read_question_options(
 
     if as_of is not None:
         if parse_period(as_of) is None:
-            raise InputError(f"--as-of takes a date such as 2024-05-01 or 2024, not {as_of!r:.80}")
+            raise InputError(f"--as-of must be a date such as 2024-05-01, not {as_of!r:.80}")
         filters = [*filters, f"valid on {as_of}"]
     parameters = parse_parameters(method or DEFAULT, given)
     if chunks is not None:
@@ -466,7 +466,7 @@ def _read_question_options(
 
 
 def derive_option(name: str, option: Option) -> Decorator:
-    """Return an option of a frozen value as one of a command."""
+    """Return the command-line option for an option of a frozen dataclass."""
     words, doc = f"{option.flag} {option.metavar or ''}", option.off or option.doc
     if option.default is True:
         return text(words, doc, name, flag_value=False, default=True, show_default=False)
@@ -484,7 +484,7 @@ def derive_option(name: str, option: Option) -> Decorator:
 
 
 def _make_type(option: Option) -> click.ParamType[Any]:
-    """Return a type that refuses a value in the words that every other door has for it."""
+    """Return a click type whose error messages match those of the other interfaces."""
     made: click.ParamType[Any]
     if option.choices:
         made = click.Choice(option.choices)
@@ -507,12 +507,12 @@ def _make_type(option: Option) -> click.ParamType[Any]:
 
 
 def derive_options(value: type, door: str) -> list[Decorator]:
-    """Return the options of a frozen value that a command has, by the name of its door."""
+    """Return the command-line options of a frozen dataclass that a command has."""
     return list(starmap(derive_option, plain_options(value, door).items()))
 
 
-def gather_derived(value: type, door: str, argument: str) -> Decorator:
-    """Return a decorator that gives a command the options of a frozen value, as its keywords."""
+def add_derived_options(value: type, door: str, argument: str) -> Decorator:
+    """Return a decorator that adds the options of a frozen dataclass to a command."""
 
     def join(**given: object) -> dict[str, Any]:
         return join_parts(value, given)
@@ -521,7 +521,7 @@ def gather_derived(value: type, door: str, argument: str) -> Decorator:
 
 
 def question_options(door: str) -> Decorator:
-    """Return the options of a command that asks a question: all that `Question` has."""
+    """Return the options of `Question` for a command."""
     usual = f"{DEFAULT}; auto where the index has an imported graph"
     return gather_options(
         [
@@ -540,7 +540,7 @@ def question_options(door: str) -> Decorator:
 
 
 def parse_parameters(method: str, given: Sequence[str]) -> dict[str, Scalar]:
-    """Return NAME=VALUE settings as values of the types that the method's parameters have.
+    """Parse NAME=VALUE settings by the types of the method's parameters.
 
     Raises UnknownMethod, and InputError for a setting without a name or value, or a name that
     comes twice. What does not fit a parameter stays text, which `clew.answers.method` refuses
@@ -574,12 +574,12 @@ def _parse_value(text: str, default: object) -> Scalar:
 
 
 def split_list(text: str) -> list[str]:
-    """Return the parts between commas, each once."""
+    """Return the distinct parts between commas."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def default_index(command: str = "ask") -> Path:
-    """Return the index that a command means where its options name none.
+    """Return the default index of a command.
 
     That is what the environment names, else `clew.toml`, else the default.
     """
@@ -595,12 +595,12 @@ def default_index(command: str = "ask") -> Path:
 
 
 def command_line(command: str, *words: str, folder: Path) -> str:
-    """Return a line to type next: a command and its words, with --index where it is needed."""
+    """Return a command line to suggest, with --index where needed."""
     place = [] if folder == default_index(command) else ["--index", index_name(folder)]
     return one_line(" ".join(["clew", command, *map(_quote_word, [*words, *place])]))
 
 
 def _quote_word(word: str) -> str:
-    """Quote a word for every shell, in double quotes where these do."""
+    """Quote a word for any shell, with double quotes where possible."""
     plain = shlex.quote(word)
     return plain if plain == word or set(word) & set('"$`\\!') else f'"{word}"'

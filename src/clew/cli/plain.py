@@ -1,4 +1,4 @@
-"""What a command prints: text that a terminal shows and does not obey, JSON, and how much of it.
+"""Print output safely: escaped text, JSON, and the --quiet and --verbose levels.
 
 `--quiet` and `--verbose` stand before the command's name or behind it. The library
 tells what it does to the logger `clew`: no key, no question and no text of a document, which a log
@@ -27,8 +27,8 @@ _QUIET, _VERBOSE = "clew.quiet", "clew.verbose"
 _LOGGER = logging.getLogger("clew")
 
 
-def let_print() -> None:
-    """Let a console that cannot show every character have plainer signs, or escapes, for some.
+def make_printable() -> None:
+    """Let a console replace characters that its encoding lacks.
 
     Warnings that no handler takes are printed in a line on stderr, as errors are.
     """
@@ -48,17 +48,17 @@ def _write_plainly(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def one_line(text: str) -> str:
-    """Return `text` without line breaks, and with escapes for what a terminal obeys or hides."""
+    """Return `text` on one line, with control and invisible characters escaped."""
     return visible(" ".join(text.split()))
 
 
 def terminal_width() -> int:
-    """Return how wide the output may be."""
+    """Return the width of the terminal."""
     return min(shutil.get_terminal_size((MAX_COLUMNS, 24)).columns, MAX_COLUMNS)
 
 
 def wrap_text(text: str, *, first: str = "", rest: str = "", max_lines: int | None = None) -> str:
-    """Return `text`, safe to print, in lines behind `first` and `rest`, cut at `max_lines`."""
+    """Wrap `text`, escaped, with the prefixes `first` and `rest`, to at most `max_lines`."""
     width = max(terminal_width() - max(width_of(first), width_of(rest)), 20)
     lines = wrap(one_line(text), width)
     if max_lines is not None and len(lines) > max_lines:
@@ -68,7 +68,7 @@ def wrap_text(text: str, *, first: str = "", rest: str = "", max_lines: int | No
 
 
 def count_more(n: int, *, indent: str = "  ") -> Iterator[str]:
-    """Yield a line that says how many more there are, if any."""
+    """Yield a line "n more", if any."""
     if n > 0:
         yield dim(f"{indent}… and {n:,} more")
 
@@ -86,22 +86,22 @@ def align(rows: Sequence[tuple[str, ...]], *, indent: str = "  ") -> str:
 
 
 def bold(text: str) -> str:
-    """Return `text` in bold type, where the terminal has such."""
+    """Return `text` in bold, if the terminal supports it."""
     return click.style(text, bold=True)
 
 
 def dim(text: str) -> str:
-    """Return `text` in faint type: what is good to know and not the point."""
+    """Return `text` dimmed, if the terminal supports it."""
     return click.style(text, dim=True)
 
 
 def echo_json(value: object) -> None:
-    """Print one JSON document; everything outside ASCII is escaped, so nothing can obey it."""
+    """Print a JSON document with non-ASCII characters escaped."""
     click.echo(to_json(value, indent=2))
 
 
 def to_json(value: object, *, indent: int | None = None) -> str:
-    """Return one JSON document, in a line without an indent, escaped alike."""
+    """Return a JSON document in ASCII, on one line unless indented."""
     return json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")
 
 
@@ -125,17 +125,17 @@ def build_options() -> list[click.Option]:
 
 
 def is_quiet() -> bool:
-    """Say whether only errors and results are wanted."""
+    """Check whether --quiet was given."""
     return bool(_context_meta().get(_QUIET))
 
 
 def is_verbose() -> bool:
-    """Say whether everything is to be named."""
+    """Check whether --verbose was given."""
     return bool(_context_meta().get(_VERBOSE))
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print what was done, unless nobody wants to know."""
+    """Print a status message, unless --quiet was given."""
     if not is_quiet():
         click.echo(text, err=err)
 
@@ -143,7 +143,7 @@ def say(text: str, *, err: bool = False) -> None:
 def print_result(
     value: object, words: Iterable[str], *, as_json: bool, is_news: bool = False
 ) -> None:
-    """Print a value as JSON, or in words, a line each; `is_news` what --quiet leaves out."""
+    """Print a value as JSON or as lines; --quiet suppresses it if `is_news`."""
     if as_json:
         echo_json(value)
     elif not (is_news and is_quiet()):
@@ -174,7 +174,7 @@ def _set_verbose(context: click.Context, _option: click.Parameter, value: int) -
 
 
 class _OneLine(logging.Formatter):
-    """Names of files may hold anything, also line breaks and escape sequences."""
+    """A log formatter that escapes line breaks and control characters in file names."""
 
     def format(self, record: logging.LogRecord) -> str:
         return one_line(super().format(record))

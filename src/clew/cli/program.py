@@ -1,4 +1,4 @@
-"""How commands are shown and end: options under headings, and errors as a line on stderr."""
+"""Format help and errors of commands: grouped options, and one-line errors on stderr."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from clew.answers.question import ExportOptions, Question
 from clew.base.display.visible import has_hidden
 from clew.base.options import plain_options
 from clew.cli import config, plain
-from clew.cli.plain import let_print, one_line
+from clew.cli.plain import make_printable, one_line
 from clew.errors import BudgetSpent, ClewError, InputError
 from clew.index.options import AddOptions, PlanOptions
 
@@ -25,7 +25,7 @@ INTERRUPTED = 130  # by Ctrl-C: 128 + SIGINT, as shells have it
 
 
 class Failure(click.ClickException):
-    """An error that is printed in one line: `clew: <message>`."""
+    """An error that is printed on one line: `clew: <message>`."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -35,14 +35,14 @@ class Failure(click.ClickException):
         click.echo(f"clew: {one_line(self.message)}", file=file, err=file is None)
 
 
-def _raise_visibly(error: click.UsageError) -> Never:
-    """Raise an error of a command line anew, with escapes for what a terminal obeys or hides."""
+def _reraise_escaped(error: click.UsageError) -> Never:
+    """Re-raise a usage error with control and invisible characters escaped."""
     message = error.format_message()
     raise click.UsageError(one_line(message), error.ctx) if has_hidden(message) else error
 
 
 class Commands(Mapping[str, click.Command]):
-    """The commands by their names; one is imported when it is looked up.
+    """A mapping of commands by name, imported on first access.
 
     Those that other packages register come last. Whoever lists all does not see a command that
     cannot be imported; whoever looks it up gets an InputError.
@@ -90,14 +90,14 @@ class Program(click.Group):
     """The group of all commands."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
-        let_print()
+        make_printable()
         try:
             values = {} if args[:1] == ["config"] else dict(config.read_settings(self)[0])
             return super().make_context(info_name, args, *more, default_map=values, **extra)
         except ClewError as error:
             raise Failure(str(error)) from error
         except click.UsageError as error:
-            _raise_visibly(error)
+            _reraise_escaped(error)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
@@ -106,7 +106,7 @@ class Program(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            _raise_visibly(error)
+            _reraise_escaped(error)
         except BudgetSpent as error:
             raise Failure(str(error), BUDGET_ENDED) from error
         except ClewError as error:
@@ -161,8 +161,8 @@ HEADING_OF = {
 }  # by the name of an option's value
 
 
-def _names_index(word: str) -> bool:
-    """Say whether a word is the folder of an index that is there, or the address of an index."""
+def _is_index_name(word: str) -> bool:
+    """Check whether a word is the folder of an existing index, or an index address."""
     if "://" in word:
         return " " not in word and word.partition(":")[0] in plugins.find_registered("stores")
     if not word or not Path(word).is_dir():
@@ -173,11 +173,11 @@ def _names_index(word: str) -> bool:
 
 
 class GroupedCommand(click.Command):
-    """A command that shows its options under headings, and takes its index as a last word, too."""
+    """A command with grouped options, whose last argument may be its index."""
 
     @property
     def takes_index(self) -> bool:
-        """Say whether an index that is there may be named without --index."""
+        """Check whether an existing index may be given without --index."""
         return any(each.name == config.INDEX and "--into" not in each.opts for each in self.params)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -190,17 +190,17 @@ class GroupedCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def _find_index(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Return the last word, if it is no option's value and names an index, else None."""
+        """Return the last argument if it names an index, else None."""
         values, rest, _ = self.make_parser(ctx).parse_args(list(args))
         if config.INDEX in values:
             return None
         if rest:
-            return rest[-1] if _names_index(rest[-1]) or rest[-1].endswith(".clew") else None
+            return rest[-1] if _is_index_name(rest[-1]) or rest[-1].endswith(".clew") else None
         names = [each.name for each in self.params if isinstance(each, click.Argument)]
         given = [each for each in map(values.get, names) if isinstance(each, str | tuple)]
         word = (given or [""])[-1]
         word = word if isinstance(word, str) else word[-1]
-        return word if _names_index(word) else None
+        return word if _is_index_name(word) else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}

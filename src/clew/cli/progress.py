@@ -1,4 +1,4 @@
-"""Long commands: how far they are, and Ctrl-C, at which what is whole is kept."""
+"""Show the progress of long commands, and stop them cleanly on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST = 24  # characters of a file's name
 
 @contextmanager
 def show_count(stage: str, what: str = "") -> Iterator[Callable[..., None] | None]:
-    """Give a function that takes how many more are done, or how many in all, and of how many."""
+    """Yield a callback for the count done, or the count done and the total."""
     if not sys.stderr.isatty() or is_quiet():
         yield None
         return
@@ -53,7 +53,7 @@ def show_count(stage: str, what: str = "") -> Iterator[Callable[..., None] | Non
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """Give what a run that indexes writes down, and show it meanwhile."""
+    """Yield a `Progress` for an indexing run, and display it meanwhile."""
     progress = Progress()
     show = _show_bar if sys.stderr.isatty() else _print_lines
     with nullcontext() if is_quiet() else show(progress):
@@ -62,7 +62,7 @@ def show_progress() -> Iterator[Progress]:
 
 @contextmanager
 def _show_bar(progress: Progress) -> Iterator[None]:
-    """Show a bar that looks at the progress whenever it is drawn."""
+    """Display a progress bar, refreshed on a timer."""
     bars = _build_bars("{task.fields[told]}", bar=True)
     task = bars.add_task("starting", total=None, told="")
     drawn, of = bars.get_renderables, ("", "")
@@ -102,7 +102,7 @@ def _print_lines(progress: Progress) -> Iterator[None]:
 
 
 def describe_progress(progress: Progress) -> str:
-    """Return how far a run is in words: share, the file at hand, what it cost."""
+    """Return the progress in words: share, current file, cost."""
     done, total = _measure_share(progress)
     parts = [progress.shard] if progress.shard else []
     if progress.stage == "extracting":
@@ -147,7 +147,7 @@ def _build_bars(text: str, *, bar: bool) -> Bars:
 
 @contextmanager
 def handle_stop() -> Iterator[Stop]:
-    """Give what the first Ctrl-C or SIGTERM asks to stop; a second one ends at once.
+    """Yield a `Stop` set by the first Ctrl-C or SIGTERM; a second one exits at once.
 
     Where nothing heeds it, as while models load, the first one ends at once too. Nothing that was
     committed is lost by either.
@@ -172,7 +172,7 @@ def handle_stop() -> Iterator[Stop]:
 
 @contextmanager
 def report_interruption(index: Opened) -> Iterator[None]:
-    """Say of a block that was interrupted how many documents the index has."""
+    """On interruption, print how many documents the index has."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Answers, hits, threads and costs as text for people; an answer also while an LLM writes it."""
+"""Format answers, hits, paths and costs for a terminal, also while an answer is streamed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Matches = Sequence[tuple[str, int, int]]  # terms of the query, and where they s
 
 
 def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
-    """Return an answer, its citations, the graph and tables that led there, and what it cost.
+    """Return an answer with its citations, graph, tables and costs.
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
@@ -73,7 +73,7 @@ def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
 
 
 def render_evidence(evidence: types.Evidence) -> str:
-    """Return the graph and tables, the hits in order, their support, and what they cost."""
+    """Return the graph and tables, the ranked hits, their support and costs."""
     weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
     hits = (render_hit(*each, weights) for each in enumerate(evidence.hits, 1))
     counted = [] if evidence.counted is None else [_render_counted(evidence.counted)]
@@ -153,7 +153,7 @@ def _render_answers(graph: types.EvidenceGraph) -> Iterator[str]:
 
 
 def render_citations(answer: types.Answer) -> Iterator[str]:
-    """Yield each citation: its number, file and line, pages and section, and its words."""
+    """Yield each citation: its number, file and line, pages, section, and quote."""
     most = {"generated": _QUOTE_LINES, "counted": 1}.get(answer.kind)
     weights = weigh_terms(answer.evidence.query, [each.quote for each in answer.citations])
     last = {each.document_id: each for each in answer.citations}.values()  # of each document
@@ -172,13 +172,13 @@ def render_citations(answer: types.Answer) -> Iterator[str]:
 
 
 def render_thread(path: types.Path) -> str:
-    """Return a path drawn as a thread, a stop a line, each with the reason to go there."""
+    """Return a path drawn as a thread, a step per line with its reason."""
     marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
     return "\n".join(_render_stop(*each) for each in zip(path.steps, marks, strict=True))
 
 
 def render_costs(usage: types.Usage) -> Iterator[str]:
-    """Yield the line that says what a run cost, unless nobody wants to know."""
+    """Yield the costs of a run as a line, unless --quiet was given."""
     if not is_quiet():
         shown = {stage: s for stage, s in usage.seconds.items() if s >= _SHOWN_S}
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in shown.items())
@@ -186,7 +186,7 @@ def render_costs(usage: types.Usage) -> Iterator[str]:
 
 
 def render_usage(usage: types.Usage) -> str:
-    """Return what a run cost in tokens, calls and money."""
+    """Return the costs of a run in tokens, calls and money."""
     text = format_count(usage.total_tokens, "token")
     text += f", {format_count(usage.llm_calls, 'LLM call')}"
     if usage.embedding_tokens:
@@ -237,7 +237,7 @@ def _render_short(short: types.ShortAnswer, citations: Sequence[types.Citation])
 
 
 def _render_nearest(evidence: types.Evidence) -> Iterator[str]:
-    """Yield the first hits as what they are: near to the question, and no answer."""
+    """Yield the first hits as passages near to the question, without an answer."""
     if evidence.hits:
         weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
         yield bold("The nearest passages, which are no answer (--anyway answers from them)")
@@ -247,7 +247,7 @@ def _render_nearest(evidence: types.Evidence) -> Iterator[str]:
 def _render_citation(
     cited: types.Citation, weights: Mapping[str, float], max_lines: int | None, label: str = ""
 ) -> str:
-    """Return a citation: its number, its label, file and line, pages and section, and its words.
+    """Return a citation: its number, label, file and line, pages, section, and quote.
 
     Those that weigh something are bold. Faint is what a quote that is not cut stands below, such as
     the header of a table.
@@ -267,7 +267,7 @@ def _render_citation(
 
 
 def _render_unread(cited: types.Citation) -> list[str]:
-    """Return a line with what was not read of a cited document, or no line."""
+    """Return a note on unread parts of a cited document, if any."""
     if not cited.partly:
         return []
     indent = " " * len(f"  [{cited.number}] ")
@@ -276,7 +276,7 @@ def _render_unread(cited: types.Citation) -> list[str]:
 
 
 def _render_others(answer: types.Answer) -> Iterator[str]:
-    """Yield the places of the next passages that were found, or the best path of no quote."""
+    """Yield the places of further relevant passages, or the best path that no quote ends."""
     cited = {(each.document_id, each.chunk_id) for each in answer.citations}
     if answer.kind == "quoted":
         others = [p for p in answer.context.passages if (p.document_id, p.chunk_id) not in cited]
@@ -315,7 +315,7 @@ def _render_group(number: int, group: types.ConceptAnchors) -> str:
 def _render_candidate(
     candidate: types.Candidate, graph: types.EvidenceGraph, texts: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a candidate with its own triples, and a line for each of the first that it grew by."""
+    """Yield a candidate with its triples, and the first triples added to it."""
     parts = [f"{candidate.score:.2f}, cost {candidate.cost:.2f}" if candidate.cost else "no cost"]
     for verb, concepts in (("covers", candidate.covers), ("misses", candidate.misses)):
         numbers = [n for n, each in enumerate(graph.groups, 1) if each.concept in concepts]
@@ -350,7 +350,7 @@ def _render_subgraph(graph: types.Subgraph, facts: Sequence[types.Fact]) -> Iter
 
 
 def _render_part(name: str, texts: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
-    """Yield at most two lines for each of the first parts, the first one behind their name."""
+    """Yield at most two lines with the first texts, prefixed by `name`."""
     indent = " " * 14
     for place, each in enumerate(texts[:most]):
         yield wrap_text(each, first=indent if place else f"  {name:<12}", rest=indent, max_lines=2)
@@ -367,13 +367,13 @@ def _render_edge(edge: types.Edge, names: Mapping[str, str], texts: Mapping[str,
 
 
 def _shorten_place(place: str) -> str:
-    """Return a chunk's id, or the end of a long one, from a folder or file on where it has such."""
+    """Return a chunk's id, shortened to its end at a path separator if long."""
     end = place[-_MOST_OF_ID:]
     return place if end == place else f"…{end[max(end.find('/'), 0) :]}"
 
 
 def _render_item(mark: str, head: str, texts: Sequence[str], between: str, *, n_lines: int) -> str:
-    """Return `head` with those of the first texts that fit into `n_lines`, at least one of them."""
+    """Return `head` with the first texts that fit into `n_lines`, at least one."""
     first = f"  {mark:<2}  "
 
     def lines(n: int, most: int | None = None) -> str:
@@ -391,7 +391,7 @@ def _join_first(texts: Sequence[str], n: int, between: str) -> str:
 
 
 def _column_widths(wanted: Sequence[int]) -> list[int]:
-    """Return the width of each column: what it wants, or its share of what narrower ones leave."""
+    """Return the width of each column: the wanted one, or a fair share of the rest."""
     left = terminal_width() - 2 * len(wanted)
     widths = [0] * len(wanted)
     for place, column in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
@@ -410,7 +410,7 @@ def _render_notes(evidence: types.Evidence) -> Iterator[str]:
 
 
 class AnswerWriter:
-    """Prints an answer's text as it comes, in the lines of `clew.cli.plain.wrap_text`.
+    """Prints an answer's text while it is streamed, wrapped as `wrap_text` does.
 
     One piece is always kept back: of an answer that is quoted, or that no LLM wrote, there is but
     one, and that is shown otherwise. As a block it ends the line where an error ends the answer.
@@ -433,7 +433,7 @@ class AnswerWriter:
             click.echo()
 
     def __call__(self, piece: str | None) -> None:
-        """Take a further piece; None: what came does not count."""
+        """Print a further piece; None restarts the text."""
         if piece is None:
             self._abandon()
             self._last = ""
@@ -442,7 +442,7 @@ class AnswerWriter:
         self._last = piece
 
     def finish(self, answer: types.Answer) -> bool:
-        """Print what is left of an answer, and say whether all of its text stands there."""
+        """Print the rest of an answer; return whether all of its text was printed."""
         if answer.kind != "generated" or not self._last:
             self._abandon()
             return False
@@ -470,14 +470,14 @@ class AnswerWriter:
 
 
 def weigh_terms(query: str, texts: Sequence[str]) -> dict[str, float]:
-    """Return the query's terms that stand in some text; one weighs more the fewer these are."""
+    """Return the query's terms found in the texts, weighted by rarity."""
     term_sets = [{*terms(text)} for text in texts]
     counts = {term: sum(term in each for each in term_sets) for term in terms(query)}
     return {term: log(1 + len(texts) / count) for term, count in counts.items() if count}
 
 
 def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
-    """Return two lines of `text`, from the sentence where its terms weigh most, these in bold.
+    """Return two lines of `text` around its most relevant sentence, with the terms in bold.
 
     An ellipsis stands for what is before. A text without any of these terms is shown from its
     start.
@@ -491,7 +491,7 @@ def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
         sentences = _find_sentences(text)
 
         def weigh(start: int) -> float:
-            """Weigh the terms in whole sentences that fit into the room from a start."""
+            """Return the weight of the terms in the whole sentences that fit from a start."""
             ends = [end for _, end in sentences if start < end <= start + room]
             most = max(ends, default=start + room)
             words = {term for term, begin, end in matches if start <= begin and end <= most}
@@ -504,7 +504,7 @@ def cut_preview(text: str, weights: Mapping[str, float], *, indent: str) -> str:
 
 
 def _find_sentences(text: str) -> list[tuple[int, int]]:
-    """Return where sentences stand in the one line of a text, whose first one begins with it."""
+    """Return the ranges of the sentences in a text on one line."""
     spans = [  # a dot behind what is before a sentence keeps the space between
         (len(one_line(f"{text[:start]}.")) - 1, len(one_line(text[:end])))
         for start, end in statement_spans(text)
@@ -513,7 +513,7 @@ def _find_sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _find_starts(shown: str, sentences: Spans, matches: Matches, room: int) -> Iterator[int]:
-    """Yield 0, the start of each sentence with a match, and of a long one places before matches."""
+    """Yield candidate starts of a preview: 0, sentences with a match, and points before matches."""
     yield 0
     for begin, end in sentences:
         places = [place for _, place, _ in matches if begin <= place < end]
@@ -527,7 +527,7 @@ def _find_starts(shown: str, sentences: Spans, matches: Matches, room: int) -> I
 
 
 def mark_terms(lines: str, weights: Mapping[str, float]) -> str:
-    """Return lines with the words of some terms in bold; terms that overlap are marked as one."""
+    """Return lines with some terms in bold; overlapping terms are merged."""
     spans: list[tuple[int, int]] = []
     for term, start, end in term_spans(lines):
         if term in weights:

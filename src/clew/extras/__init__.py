@@ -1,1 +1,1 @@
-"""Packages that the core does without: each may be deleted, and none is imported by the core."""
+"""Optional packages: the core imports none of them, and each may be deleted."""

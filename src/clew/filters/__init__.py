@@ -27,4 +27,4 @@ def to_filter(where: "str | Filter | None") -> "Filter | None":
         return grammar.parse(where) if where.strip() else None
     if isinstance(where, expressions.Filter):
         return where
-    raise InputError(f"a filter is a text or made of clew.field, not {where!r:.80}")
+    raise InputError(f"a filter must be a text or built with clew.field, not {where!r:.80}")

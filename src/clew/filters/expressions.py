@@ -35,7 +35,7 @@ class Filter:
         return self.part if isinstance(self, Not) else Not(self)
 
     def __bool__(self) -> NoReturn:
-        raise InputError("filters are joined by &, | and ~, not by and, or and not")
+        raise InputError("filters are combined with &, | and ~, not with and, or and not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _combine(kind: type[AllOf | AnyOf], one: Filter, other: Filter) -> Filter:
 def _check_operand(other: object) -> Filter:
     if isinstance(other, Filter):
         return other
-    raise InputError(f"a filter is joined with another filter, not with {other!r:.80}")
+    raise InputError(f"a filter can only be combined with another filter, not with {other!r:.80}")
 
 
 class field:  # noqa: N801 -- read as a function: field("date") >= 2024
@@ -146,14 +146,14 @@ def to_literal(value: object) -> Scalar:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"a field is compared with a finite number, not {value}")
+        raise InputError(f"a field can only be compared with a finite number, not {value}")
     if value is None or isinstance(value, str | int | float):
         return value
     item = getattr(value, "item", None)  # a scalar of NumPy
     if item is not None:
         return to_literal(item())
     raise InputError(
-        f"a field is compared with a text, a number, a date or None, not {value!r:.80}"
+        f"a field can only be compared with a text, number, date or None, not {value!r:.80}"
     )
 
 

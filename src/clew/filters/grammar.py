@@ -45,7 +45,7 @@ def parse(text: str) -> Filter:
     "year >= 1893 and (tags has 'fram' or not draft = true)"
     """
     if len(text) > _MAX_TEXT:
-        raise InputError(f"a filter has at most {_MAX_TEXT:,} characters, not {len(text):,}")
+        raise InputError(f"a filter can have at most {_MAX_TEXT:,} characters, not {len(text):,}")
     return _Parser(text).parse()
 
 

@@ -1,1 +1,1 @@
-"""An index on disk: its store, its generations, the snapshot of one, and what builds them."""
+"""An index on disk: its store, generations and snapshots, and how it is built."""

@@ -1,4 +1,4 @@
-"""Build an index: documents in, batches of rows out, each committed by itself.
+"""Build an index: read documents, and commit their rows in batches.
 
 A batch depends on its own documents only, and batches are cut from the documents that are new or
 changed, in the order given. So a run that was killed goes on where its last commit ended and
@@ -23,7 +23,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.base.types import Document, Skipped
 from clew.errors import InputError, MissingExtra, MissingLayer, ModelError, RecipeMismatch
 from clew.index import generation
-from clew.index.origins import DocumentOwners, find_gone, list_of_files, settle_fetched
+from clew.index.origins import DocumentOwners, find_gone, list_file_documents, store_fetched
 from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.snapshot.batch import Batch
 from clew.index.store import Store
@@ -54,7 +54,7 @@ OnProgress = Callable[[int], None]  # told how many more documents are done with
 
 @dataclass(slots=True, repr=False)
 class AddReport(Shown):
-    """What adding documents did."""
+    """The result of adding documents."""
 
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -71,12 +71,12 @@ class AddReport(Shown):
 
     @property
     def is_empty(self) -> bool:
-        """Say whether no file was found or missed, whatever was made of it."""
+        """Check whether no file was found or missing."""
         return not (self.skipped or self.gone) and self._has_read_nothing
 
     @property
     def is_skipped(self) -> bool:
-        """Say whether there was input, and none of it could be read."""
+        """Check whether there was input, but all of it was unreadable."""
         return bool(self.skipped) and not self.gone and self._has_read_nothing
 
     @property
@@ -98,7 +98,7 @@ def add_documents(  # noqa: PLR0913 -- what is told and asked meanwhile, by name
     progress: Progress | None = None,
     workers: Workers | None = None,
 ) -> AddReport:
-    """Add documents to the index, a commit per batch, and return what was done.
+    """Add documents to the index with a commit per batch, and return the report.
 
     A document that is there with the same content costs nothing; one with other content is
     replaced. A new one with the content of one that is `gone`, its file being there no more, is
@@ -156,17 +156,17 @@ def update_documents(  # noqa: PLR0913 -- what reading and looking for files nee
     prune: bool,
     **how: Any,  # noqa: ANN401 -- as `add_documents` takes it
 ) -> AddReport:
-    """Add the documents of files below some paths as `add_documents`, and look for those gone.
+    """Add the documents of files below some paths, and remove those whose files are gone.
 
     These are reported, and removed where `prune` says so.
     """
-    gone = find_gone(list_of_files(store), roots, paths) if paths else []
+    gone = find_gone(list_file_documents(store), roots, paths) if paths else []
     report = add_documents(store, items, models, gone=gone, read=read, **how)
     report.left_out = selection.counts()
     if paths and not report.stopped:
-        ids = list_of_files(store)
+        ids = list_file_documents(store)
         report.gone = find_gone(ids, roots, paths, selection, read, report.skipped)
-    settle_fetched(store, fetched, report)
+    store_fetched(store, fetched, report)
     if prune and report.gone:
         store.remove(report.gone)
         report.pruned = True
@@ -181,7 +181,7 @@ def _build_batches(
     progress: Progress,
     stop: Stop,
 ) -> Iterator[tuple[Hashed, Batch]]:
-    """Yield batches with their rows, which are built when they are needed."""
+    """Yield batches with their rows, built lazily."""
     from clew.index.building import build_batch
 
     for batch in groups:
@@ -195,14 +195,14 @@ def _build_batches(
 
 
 class _KnownHashes:
-    """The content hashes of documents as they were before: a few are looked up, of many all."""
+    """The content hashes of stored documents: looked up singly if few, else read at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._few: dict[str, str | None] = {}
 
     def get(self, document_id: str) -> str | None:
-        """Return the hash of a document that is there, None for another one."""
+        """Return the hash of a stored document, or None."""
         if document_id not in self._few:
             if len(self._few) >= _FEW:
                 return self._all.get(document_id)
@@ -224,7 +224,7 @@ def finish_index(
     cached: Iterable[CachedArrays] = (),
     compact: bool | None = None,
 ) -> None:
-    """Leave the index fast to open and to ask: assembled, with what is `cached` of it renewed.
+    """Finish a build: assemble the newest generation, and renew the arrays named in `cached`.
 
     It is compacted before where much of it is dead or scattered, or as `compact` says. Arrays that
     need an `embedder` that cannot be had, or vectors that the index lacks, are left to the first
@@ -255,7 +255,7 @@ def _has_words(document: Document) -> bool:
 
 
 class _Addition:
-    """Documents on their way into an index, and what was done with those that need no new rows."""
+    """Documents being added to an index, and a report of those that need no new rows."""
 
     def __init__(
         self, store: Store, progress: Progress, on_progress: OnProgress, read: set[str]
@@ -270,12 +270,12 @@ class _Addition:
         self.wordless: list[str] = []  # those that have no words any more
 
     def tell(self, document_ids: Collection[str]) -> None:
-        """Say that documents are done with."""
+        """Report documents as done."""
         self._progress.settle(document_ids)
         self._on_progress(len(document_ids))
 
     def find_changed(self, items: Iterable[Document | Skipped]) -> Iterator[tuple[Document, str]]:
-        """Yield new and changed documents with their content hashes; report the rest."""
+        """Yield new and changed documents with their content hashes; report the others."""
         owners, hashes, skipped = DocumentOwners(self._store), self.known, self.report.skipped
         for item in items:
             if isinstance(item, Skipped):
@@ -308,7 +308,7 @@ class _Addition:
     def apply_renames(
         self, documents: Iterable[tuple[Document, str]], gone: Sequence[str]
     ) -> Iterator[tuple[Document, str]]:
-        """Give new documents the rows of those `gone` that had the same content; yield the rest.
+        """Reuse the rows of `gone` documents for new ones of equal content; yield the rest.
 
         Of several that are gone the first is taken, and each once.
         """
@@ -336,7 +336,7 @@ class _Addition:
     def restore_removed(
         self, documents: Iterable[tuple[Document, str]]
     ) -> Iterator[tuple[Document, str]]:
-        """Bring back what the store still holds as removed; yield the rest.
+        """Restore documents whose removed rows are still stored; yield the rest.
 
         This comes before batches are cut, so that a resumed run cuts them at the same places.
         """
@@ -351,7 +351,7 @@ class _Addition:
 
 
 def hash_content(document: Document) -> str:
-    """Return what changes whenever the document would: a hash of its rows, and one of the rest.
+    """Return a content hash: one hash of the data that rows depend on, and one of the rest.
 
     What is read of the text decides the rows. Metadata, pages and apparatus are the rest.
     """
@@ -363,7 +363,7 @@ def hash_content(document: Document) -> str:
 
 
 def get_rows_hash(content: str) -> str:
-    """Return the part of a content hash that the rows decide."""
+    """Return the part of a content hash that covers the data of rows."""
     return content.partition(_AND)[0]
 
 
@@ -371,7 +371,7 @@ _AND = "-"
 
 
 def has_new_rows(document: Document, content: str | None) -> bool:
-    """Say whether a document has rows to make where the index has the hash `content` of it."""
+    """Check whether a document needs new rows, given its stored hash `content`."""
     document = _replace_surrogates(document)
     same = content is not None and get_rows_hash(content) == get_rows_hash(hash_content(document))
     return _has_words(document) and not same
@@ -385,7 +385,7 @@ _SURROGATE = compile_re("[\ud800-\udfff]")
 
 
 def _replace_surrogates(document: Document) -> Document:
-    """Return the document with half surrogate pairs, which no file can hold, as U+FFFD."""
+    """Return the document with lone surrogates, which cannot be encoded, as U+FFFD."""
 
     def mend(value: Any) -> Any:  # noqa: ANN401 -- of metadata
         if isinstance(value, tuple):
@@ -399,14 +399,14 @@ def _replace_surrogates(document: Document) -> Document:
 
 
 def group_batches(documents: Iterable[tuple[Document, str]]) -> Iterator[Hashed]:
-    """Yield documents with their hashes, as many together as one commit adds."""
+    """Yield documents with their hashes in batches of one commit each."""
     return group_by_size(documents, lambda pair: len(pair[0].text), BATCH_CHARACTERS)
 
 
 def group_by_size(
     items: Iterable[T], size_of: Callable[[T], int], enough: int
 ) -> Iterator[list[T]]:
-    """Yield items in groups, each ended by the item with which it has a size of `enough`."""
+    """Yield items in groups that end once their total size reaches `enough`."""
     group, size = list[T](), 0
     for item in items:
         group.append(item)

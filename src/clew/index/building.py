@@ -1,4 +1,4 @@
-"""Batches of documents to rows, here one after another, or by workers with the same result.
+"""Build the rows of document batches, sequentially or by workers with the same result.
 
 What a batch becomes depends on its documents, the recipe and the models, but for one thing: a name
 is embedded where the index lacks its vector, so that depends on the batches before. Workers make
@@ -40,7 +40,7 @@ _FEW = 4_096  # characters: the few chunks of a shorter document are embedded so
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a batch of documents becomes, whatever else the index has."""
+    """The rows of a batch of documents, independent of the rest of the index."""
 
     entities: list[str]  # keys
     terms: list[str]
@@ -50,33 +50,33 @@ class Rows:
 
 
 class Pending(Protocol):
-    """A task that a worker was given."""
+    """A task submitted to a worker."""
 
     def is_done(self) -> bool:
-        """Say whether the result is there; an error is not one, and comes where it is asked for."""
+        """Check whether the result is available; errors are raised by `result`."""
 
     def result(self) -> Any:  # noqa: ANN401 -- as the task returns
-        """Return what the task returned, once it is done; raise what it raised.
+        """Return the task's result, or raise its error.
 
         Raises ModelError where workers that had it ended again and again.
         """
 
 
 class Workers(Protocol):
-    """Processes that have the models, on this machine or on others."""
+    """Processes with loaded models, on this machine or others."""
 
     @property
     def n(self) -> int:
-        """How many tasks can be done at once."""
+        """Return the number of tasks that run at once."""
 
     def submit(self, task: str, *given: Any) -> Pending:  # noqa: ANN401 -- as the task takes
-        """Let a worker run one of `workers.tasks`; tasks begin in the order given.
+        """Submit one of `workers.tasks`; tasks start in submission order.
 
         A worker that ends before its task is done is replaced, and the task is done again.
         """
 
     def close(self) -> None:
-        """End the workers, and what they have at hand."""
+        """Stop the workers, dropping unfinished tasks."""
 
 
 def build_rows(
@@ -108,13 +108,13 @@ def build_rows(
             embedded = vectors.separate_columns(cut, embedder, code)
             bare = tuple(
                 (cut.documents[cut.owners[c]].id, f"no vector for the characters {start}-{end}")
-                for c, start, end in vectors.find_bare(cut, embedded, embedder.dimension, code)
+                for c, start, end in vectors.find_zero_rows(cut, embedded, embedder.dimension, code)
             )
     return Rows(keys, found_terms, columns | counted | mentioned | embedded, nameable, bare)
 
 
 def build_batch(documents: Sequence[Document], store: Store, models: Models, meter: Meter) -> Batch:
-    """Return the rows of `documents` as they come into a store, without committing them."""
+    """Return the rows of `documents` for a store, without committing them."""
     stored = read_stored_vectors(store, documents)
     rows = build_rows(documents, store.recipe, models, meter, stored)
     unnamed = [i for i in store.unnamed(rows.entities) if i in rows.nameable]
@@ -140,7 +140,7 @@ def _build_batch(
 
 @dataclass(slots=True)
 class _PendingBatch:
-    """A batch that workers have: its rows are made, then those of its names that it is to bring."""
+    """A batch built by workers: first its rows, then the name vectors assigned to it."""
 
     batch: Hashed
     documents: list[Document]
@@ -167,7 +167,7 @@ def build_by_workers(
     *,
     most: int,
 ) -> Iterator[tuple[Hashed, Batch]]:
-    """Yield batches with their rows, in order; each must be committed before the next is taken.
+    """Yield batches with their rows in order; commit each before requesting the next.
 
     Batches of `most` characters are at hand, and the one that goes beyond. Where `stop` is asked
     for, the batch that is next is the last. An error, of what is read or of a worker, is raised
@@ -211,7 +211,7 @@ def _embed_names(
     store: Store,
     meter: Meter,
 ) -> None:
-    """Let names be embedded of the first batch, and of those behind it whose rows are made."""
+    """Submit the name embedding of the first batch, and of later ones whose rows are ready."""
     for place, each in enumerate(at_hand):
         if each.names is not None:
             continue
@@ -226,7 +226,7 @@ def _embed_names(
 
 
 def read_chunking(recipe: Mapping[str, Scalar]) -> Chunking:
-    """Return how an index with this recipe cuts documents."""
+    """Return the chunking settings of a recipe."""
     return Chunking(
         size=_read_int(recipe, "chunk_size"),
         overlap=_read_int(recipe, "chunk_overlap"),
@@ -245,7 +245,7 @@ def _read_int(recipe: Mapping[str, Scalar], name: str) -> int:
 def read_stored_vectors(
     store: Store, documents: Sequence[Document]
 ) -> dict[ChunkKey, ChunkVectors]:
-    """Return the vectors of the chunks that former versions of long `documents` have.
+    """Return stored chunk vectors that changed versions of long `documents` can reuse.
 
     None where an index embeds each text by itself: what is paid for is cached by its text.
     """
@@ -291,7 +291,7 @@ def _read_vectors(
 def _rows_of_chunks(
     columns: StoredColumns, layer: str, chunks: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the rows of a layer below n chunks, and where those of the last n - 1 begin."""
+    """Return a layer's rows below n chunks, and the first row of each chunk but the first."""
     rows, owners = columns.rows_below(layer, chunks)
     return rows, np.searchsorted(owners, np.arange(1, len(chunks)))
 
@@ -303,6 +303,6 @@ def _split_spans(
     rows: NDArray[Any],
     bounds: NDArray[Any],
 ) -> Spans:
-    """Return two columns of a layer as pairs, those of each chunk together."""
+    """Return two columns of a layer as pairs, grouped by chunk."""
     pairs = np.stack([columns.take(f"{layer}.{name}", rows) for name in ends], axis=1)
     return [[(a, b) for a, b in part.tolist()] for part in np.split(pairs, bounds)]

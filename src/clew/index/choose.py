@@ -1,4 +1,4 @@
-"""What is to be extracted, and from which chunks.
+"""Choose the chunks for extraction.
 
 A chunk is *considered* once: it is chosen and waits in a pack, the chunks of one prompt, or it is
 left as it is. That is written down before the first call, so a run that stopped goes on with the
@@ -51,7 +51,7 @@ PAID = [*_READ, SOURCES.index("recorded")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be extracted."""
+    """The requested extraction settings."""
 
     units: float = 0.0  # share of the tokens whose chunks an LLM splits into units [α of Clue-RAG]
     value: Value = "bleu"  # what makes a chunk worth it
@@ -70,13 +70,13 @@ class Wanted:
 
     @property
     def terms(self) -> TermSettings | None:
-        """What the entities are that an LLM relates; None where it names its own."""
+        """Return the term settings for an LLM's triples, or None if it finds its own entities."""
         if self.entities == "llm":
             return None
         return TermSettings(float(self.entity_threshold), self.entity_words)
 
-    def llm_share(self, kind: str) -> tuple[Scalar, ...]:
-        """Return which chunks an LLM is to read for a kind: share, choice, seed; () for none.
+    def llm_choice(self, kind: str) -> tuple[Scalar, ...]:
+        """Return the chunks that an LLM reads for a kind: share, choice, seed; () for none.
 
         Where the share is 1 there is no choice.
         """
@@ -87,34 +87,34 @@ class Wanted:
         return (share, by, self.seed) if share < 1 else (share,)
 
     def needs_llm(self, before: Wanted) -> bool:
-        """Say whether something is wanted of an LLM that was not wanted `before`."""
-        return any(self.llm_share(kind) not in ((), before.llm_share(kind)) for kind in KINDS)
+        """Check whether an LLM is needed for anything not requested `before`."""
+        return any(self.llm_choice(kind) not in ((), before.llm_choice(kind)) for kind in KINDS)
 
     def list_kinds(self) -> list[str]:
-        return [kind for kind in KINDS if self.llm_share(kind)]
+        return [kind for kind in KINDS if self.llm_choice(kind)]
 
 
-def read_wanted(store: Store) -> Wanted:
-    """Return what was wanted last; nothing is of an index that keeps no wish."""
+def read_requested(store: Store) -> Wanted:
+    """Return the last requested extraction settings, empty if none were stored."""
     return Wanted(**store.note(NOTE))
 
 
-def merge_wanted(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wanted:
-    """Return the last wish, updated by the fields that are given now.
+def merge_requested(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wanted:
+    """Return the last settings, updated by the fields given now.
 
     Raises InputError for what cannot be wanted together.
     """
     wanted = Wanted(**{**last, **fields})
     if wanted.triples != "llm" and not fields.keys().isdisjoint({"core", "core_by"}):
         raise InputError(
-            f"a core limits what an LLM reads, but triples are wanted by {wanted.triples!r}: ask "
-            f"for triples by llm, or leave the core out"
+            f"a core needs triples by an LLM, but triples are set to {wanted.triples!r}: ask "
+            f"for llm instead, or leave the core out"
         )
     for name in ("entities", "gleanings") if wanted.triples != "llm" else ():
         if fields.get(name):
             raise InputError(
-                f"{name} are of an LLM's triples, but triples are wanted by {wanted.triples!r}: "
-                f"ask for triples by llm, or leave the {name} out"
+                f"{name} apply to triples by an LLM, but triples are set to {wanted.triples!r}: "
+                f"use llm, or leave the {name} out"
             )
     if wanted.terms is not None and wanted.gleanings:
         raise InputError(
@@ -131,23 +131,23 @@ def merge_wanted(last: Mapping[str, Scalar], fields: Mapping[str, Any]) -> Wante
 def choose_chunks(
     store: Store, snapshot: Snapshot, wanted: Wanted, mark: Known, *, with_llm: bool
 ) -> None:
-    """Choose among the chunks that were not considered yet, and let the chosen ones wait.
+    """Choose among the new chunks, and queue the chosen ones.
 
     `known(kind, texts)` says of which texts the ledger has what an LLM made of them: these need
     no prompt, and share none with others. Without an LLM what waits for one goes on waiting.
     """
-    before = read_wanted(store)
+    before = read_requested(store)
     for kind in KINDS:
-        anew = wanted.llm_share(kind) != before.llm_share(kind)
-        if wanted.llm_share(kind) and with_llm:
+        anew = wanted.llm_choice(kind) != before.llm_choice(kind)
+        if wanted.llm_choice(kind) and with_llm:
             _choose_kind(store, snapshot, wanted, kind, mark, anew=anew)
         elif anew:
             store.set_work(kind, {}, anew=True)
 
 
 def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
-    """Return how many chunks wait for an LLM, by kind: chosen ones, and new ones to choose from."""
-    kinds = read_wanted(store).list_kinds()
+    """Return the number of chunks waiting for an LLM, by kind: queued ones and new ones."""
+    kinds = read_requested(store).list_kinds()
     stored = stored_chunk_numbers(snapshot)
     counts = {}
     for kind in KINDS:
@@ -159,7 +159,7 @@ def count_waiting(store: Store, snapshot: Snapshot) -> dict[str, int]:
 
 
 def requeue_failed(store: Store, snapshot: Snapshot, wanted: Wanted, mark: Known) -> None:
-    """Let the chunks wait once more whose reply was of no use."""
+    """Queue chunks again whose reply was unusable."""
     texts = read_titled_texts(snapshot)
     for kind in wanted.list_kinds():
         rows = np.flatnonzero(snapshot.layer("chunk").columns[kind] == FALLBACK)
@@ -167,7 +167,7 @@ def requeue_failed(store: Store, snapshot: Snapshot, wanted: Wanted, mark: Known
 
 
 def requeue_graph(store: Store, snapshot: Snapshot, rows: NDArray[np.intp], mark: Known) -> None:
-    """Let those of the texts in `rows` wait whose triples no LLM or file has given yet."""
+    """Queue the texts in `rows` that have no triples from an LLM or file."""
     done = np.isin(snapshot.layer("chunk").columns[GRAPH], PAID)
     done |= np.isin(stored_chunk_numbers(snapshot), _list_chosen(store.work(GRAPH)))
     done |= ~snapshot.are_texts()
@@ -193,7 +193,7 @@ def _choose_kind(
     texts = read_titled_texts(snapshot)
     free = among[mark(kind, [texts[row] for row in among.tolist()])]
     if kind == UNITS:
-        choice = _choose_worthy(snapshot, wanted, among)
+        choice = _choose_best(snapshot, wanted, among)
     elif anew:
         choice = _choose_core(snapshot, wanted, among, 0)
     else:
@@ -206,8 +206,8 @@ def _choose_kind(
     store.set_work(kind, left | chosen_ones, anew=anew)
 
 
-def _choose_worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return which of the chunks `among` get units, by what they are worth among all texts."""
+def _choose_best(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the chunks `among` the given ones that get units, by their value."""
     layer, texts = snapshot.layer("chunk"), read_titled_texts(snapshot)
     rows, values = np.flatnonzero(snapshot.are_texts()), None
     if wanted.units < 1:  # with a share of 1 it does not matter what a chunk is worth
@@ -220,7 +220,7 @@ def _choose_worthy(snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp]) 
 def _choose_core(
     snapshot: Snapshot, wanted: Wanted, among: NDArray[np.intp], n_read: int
 ) -> NDArray[np.intp]:
-    """Return which of the chunks `among` the core of the texts lacks, having `n_read` others."""
+    """Return the chunks `among` the given ones missing from the core, with `n_read` others done."""
     from clew.algo.knn import choose_core, core_size  # with SciPy, which takes long to load
     from clew.index.neighbours import chunk_ranks  # which loads SciPy
 
@@ -240,7 +240,7 @@ def assign_packs(
     mark: Known,
     kind: str,
 ) -> dict[int, int]:
-    """Return the pack of each of `rows`, by the store's own numbers."""
+    """Return the pack of each of `rows`, numbered by stored chunk."""
     stored, n_tokens = stored_chunk_numbers(snapshot), snapshot.layer("chunk").columns["n_tokens"]
     unread, free = select_unread(rows, texts, mark(kind, [texts[row] for row in rows]))
     groups = [
@@ -255,7 +255,7 @@ def assign_packs(
 def select_unread(
     rows: NDArray[np.intp], texts: Sequence[str], have: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows whose texts an LLM must read, and those that cost nothing.
+    """Return the rows whose texts need an LLM call, and those already recorded.
 
     A text costs nothing where the ledger has what it gave (`have`), or where it stands before.
     """
@@ -268,10 +268,10 @@ def select_unread(
 
 
 def stored_chunk_numbers(snapshot: Snapshot) -> NDArray[np.int64]:
-    """Return the store's own number of each chunk."""
+    """Return the stored row of each chunk."""
     numbers: NDArray[np.int64] | None = snapshot.layer("chunk").columns.get("number")
     if numbers is None:
-        raise InputError("this snapshot is of no store, so nothing can be added to its chunks")
+        raise InputError("this snapshot has no store, so nothing can be added to it")
     return numbers
 
 
@@ -316,7 +316,7 @@ NOTHING = False  # kept of a text whose reply was of no use
 
 @dataclass(frozen=True, slots=True)
 class ReplyMemory:
-    """What the ledger keeps of each text: the part of a reply that was made of it, or NOTHING."""
+    """The recorded extraction of each text, as part of a reply; NOTHING if it was empty."""
 
     ledger: Ledger | None
     model: str
@@ -331,19 +331,19 @@ class ReplyMemory:
     def from_llm(
         cls, ledger: Ledger | None, llm: LLM | None, *, again: bool = False, gleanings: int = 0
     ) -> ReplyMemory:
-        """Return what is kept of the replies of an LLM, if there is one."""
+        """Return the recorded replies of an LLM, or None without one."""
         model = llm.name if llm else ""
         return cls(ledger, model, find_wording(llm), again, gleanings=gleanings)
 
     def word(self, prompt: Prompt) -> Prompt:
-        """Return a prompt as it is sent."""
+        """Return a prompt as sent, in the wording of the model."""
         return word(prompt, self.wording)
 
     def mark_known(self, kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         return np.asarray([part is not None for part in self.get_parts(kind, texts)], dtype=bool)
 
     def get_parts(self, kind: str, texts: Sequence[str]) -> list[Any]:
-        unrelated = [self._find_unrelated(kind, text) for text in texts]
+        unrelated = [self._termless_part(kind, text) for text in texts]
         if self.ledger is None or not texts:
             return unrelated
         keys = self._make_keys(kind, texts)
@@ -358,7 +358,7 @@ class ReplyMemory:
     def read_parts(
         self, kind: str, reply: Reply, texts: Sequence[str], before: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Return what a reply gave of the prompt's texts, behind what they have from `before`.
+        """Return each text's part of a reply, after the parts it has from `before`.
 
         Of a text that has nothing of use that is NOTHING.
         """
@@ -369,14 +369,14 @@ class ReplyMemory:
         return [_add_part(*each) for each in zip(texts, before, made, strict=True)]
 
     def keep(self, kind: str, prompt: Prompt, parts: Sequence[Any], texts: Sequence[str]) -> None:
-        """Keep the parts of texts; where one is NOTHING, their prompt is one to ask again."""
+        """Record the parts of texts; a prompt with a part of NOTHING is asked again."""
         if self.ledger is not None:
             self.ledger.keep(dict(zip(self._make_keys(kind, texts), parts, strict=True)))
             if NOTHING in parts:
                 self.ledger.mark_failed([Request(self.model, prompt)])
 
     def list_others(self, kind: str) -> list[ReplyMemory]:
-        """Return memories of the other replies that are kept, those of the most first.
+        """Return the recorded replies of other models, the most complete first.
 
         They are of other models, or came with fewer gleanings.
         """
@@ -394,7 +394,7 @@ class ReplyMemory:
         return get_prompt_version(kind, self.wording, statistical=self.listed is not None)
 
     def stored_version(self, kind: str) -> str:
-        """Return the version under which the parts of a kind are kept."""
+        """Return the version under which parts of a kind are recorded."""
         version = self.prompt_version(kind)
         if kind == GRAPH and self.terms is not None:
             return f"{version} {self.terms.threshold!r} {self.terms.longest}"
@@ -406,14 +406,14 @@ class ReplyMemory:
         version = self.stored_version(kind)
         return [(self.model, version, text) for text in texts]
 
-    def _find_unrelated(self, kind: str, text: str) -> dict[str, Any] | None:
-        """Return what a text has that has too few terms to ask about, None for another one."""
+    def _termless_part(self, kind: str, text: str) -> dict[str, Any] | None:
+        """Return the extraction of a text with too few terms to ask about, else None."""
         if kind != GRAPH or self.listed is None or len(self.listed[text]) >= LEAST:
             return None
         return {"relations": [], "listed": list(self.listed[text])}
 
     def _build_part(self, kind: str, part: Any, text: str) -> Any:  # noqa: ANN401 -- parsed JSON
-        """Return what is kept of a reply's part: with the terms that were listed, or NOTHING.
+        """Return the recorded form of a part: with the listed terms, or NOTHING.
 
         Which terms a text has may change with the texts beside it.
         """
@@ -426,7 +426,7 @@ class ReplyMemory:
 
 
 def _add_part(text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return what two replies gave of a text; the first where the second adds nothing."""
+    """Merge the parts of two replies about a text."""
     if first is NOTHING or second is NOTHING:
         return first or second
     both = merge_parts(first, second)
@@ -436,7 +436,7 @@ def _add_part(text: str, first: Any, second: Any) -> Any:  # noqa: ANN401 -- par
 def get_prompt_version(
     kind: str, wording: Wording | None = None, *, statistical: bool = False
 ) -> str:
-    """Return the version of the prompt for a kind of extraction, in a wording."""
+    """Return the version of the extraction prompt of a kind in a wording."""
     if kind == UNITS:
         return word(units_prompt([]), wording).version
     return word(relations_prompt([], []) if statistical else graph_prompt([], []), wording).version

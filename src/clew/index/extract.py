@@ -1,4 +1,4 @@
-"""Extract from chunks what their own sentences do not say: knowledge units, entities and triples.
+"""Extract knowledge units, entities and triples from chunks, beyond their sentences.
 
 By an LLM, by rules, or from a file that somebody's own extraction gave. A commit adds the rows of
 some chunks and takes them off the list of what waits, so a run that stopped at any instant goes on
@@ -38,8 +38,8 @@ from clew.index.choose import (
     Wanted,
     choose_chunks,
     count_waiting,
+    read_requested,
     read_titled_texts,
-    read_wanted,
     requeue_failed,
     requeue_graph,
     stored_chunk_numbers,
@@ -104,7 +104,7 @@ class ExtractionReport(Shown):
         return by_llm + self.rules + self.recorded
 
 
-def extract_wanted(
+def run_extractions(
     store: Store,
     models: Models,
     wanted: Wanted,
@@ -114,7 +114,7 @@ def extract_wanted(
     again: bool = False,
     on_progress: OnChunks | None = None,
 ) -> ExtractionReport:
-    """Extract what is `wanted` from the chunks that lack it, a commit for some chunks at a time.
+    """Run the requested extractions on chunks that lack them, with several commits.
 
     `rules` extracts triples where they are not wanted of an LLM. `again` asks once more for the
     chunks whose reply was of no use. Where the budget is spent the run ends and `stopped` says
@@ -122,24 +122,24 @@ def extract_wanted(
     InputError where something new needs an LLM and there is none, RecipeMismatch where an LLM
     related other entities in this index, EndpointError after what came before it is committed.
     """
-    before, with_llm = read_wanted(store), models.llm is not None
-    check_wanted(store, models, wanted, rules=rules)
+    before, with_llm = read_requested(store), models.llm is not None
+    check_extraction(store, models, wanted, rules=rules)
     if wanted == before == Wanted():
         return ExtractionReport()
     rules = rules if wanted.triples in _WEAKER else None
     memory = ReplyMemory.from_llm(ledger, models.llm, again=again, gleanings=wanted.gleanings)
-    if with_llm and "pagerank" in wanted.llm_share(GRAPH):
+    if with_llm and "pagerank" in wanted.llm_choice(GRAPH):
         # Compacted now, it stays so, and so does the graph that the choice computes.
         finish_index(store)
     with closing(ExtractionCorpus(store, models, on_progress)) as corpus:
-        _store_terms(corpus, wanted)
+        _store_term_settings(corpus, wanted)
         memory = corpus.remember(memory)
         choose_chunks(store, corpus.snapshot, wanted, memory.mark_known, with_llm=with_llm)
         if again and with_llm:
             if ledger is not None:
                 ledger.forget_failed()
             requeue_failed(store, corpus.snapshot, wanted, memory.mark_known)
-        with _undo_wanted(corpus, wanted, before, memory, with_llm=with_llm):
+        with _restoring_settings(corpus, wanted, before, memory, with_llm=with_llm):
             if wanted != before:
                 store.set_note(NOTE, asdict(wanted))
             if rules is not None:
@@ -150,16 +150,16 @@ def extract_wanted(
     return _count_waiting(corpus)
 
 
-def check_wanted(
+def check_extraction(
     store: Store | None, models: Models, wanted: Wanted, *, rules: Extractor | None
 ) -> None:
-    """Raise what would end an extraction at its first step, before anything is paid for.
+    """Raise the errors of an extraction's first step, before anything is paid for.
 
     Without a `store` it is one of a new index. Raises InputError where it needs an LLM and there is
     none, or a budget in dollars a price, MissingExtra for a package of the `rules`, RecipeMismatch
     where an LLM related other entities.
     """
-    before = Wanted() if store is None else read_wanted(store)
+    before = Wanted() if store is None else read_requested(store)
     if models.llm is None and wanted.needs_llm(before):
         raise InputError("this extraction needs an LLM: name one, as in --llm openai:MODEL@URL")
     if wanted == before == Wanted():
@@ -181,10 +181,10 @@ def check_wanted(
 
 
 @contextmanager
-def _undo_wanted(
+def _restoring_settings(
     corpus: ExtractionCorpus, wanted: Wanted, before: Wanted, memory: ReplyMemory, *, with_llm: bool
 ) -> Iterator[None]:
-    """Want what was wanted `before` where a block fails that extracted nothing of what is new."""
+    """Restore the settings `before` if the block fails without extracting anything new."""
     try:
         yield
     except ClewError:
@@ -195,8 +195,8 @@ def _undo_wanted(
         raise
 
 
-def _store_terms(corpus: ExtractionCorpus, wanted: Wanted) -> None:
-    """Write into the recipe which entities an LLM relates: all of an index has the same."""
+def _store_term_settings(corpus: ExtractionCorpus, wanted: Wanted) -> None:
+    """Store the term settings in the recipe; they are the same for a whole index."""
     if wanted.triples != "llm" or wanted.terms == corpus.terms:
         return
     none = dict.fromkeys(TermSettings().to_recipe())
@@ -212,7 +212,7 @@ def _describe_terms(terms: TermSettings | None) -> str:
 
 
 def _count_waiting(corpus: ExtractionCorpus) -> ExtractionReport:
-    """Return the report of a run that has ended, with what waits now."""
+    """Return the report of a finished run, with the chunks still waiting."""
     with closing(open_snapshot(corpus.store)) as snapshot:
         corpus.done.waiting.update(count_waiting(corpus.store, snapshot))
     return corpus.done
@@ -221,7 +221,7 @@ def _count_waiting(corpus: ExtractionCorpus) -> ExtractionReport:
 def extract_triples(
     store: Store, models: Models, chunk_ids: Sequence[str], *, ledger: Ledger | None = None
 ) -> ExtractionReport:
-    """Extract entities and triples by the LLM from some chunks, and leave the others for later.
+    """Extract entities and triples from some chunks by the LLM, leaving the others queued.
 
     What a method needs of the others is extracted when it is asked for. Raises InputError for an
     id that is no chunk's, and without an LLM; otherwise as `extract`.
@@ -233,7 +233,7 @@ def extract_triples(
         if (rows < 0).any():
             unknown = chunk_ids[int(np.flatnonzero(rows < 0)[0])]
             raise InputError(f"the index has no chunk {unknown!r}: see 'clew show DOCUMENT'")
-        gleanings = read_wanted(store).gleanings
+        gleanings = read_requested(store).gleanings
         memory = ReplyMemory.from_llm(ledger, models.llm, gleanings=gleanings)
         memory = corpus.remember(memory)
         requeue_graph(store, corpus.snapshot, rows, memory.mark_known)
@@ -242,7 +242,7 @@ def extract_triples(
 
 
 class ReadChunks:
-    """Chunks as models read them."""
+    """Chunks as models read them, with title and section."""
 
     texts: Sequence[str]
     terms: TermSettings | None  # of the entities that an LLM relates; None where it names its own
@@ -253,12 +253,12 @@ class ReadChunks:
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
-        """The statistical entities of each text, by the text; texts of graphs have none."""
+        """Return the statistical entities by text; imported texts have none."""
         texts = [self.texts[row] for row in self.rows_of_texts().tolist()]
         return dict(zip(texts, statistical_terms(texts, self.terms or TermSettings()), strict=True))
 
     def rows_of_texts(self) -> NDArray[np.intp]:
-        """Return the chunks that are no imported graph's."""
+        """Return the rows of chunks that are texts, not imported graphs."""
         return np.arange(len(self.texts))
 
     def remember(self, memory: ReplyMemory) -> ReplyMemory:
@@ -268,7 +268,7 @@ class ReadChunks:
 
 
 class ExtractionCorpus(ReadChunks):
-    """The chunks of one generation, and what a run extracts from them, which does not change them.
+    """The chunks of one generation, and the state of an extraction run over them.
 
     `on_progress` is told how many are done with, of how many.
     """
@@ -288,7 +288,7 @@ class ExtractionCorpus(ReadChunks):
         return np.flatnonzero(self.snapshot.are_texts())
 
     def read_packs(self, kind: str) -> list[list[int]]:
-        """Return the rows of each pack that waits, in the order of the packs' numbers."""
+        """Return the rows of each waiting pack, by pack number."""
         rows = {stored: row for row, stored in enumerate(self.stored.tolist())}
         waiting: dict[int, list[int]] = {}
         for stored, pack in self.store.work(kind).items():
@@ -297,7 +297,7 @@ class ExtractionCorpus(ReadChunks):
         return [sorted(waiting[pack]) for pack in sorted(waiting)]
 
     def read_sources(self, kind: str) -> NDArray[np.uint8]:
-        """Return what made each chunk's extraction, as a place in SOURCES."""
+        """Return the source of each chunk's extraction, as an index into SOURCES."""
         return np.asarray(self.snapshot.layer("chunk").columns[kind])
 
     def close(self) -> None:
@@ -333,13 +333,13 @@ class UnitsTask:
 
 @dataclass(frozen=True)
 class GraphTask:
-    """Entities and triples; a chunk without any has those that stand in one sentence."""
+    """Entities and triples; a chunk without any gets those of its sentences."""
 
     corpus: ReadChunks
     kind: ClassVar[str] = GRAPH
 
     def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:
-        """Return the prompt for some chunks, or for what earlier replies missed in them.
+        """Return the prompt for some chunks, or for what earlier replies missed.
 
         `before` are the parts that those gave.
         """
@@ -361,7 +361,7 @@ class GraphTask:
 
 
 class RelationsTask(GraphTask):
-    """Triples among a chunk's statistical entities; one without any has these alone."""
+    """Triples among a chunk's statistical entities; a chunk without any keeps only these."""
 
     def prompt(self, rows: Sequence[int], before: Sequence[Any] | None = None) -> Prompt:  # noqa: ARG002
         texts = [self.corpus.texts[row] for row in rows]
@@ -379,7 +379,7 @@ Task = UnitsTask | GraphTask  # one kind of extraction by an LLM
 
 
 def get_task(corpus: ReadChunks, kind: str) -> Task:
-    """Return how a kind is extracted by an LLM in this index."""
+    """Return the LLM task for a kind of extraction in this index."""
     if kind == UNITS:
         return UnitsTask(corpus)
     return GraphTask(corpus) if corpus.terms is None else RelationsTask(corpus)
@@ -392,7 +392,7 @@ def extract_by_llm(
     memory: ReplyMemory,
     among: frozenset[int] | None = None,
 ) -> None:
-    """Extract from the waiting packs, of the rows `among` if given, until the budget is spent."""
+    """Extract from queued packs, optionally of the rows `among`, until the budget is spent."""
     packs = corpus.read_packs(task.kind)
     if among is not None:
         packs = [pack for pack in packs if among.issuperset(pack)]
@@ -427,7 +427,7 @@ def _get_parts(
     group: Sequence[Sequence[int]],
     done: ExtractionReport,
 ) -> tuple[dict[int, Any], BudgetSpent | ModelError | None]:
-    """Return what the ledger or the LLM has for each row, and what stopped the LLM, if anything.
+    """Return the recorded or new extraction of each row, and the error that stopped the LLM.
 
     A row that got no reply is left out; one whose reply is of no use has NOTHING. What a reply
     gives is kept by the thread that received it, so that a text is known whatever comes next.
@@ -466,7 +466,7 @@ def _ask_round(
     *,
     is_last: bool,
 ) -> tuple[dict[int, list[Any]], set[int], BudgetSpent | ModelError | None]:
-    """Ask for packs once, or once more for what is not in the parts of `before`.
+    """Ask about packs once; with `before`, ask for what is missing there.
 
     Return the parts of each pack that got a reply, which packs are done with, and what stopped the
     LLM. A pack is done with in the last round, or where a round gave it nothing new.
@@ -494,7 +494,7 @@ def _ask_round(
 def complete_prompts(
     llm: LLM | None, prompts: Sequence[Prompt], keep: Callable[[int, Reply], None]
 ) -> BudgetSpent | ModelError | None:
-    """Tell `keep` of every reply, by its prompt's position; return what stopped the LLM, if so."""
+    """Call `keep` with each reply by prompt position; return the error that stopped the LLM."""
     if llm is None or not prompts:
         return None
     try:
@@ -508,7 +508,7 @@ def complete_prompts(
 
 
 def extract_by_rules(corpus: ExtractionCorpus, rules: Extractor, source: str) -> None:
-    """Extract triples from the chunks that have none, or those of weaker rules."""
+    """Extract triples by rules from chunks without triples, or with those of weaker rules."""
     weaker = [SOURCES.index(each) for each in _WEAKER[source]]
     rows = np.flatnonzero(np.isin(corpus.read_sources(GRAPH), weaker)).tolist()
     for begin in range(0, len(rows), _CHUNKS_AT_ONCE):
@@ -528,7 +528,7 @@ def _commit_graph(corpus: ExtractionCorpus, source: str, parts: Mapping[int, Ext
 def import_triples(
     store: Store, path: Path, models: Models, on_progress: OnChunks | None = None
 ) -> ExtractionReport:
-    """Take entities and triples of documents in the index from a file, one line a document.
+    """Import entities and triples of indexed documents from a file of one line per document.
 
     They replace what was extracted from those documents' chunks. Lines about other documents are
     in `skipped`, with what cannot be read.
@@ -550,7 +550,7 @@ def import_triples(
 
 
 def _read_recorded(corpus: ExtractionCorpus, path: Path) -> list[tuple[list[int], Extraction]]:
-    """Return the chunk rows of each document that lines are about, and all that they say of it."""
+    """Return the chunk rows and the combined extraction of each document in a file."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     begins = np.searchsorted(owners, np.arange(len(corpus.snapshot.layer("document")) + 1))
     extractions: dict[int, list[Extraction]] = {}

@@ -1,4 +1,4 @@
-"""Import a knowledge graph: its triples become documents of their own, or go to texts.
+"""Import a knowledge graph: triples become documents, or extractions of existing texts.
 
 A file is mirrored: what it says of a subject replaces what it said of it before, and subjects that
 are gone from it go from the index. A commit adds some subjects with all their rows, so a run that
@@ -37,7 +37,7 @@ _CHUNKS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GraphImport(Shown):
-    """What importing a graph did; subjects are the documents that are made of its triples."""
+    """The result of importing a graph; subjects are the documents made of its triples."""
 
     n_triples: int  # distinct ones that these documents have now
     n_added: int
@@ -55,7 +55,7 @@ class GraphImport(Shown):
 
 @dataclass(frozen=True, slots=True)
 class StatedGraph:
-    """A file that was read: what it states, and what of it cannot be used."""
+    """A parsed graph file: its statements, and the lines that could not be used."""
 
     file: File
     stated: Statements
@@ -71,7 +71,7 @@ def mirror_documents(
     meter: Meter | None = None,
     on_progress: OnProgress | None = None,
 ) -> AddReport:
-    """Bring the texts that an index has of the folder of another system to what it has now.
+    """Synchronize the index's texts from another system's folder with its present texts.
 
     What is gone from it is removed, unless a file of that name is there. Raises RecipeMismatch
     where the index was not built with `models`.
@@ -97,7 +97,7 @@ def mirror_documents(
 def import_graph(
     store: Store, read: StatedGraph, models: Models, *, on_progress: OnProgress | None = None
 ) -> GraphImport:
-    """Bring what the index has of a file to what the file states, a commit per batch.
+    """Synchronize the index with the statements of a graph file, with a commit per batch.
 
     What names a document that the index has goes to the chunks of that one, and replaces what was
     extracted from them before. `on_progress` is told how many more subjects are done with.
@@ -138,7 +138,7 @@ def import_graph(
 
 
 def _find_subjects(file: File, hashes: Mapping[str, str]) -> set[str]:
-    """Return the ids of the subjects that the index has of a file.
+    """Return the ids of the subjects indexed from a file.
 
     A key has a "#" only where it has no letter; another id with one is of a file like "a#b.tsv".
     """
@@ -149,18 +149,16 @@ def _find_subjects(file: File, hashes: Mapping[str, str]) -> set[str]:
 
 
 def _check_ids(ids: Sequence[str], file: File, hashes: Mapping[str, str]) -> None:
-    """Raise InputError where the document of a subject would replace a text."""
+    """Raise InputError if a subject's document would replace a text."""
     text = next((i for i in ids if i in hashes and not hashes[i].startswith(IMPORTED_MARK)), None)
     if text is not None:
-        raise InputError(
-            f"{text!r} is a text of this index already: give {file.source} another name"
-        )
+        raise InputError(f"{text!r} is already the id of a text: rename {file.source}")
 
 
 def _find_changed(
     graph: SubjectGraph, file: File, hashes: Mapping[str, str], done: Counter[str], tell: OnProgress
 ) -> Iterator[Subject]:
-    """Yield new and changed subjects, and count all."""
+    """Yield new and changed subjects, counting all."""
     for subject in graph.subjects(file.id, file.source):
         old = hashes.get(subject.document.id)
         if old == _hash_subject(subject):
@@ -174,7 +172,7 @@ def _find_changed(
 def _restore_removed(
     subjects: Iterable[Subject], store: Store, tell: OnProgress
 ) -> Iterator[Subject]:
-    """Bring back what the store still holds as removed; yield the rest.
+    """Restore subjects whose removed rows are still stored; yield the rest.
 
     This comes before batches are cut, so that a resumed run cuts them at the same places.
     """
@@ -213,7 +211,7 @@ def _commit_subjects(
 def _place_extractions(
     store: Store, stated: Statements, ids: Sequence[str], models: Models
 ) -> None:
-    """Give what names a text to the chunks of that text, a commit for some chunks at a time.
+    """Assign statements about a text to its chunks, with several commits.
 
     A text that was given the same last, and nothing else since, is left as it is.
     """
@@ -239,7 +237,7 @@ def _place_extractions(
 
 
 def _find_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> set[str]:
-    """Return which of some documents have chunks of which all have what came from a file."""
+    """Return the documents whose chunks all have an extraction from a file."""
     chunks = corpus.snapshot.layer("chunk")
     others = np.flatnonzero(chunks.columns[GRAPH] != SOURCES.index("recorded"))
     rows = np.asarray(corpus.snapshot.layer("document").rows(ids))
@@ -250,7 +248,7 @@ def _find_recorded(corpus: ExtractionCorpus, ids: Sequence[str]) -> set[str]:
 def _split_extraction(
     corpus: ExtractionCorpus, document_id: str, extraction: Extraction
 ) -> list[ChunkExtraction[Extraction]]:
-    """Return the part of a document's extraction that belongs to each of its chunks."""
+    """Split a document's extraction into the parts for its chunks."""
     owners = corpus.snapshot.layer("chunk").columns["document"]
     [row] = corpus.snapshot.layer("document").rows([document_id])
     chunks = range(*np.searchsorted(owners, [row, row + 1]).tolist())

@@ -39,7 +39,7 @@ def chunk_ranks(snapshot: Snapshot, k: int = _K) -> NDArray[np.float64]:
 
 
 def _build_chunk_graph(snapshot: Snapshot, k: int) -> Matrix:
-    near = _open_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
+    near = _read_choices(snapshot.get(NEIGHBOURS)) if k == _K else _choose_neighbours(snapshot, k)
     return near.to_graph()
 
 
@@ -52,7 +52,7 @@ def _compute_neighbours(snapshot: Snapshot) -> Arrays:
 
 
 def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
-    """Terms and vectors of a chunk stay what they are, so only others can change its choice."""
+    """Update the choices: terms and vectors of kept chunks are unchanged, only others are new."""
     able, then, rows = snapshot.are_texts(), earlier.arrays, earlier.rows["chunk"]
     is_same = rows >= 0
     is_same[is_same] = then["is_text"][rows[is_same]] == able[is_same]
@@ -60,7 +60,7 @@ def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
         return then
     layer = snapshot.layer("chunk")
     choices = update_neighbours(
-        _open_choices(then),
+        _read_choices(then),
         np.where(is_same, rows, -1),
         snapshot.linked("chunk", "term"),
         _term_chunks(snapshot),
@@ -72,14 +72,14 @@ def _update_neighbours(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
 
 
 def _term_chunks(snapshot: Snapshot) -> Link:
-    """Return the chunks of each term; where that link is not kept, from memory."""
+    """Return the chunks of each term, computed in memory if the link is not stored."""
     if snapshot.base_arrays(TRANSPOSED_LINKS["term", "chunk"]) is not None:
         return snapshot.linked("term", "chunk")
     return StoredLink.from_matrix(csr_array(snapshot.link("chunk", "term").T))
 
 
 def _choose_neighbours(snapshot: Snapshot, k: int) -> ChosenNeighbours:
-    """Return which others each chunk chooses; those of an imported graph choose none."""
+    """Return the neighbours that each chunk chooses; chunks of imported graphs choose none."""
     layer, terms = snapshot.layer("chunk"), snapshot.link("chunk", "term")
     n, rows = len(layer), np.flatnonzero(snapshot.are_texts())
     is_all = len(rows) == n
@@ -105,7 +105,7 @@ def _build_arrays(snapshot: Snapshot, choices: ChosenNeighbours) -> Arrays:
     }
 
 
-def _open_choices(arrays: Arrays) -> ChosenNeighbours:
+def _read_choices(arrays: Arrays) -> ChosenNeighbours:
     return ChosenNeighbours(
         Choices(arrays["lexical"], arrays["shared"]),
         Choices(arrays["semantic"], arrays["cosines"]),
@@ -124,7 +124,7 @@ NEIGHBOURS = CachedArrays(
 
 
 def keyword_lengths(snapshot: Snapshot) -> NDArray[np.float32]:
-    """Return for each term the length of the sum of the vectors of the sentences with it."""
+    """Return the norm of the sum of the sentence vectors of each term."""
     return snapshot.get(_KEYWORD_LENGTHS)
 
 
@@ -152,7 +152,7 @@ def _update_keywords(snapshot: Snapshot, earlier: EarlierArrays) -> Arrays:
 def _compute_lengths(
     snapshot: Snapshot, then: Arrays, rows: Mapping[str, NDArray[np.int64]]
 ) -> NDArray[np.float32]:
-    """Return the lengths, by those of `then`; `rows` are which row each row was then."""
+    """Return the lengths, updated from `then`; `rows` maps rows to former ones."""
     return keywords.update_lengths(
         then["lengths"],
         then["n_sentences"],

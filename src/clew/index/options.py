@@ -1,4 +1,4 @@
-"""How documents are added to an index, and what is planned for them: every option, described once.
+"""The options for adding documents and for planning, each declared once.
 
 The command line, the options of jobs, the client and the keywords of `Index.add` and `Index.plan`
 are derived from the fields. A new option is a field here, and whatever uses it.
@@ -46,7 +46,7 @@ def _join_columns(**names: str) -> Columns:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What is read, and how."""
+    """Which files to read, and how."""
 
     exclude: Sequence[str] = _read(
         (),
@@ -122,7 +122,7 @@ class ReadOptions:
             object.__setattr__(self, "suffix", f".{self.suffix.lower().removeprefix('.')}")
 
     def select_files(self, changed: Iterable[str | Path] | None = None) -> Selection:
-        """Return which files of folders are read."""
+        """Return the selection of files in folders."""
         from clew.readers.selection import Selection
 
         return Selection(
@@ -132,7 +132,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TripleOptions:
-    """Among which entities an LLM extracts triples; None stands for what was wanted last."""
+    """The entities among which an LLM extracts triples; None keeps the last setting."""
 
     entities: str | None = _planned(
         None,
@@ -153,14 +153,14 @@ class TripleOptions:
 
     @property
     def extraction(self) -> dict[str, Any]:
-        """What is wanted of an extraction, by the fields of `clew.index.choose.Wanted`."""
+        """Return the fields of `clew.index.choose.Wanted` that are set."""
         given = {name: getattr(self, name, None) for name in EXTRACTION}
         return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionOptions:
-    """What is extracted from which chunks; None stands for what was wanted last."""
+    """What to extract from which chunks; None keeps the last setting."""
 
     units: float | None = _job(
         None, "Share of the tokens that the LLM splits into units.", "--units SHARE"
@@ -188,7 +188,7 @@ EXTRACTION = (*options_of(ExtractionOptions), *options_of(TripleOptions))
 
 @dataclass(frozen=True, kw_only=True)
 class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
-    """How documents are added to an index. Raises InputError where an option cannot be met."""
+    """The options of `Index.add`. Raises InputError for an invalid one."""
 
     name: str = _read(
         "",
@@ -245,7 +245,7 @@ class AddOptions(TripleOptions, ExtractionOptions, ReadOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(TripleOptions, ReadOptions):
-    """What is planned for documents. Raises InputError where an option cannot be met."""
+    """The options of `Index.plan`. Raises InputError for an invalid one."""
 
     core: float = _extracted(
         CORE_SHARE, "Also plan for this share of the chunks.", "--core SHARE", "plan body"

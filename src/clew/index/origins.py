@@ -1,4 +1,4 @@
-"""Where the documents of an index came from: the roots of their ids, and the file of each."""
+"""Track the origin of documents: the roots of their ids, and their files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNWRITABLE = "\ufffd"  # what `clew.readers.roots.shown` writes for a byte that
 
 
 def get_roots(store: Store, folder: Path) -> dict[str, Path]:
-    """Return the roots that an index in `folder` remembers, and where they are now.
+    """Return the stored roots of an index in `folder`, at their present places.
 
     A root that moved together with the index is found by the way from one to the other.
     """
@@ -52,7 +52,7 @@ def get_roots(store: Store, folder: Path) -> dict[str, Path]:
 def store_roots(
     store: Store, folder: Path, roots: Mapping[str, Path], part: ShardPart | None = None
 ) -> None:
-    """Keep where roots are, and the way there from the index in `folder`; and which part it is."""
+    """Store roots, absolute and relative to the index in `folder`, and its shard number."""
     if part is not None and get_part(store) != part:
         set_part(store, part)
     noted = {}
@@ -66,7 +66,7 @@ def store_roots(
 
 
 def get_fetched(store: Store | None) -> FetchedPlaces:
-    """Return what an index has of places that are fetched (`clew.readers.remote`)."""
+    """Return the stored state of remote sources (`clew.readers.remote`)."""
     from clew.readers.remote import FetchedPlaces  # which no question needs
 
     if store is None:
@@ -75,8 +75,8 @@ def get_fetched(store: Store | None) -> FetchedPlaces:
     return FetchedPlaces(store.note(_FETCHED), lambda own: own in read_hashes())
 
 
-def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
-    """Keep what an index has of places now, and report what is unchanged there and what is gone."""
+def store_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> None:
+    """Store the state of remote sources, and report unchanged and missing entries."""
     report.n_unchanged += len(fetched.kept)
     if report.stopped:
         return
@@ -86,15 +86,15 @@ def settle_fetched(store: Store, fetched: FetchedPlaces, report: AddReport) -> N
         store.set_note(_FETCHED, noted)
 
 
-def note_imported(store: Store, place_id: str) -> None:
-    """Keep that the documents of a place are no files, but what an import brings and removes."""
+def record_imported(store: Store, place_id: str) -> None:
+    """Record that the documents of a source are managed by an import."""
     noted = store.note(_IMPORTED)
     if place_id not in noted:
         store.set_note(_IMPORTED, {**noted, place_id: {}})
 
 
-def list_of_files(store: Store) -> list[str]:
-    """Return the ids of the documents that are there, but for those that imports look after."""
+def list_file_documents(store: Store) -> list[str]:
+    """Return the ids of stored documents that come from files, not from imports."""
     above = tuple(f"{each}/" for each in store.note(_IMPORTED))
     return [
         own
@@ -104,25 +104,25 @@ def list_of_files(store: Store) -> list[str]:
 
 
 def get_part(store: Store) -> ShardPart | None:
-    """Return which part of several shards an index is, None where it is all there is."""
+    """Return the shard number of an index, None if it is not a shard."""
     noted = store.note(_PART)
     return ShardPart(noted["number"], noted["of"]) if noted else None
 
 
 def set_part(store: Store, part: ShardPart) -> None:
-    """Keep which part an index is."""
+    """Store the shard number of an index."""
     store.set_note(_PART, {"number": part.number, "of": part.n})
 
 
 def choose_part(store: Store | None, given: ShardPart | None, shown: str) -> ShardPart | None:
-    """Return the shard that an index is: the one it remembers, else the `given` one, if any.
+    """Return the shard number of an index: the stored one, else the `given` one.
 
     Raises InputError, which calls the index `shown`, where it remembers another one or has
     documents of other shards.
     """
     part = None if store is None else get_part(store)
     if part is not None and given not in (None, part):
-        raise InputError(f"{shown} is the part {part} of its shards, not {given}")
+        raise InputError(f"{shown} is shard {part}, not {given}")
     if part is None and given is not None and store is not None:
         other = next((each for each in sorted(store.hashes()) if not given.has(each)), None)
         if other is not None:
@@ -132,15 +132,15 @@ def choose_part(store: Store | None, given: ShardPart | None, shown: str) -> Sha
 
 
 def name_roots(store: Store | None, folder: Path, source: Source, name: str) -> Roots:
-    """Return what the folders and files of an index are called, with a new `name` for a source."""
+    """Return the id roots of an index, with a `name` for a new source."""
     roots = Roots({} if store is None else get_roots(store, folder))
     if not name:
         return roots
     if not isinstance(source, str | Path):
-        raise InputError(f"one folder or file can be called {name!r}, not several: name it")
+        raise InputError(f"the name {name!r} can be given to one folder or file only, not several")
     place = locate_input(source)
     if isinstance(place, Page | Remote):
-        raise InputError(f"what is fetched is called by its address, not {name!r}")
+        raise InputError(f"the name {name!r} is not for a remote source, whose id is its address")
     if isinstance(place, StandardInput):
         return roots
     if not os.path.lexists(place):
@@ -157,7 +157,7 @@ def find_gone(
     read: Collection[str] = (),
     skipped: Iterable[Skipped] = (),
 ) -> list[str]:
-    """Return those ids of files below some paths that are there no more.
+    """Return the ids below some paths whose files no longer exist.
 
     With a `selection` through which they were read, also those of files that it left out or that
     are empty now, and those of records that were neither `read` nor `skipped` of a file of which
@@ -188,7 +188,7 @@ def find_gone(
 
 
 def _possible_places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
-    """Return where a file may be, in those folders whose names its id begins with."""
+    """Return the possible paths of a file, in the folders whose names its id begins with."""
     return [
         f"{folder}{file_id.removeprefix(name)}"
         for name, folder in folders.items()
@@ -197,14 +197,14 @@ def _possible_places(file_id: str, folders: Mapping[str, Path]) -> list[str]:
 
 
 def find_files(document_id: str, roots: Mapping[str, Path]) -> list[Path]:
-    """Return the files that are there from which a document of an id may have come."""
+    """Return the existing files from which a document may have been read."""
     ids = dict.fromkeys((document_id, _LINE.sub("", document_id)))
     places = (Path(place) for each in ids for place in _possible_places(each, roots))
     return [place for place in places if place.is_file()]
 
 
 def _is_missing(path: str, *, or_empty: bool = False) -> bool:
-    """Say whether there is surely no such file: not if it may be hidden, or has another name."""
+    """Check whether a file certainly does not exist, rather than being inaccessible or renamed."""
     if _UNWRITABLE in path:
         return False
     try:
@@ -216,7 +216,7 @@ def _is_missing(path: str, *, or_empty: bool = False) -> bool:
 
 
 def find_recognized(open_newest: Callable[[], Snapshot]) -> FindKnown:
-    """Return what gives the document with an id if its text came from OCR, else None.
+    """Return a function from an id to its document if that was read by OCR.
 
     It looks into the generation that is the newest when it is asked first.
     """
@@ -231,14 +231,14 @@ def find_recognized(open_newest: Callable[[], Snapshot]) -> FindKnown:
 
 
 class DocumentOwners:
-    """The file of each document of an index, read on first use, some documents at a time."""
+    """The file of each document of an index, loaded lazily in blocks."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._sources: dict[str, str] = {}
 
     def refuse(self, document: Document) -> Skipped | None:
-        """Say why a document may not replace the one of its id: it is another file's.
+        """Return why a document may not replace the one with its id, which has another file.
 
         It may where either came from no file, or the other file is gone.
         """
@@ -249,7 +249,7 @@ class DocumentOwners:
         return Skipped(source=document.source, reason=f"{reason}: give one of them another id")
 
     def _find_file(self, document_id: str) -> Path | None:
-        """Return the file of a document. The sources of those behind it are read with its own.
+        """Return the file of a document, loading those of a block of documents.
 
         Files come by their ids, and to open a view takes longer than to read a thousand documents
         without their texts.
@@ -270,7 +270,7 @@ class DocumentOwners:
 
 
 def _source_file(source: str) -> Path | None:
-    """Return the file of a source, None where there is none or it is gone."""
+    """Return the file of a source, or None."""
     for name in (source, _LINE.sub("", source)):
         if name and Path(name).is_file():
             return Path(name)

@@ -1,4 +1,4 @@
-"""Say what an extraction by an LLM would cost, before anything is spent.
+"""Estimate the cost of an extraction by an LLM, before anything is spent.
 
 The prompts are the real ones, cut from the real chunks, and their tokens are counted by the model
 itself where its adapter can, else by `cl100k_base`. What a model will write is estimated, and the
@@ -50,7 +50,7 @@ _AROUND = 4  # tokens that a chat format puts around a message, where the model 
 
 @dataclass(frozen=True)
 class PlanCorpus(ReadChunks):
-    """Chunks as models read them, and their tokens."""
+    """Chunks as models read them, with their token counts."""
 
     n_documents: int
     texts: Sequence[str]
@@ -60,7 +60,7 @@ class PlanCorpus(ReadChunks):
 
 
 def choose_chunking(store: Store | None, settings: Settings | None) -> Chunking:
-    """Return how documents are cut: as an index was built, else as `settings` say.
+    """Return the chunking of the index, else that of `settings`.
 
     Raises RecipeMismatch where these differ from it.
     """
@@ -93,7 +93,7 @@ def build_corpus(
 def estimate_embedding(
     documents: Sequence[Document], chunking: Chunking, models: Models, store: Store | None = None
 ) -> EmbeddingEstimate | None:
-    """Return what the vectors of documents would cost, None where nobody bills them.
+    """Return the embedding cost of documents, None if embedding is free.
 
     Documents whose rows are in `store`, and names that have a vector there, cost nothing.
     """
@@ -124,7 +124,7 @@ def estimate_embedding(
 
 
 def rank_corpus(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
-    """Return the corpus with its chunks' PageRank, as it was where the index has other chunks."""
+    """Return the corpus with its chunks' PageRank, unchanged if the index has other chunks."""
     from clew.index.neighbours import chunk_ranks  # which loads SciPy
 
     n, indexed = len(corpus.texts), read_titled_texts(snapshot)
@@ -139,7 +139,7 @@ def rank_corpus(corpus: PlanCorpus, snapshot: Snapshot) -> PlanCorpus:
 def plan_extraction(
     corpus: PlanCorpus, llm: RecordedLLM | None, memory: ReplyMemory, *, core: float = CORE_SHARE
 ) -> Plan:
-    """Return what units for SHARES of the tokens, triples, and both would cost.
+    """Return the estimated costs of units for SHARES of the tokens, triples, and both.
 
     Triples are those of a `core` share of the chunks, and of all. Where the corpus has no ranks,
     a seeded random sample stands for the core.
@@ -198,7 +198,7 @@ def plan_extraction(
 
 
 class _Estimator:
-    """Estimates settings over one corpus; each text's tokens are counted once a kind."""
+    """Estimates the costs of settings over one corpus; token counts are cached."""
 
     def __init__(self, corpus: PlanCorpus, llm: RecordedLLM | None, memory: ReplyMemory) -> None:
         self._corpus = corpus
@@ -216,7 +216,7 @@ class _Estimator:
         self._rates = {kind: self._read_rate(kind) for kind in self._tasks}
 
     def write_prompt(self, kind: str, rows: Sequence[int], *, gleaned: bool = False) -> Prompt:
-        """Return the prompt for some chunks, or for what a reply missed of all, as it is sent."""
+        """Return the prompt for some chunks, or (`gleaned`) for what a reply missed in them."""
         before = [NOTHING] * len(rows) if gleaned else None
         return self._memory.word(self._tasks[kind].prompt(rows, before))
 
@@ -228,7 +228,7 @@ class _Estimator:
         kind: str,
         rows: NDArray[np.intp],
     ) -> CostEstimate:
-        """Return what the chunks in `rows` would cost, those that the ledger has left out."""
+        """Return the estimated cost of the chunks in `rows`, except recorded ones."""
         groups = self.group_rows(kind, rows)
         new = [row for group in groups for row in group]
         given = sum(self._count_tokens(kind, group) for group in groups)
@@ -259,14 +259,14 @@ class _Estimator:
         )
 
     def group_rows(self, kind: str, rows: NDArray[np.intp]) -> list[tuple[int, ...]]:
-        """Return which of the rows would share a prompt, those that the ledger has left out."""
+        """Group the rows that would share a prompt, except recorded ones."""
         new, _ = select_unread(rows, self._corpus.texts, self._marks[kind][rows])
         texts = [self._corpus.texts[row] for row in new]
         sizes = self._corpus.n_tokens[new].tolist()
         return [tuple(new[pack].tolist()) for pack in pack_texts(texts, sizes)]
 
     def _count_tokens(self, kind: str, rows: tuple[int, ...], *, gleaned: bool = False) -> int:
-        """Return the tokens of a prompt; `gleaned`: of that for what a reply missed, if of all."""
+        """Return the tokens of a prompt; with `gleaned`, of the follow-up prompt."""
         if (kind, rows, gleaned) not in self._counted:
             prompt = self.write_prompt(kind, rows, gleaned=gleaned)
             counted = self._llm.chat.count_tokens(prompt) if self._llm else None
@@ -283,7 +283,7 @@ class _Estimator:
         return round(rate * (self._count_tokens(kind, rows) - self._count_tokens(kind, ())))
 
     def _read_rate(self, kind: str) -> _Rate:
-        """Return how a model's recorded calls went, and say so in `basis`."""
+        """Return the averages of a model's recorded calls, and describe them in `basis`."""
         ledger, calls = self._memory.ledger, []
         if ledger and self._llm:
             calls = ledger.sizes(self._llm.name, self._memory.prompt_version(kind))
@@ -315,7 +315,7 @@ class _Rate:
 
 
 def _add_estimates(first: CostEstimate, second: CostEstimate) -> CostEstimate:
-    """Return both together."""
+    """Return the sum of two estimates."""
 
     def add_optional(a: float | None, b: float | None) -> float | None:
         return None if a is None or b is None else a + b

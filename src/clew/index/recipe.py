@@ -1,4 +1,4 @@
-"""The recipe of an index: which models and settings made its rows."""
+"""The recipe of an index: the models and settings that determine its rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PIPELINE = compile_re(r"spacy:(\w+)-")  # in the name of a tagger
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What, beside the models, decides the rows of an index; saved in its recipe."""
+    """The settings, besides models, that determine the rows of an index."""
 
     chunking: Chunking = field(default_factory=Chunking)
     vectors: str = LATE  # or SEPARATE
@@ -40,18 +40,18 @@ class Settings:
     def __post_init__(self) -> None:
         if not isinstance(self.chunking, Chunking) or self.vectors not in (LATE, SEPARATE):
             raise InputError(
-                f"settings have a Chunking, and vectors that are {LATE!r} or {SEPARATE!r}, "
+                f"chunking must be a Chunking, and vectors {LATE!r} or {SEPARATE!r}, "
                 f"not {self.chunking!r:.60} and {self.vectors!r:.60}"
             )
         if not {self.vector_bits, self.unit_bits, self.token_bits} <= {*BITS}:
             raise InputError(
-                f"a number of a vector has {', '.join(map(str, BITS[:-1]))} or {BITS[-1]} bits, "
+                f"vector components must have {', '.join(map(str, BITS[:-1]))} or {BITS[-1]} bits, "
                 f"not {self.vector_bits!r:.60}, {self.unit_bits!r:.60} and {self.token_bits!r:.60}"
             )
 
     @property
     def is_exact(self) -> bool:
-        """Whether some vectors are kept as they come."""
+        """Check whether some vectors are stored unquantized."""
         return FLOAT32 in {self.vector_bits, self.unit_bits, self.token_bits}
 
     def build_recipe(self, models: Models) -> dict[str, Scalar]:
@@ -84,7 +84,7 @@ def build_model_recipe(models: Models) -> dict[str, Scalar]:
 
 
 def check_recipe(stored: Mapping[str, Scalar], wanted: Mapping[str, Scalar]) -> None:
-    """Raise RecipeMismatch where an index was not built as `wanted`, naming both."""
+    """Raise RecipeMismatch, naming both values, unless an index was built as `wanted`."""
     for name, value in wanted.items():
         former = stored.get(name, NUPUNKT if name == "splitter" else None)
         if former == value:

@@ -1,4 +1,4 @@
-"""Rebuild a damaged index in a folder from the texts that it holds.
+"""Rebuild a damaged index in a folder from its stored texts.
 
 All documents are indexed again, since that needs no knowledge of what was damaged. What an LLM made
 of their chunks comes back from its recorded replies, whatever the model, and no LLM is asked.
@@ -20,7 +20,7 @@ from clew.errors import DamagedIndex, InputError, MissingExtra
 from clew.index import adding
 from clew.index import recipe as recipes
 from clew.index.building import build_batch
-from clew.index.choose import LEFT, PAID, ReplyMemory, assign_packs, read_wanted
+from clew.index.choose import LEFT, PAID, ReplyMemory, assign_packs, read_requested
 from clew.index.extract import ExtractionCorpus, extract_by_llm, extract_by_rules, get_task
 from clew.index.layers.chunks import cut_chunks, sentence_columns
 from clew.index.origins import find_files, get_roots
@@ -50,7 +50,7 @@ class Repaired:
 
 
 def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Meter) -> Repaired:
-    """Index all documents again whose texts can be read.
+    """Index all documents with readable texts again.
 
     Those whose texts are lost are read from their files, where these are still there. Subjects of
     an imported graph have no text, so they are lost. The damaged files go into the folder `damaged`
@@ -94,7 +94,7 @@ def rebuild_index(folder: Path, store: EmbeddedStore, models: Models, meter: Met
 
 
 def _find_recorded(store: EmbeddedStore) -> set[int] | None:
-    """Return the stored rows of documents with triples from a file; None if it is not known."""
+    """Return the stored rows of documents with imported triples, or None if unknown."""
     with suppress(DamagedIndex), closing(store.view()) as view:
         chunks, kinds, sources, owners = (
             schema.concatenate_column(view.segments, name)
@@ -114,7 +114,7 @@ def _commit_texts(texts: adding.Hashed, store: EmbeddedStore, models: Models, me
 def _read_files(
     lost: Iterable[str], known: set[str], sentences: set[int], roots: Mapping[str, Path]
 ) -> Iterator[tuple[Document, str]]:
-    """Yield documents that are `lost`, with their hashes, as far as their files are still there.
+    """Yield the `lost` documents, with hashes, whose files still exist.
 
     Where not all of these can be named, others that are not `known` count as well, if the index has
     most of their `sentences`.
@@ -147,13 +147,13 @@ def _has_most(sentences: set[int], document: Document) -> bool:
 def recall_extractions(
     store: Store, models: Models, *, ledger: Ledger, rules: Extractor | None = None
 ) -> None:
-    """Extract from all chunks by `rules`, and from those whose replies are recorded by these.
+    """Restore extractions: recorded LLM replies, else `rules`.
 
     Recorded replies are taken of any model. Other chunks are left as they are where the ledger has
     any reply of the kind, unless some waited when the index was damaged: then the next `add` with
     an LLM chooses among them.
     """
-    wanted, waited = read_wanted(store), store.note(NOTE).get("waited", ())
+    wanted, waited = read_requested(store), store.note(NOTE).get("waited", ())
     with closing(ExtractionCorpus(store, models)) as corpus:
         if rules is not None:
             extract_by_rules(corpus, rules, wanted.triples)
@@ -170,7 +170,7 @@ def recall_extractions(
 def _choose_recorded(
     corpus: ExtractionCorpus, kind: str, memories: Sequence[ReplyMemory], *, is_left: bool
 ) -> frozenset[int]:
-    """Let the chunks wait whose replies are recorded, and return their rows."""
+    """Queue the chunks with recorded replies, and return their rows."""
 
     def mark_known(kind: str, texts: Sequence[str]) -> NDArray[np.bool_]:
         have = np.zeros(len(texts), dtype=np.bool_)

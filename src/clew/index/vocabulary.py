@@ -1,4 +1,4 @@
-"""Read a user's own list of entities: names, aliases, types, and what is never merged."""
+"""Read a user's vocabulary: names, aliases, types, and pairs never to merge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRUE, _FALSE = frozenset({"yes", "true", "1", "x"}), frozenset({"", "no", "fals
 
 
 def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
-    """Return what a CSV file says of entities, by their keys.
+    """Return the vocabulary in a CSV file, by entity key.
 
     Raises InputError where it cannot be read, lacks the column "name" or has a line that says
     nothing, or two things of one name.
@@ -30,7 +30,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
     lines = text.splitlines()
     long = next((n for n, line in enumerate(lines, 1) if len(line) > _LONGEST), None)
     if long is not None:
-        raise InputError(f"{path}, line {long}: a line has at most {_LONGEST:,} characters")
+        raise InputError(f"{path}, line {long}: the line is longer than {_LONGEST:,} characters")
     rows = csv.DictReader(lines)
     try:
         columns = set(rows.fieldnames or ())
@@ -57,7 +57,7 @@ def read_vocabulary(path: Path) -> dict[str, VocabularyEntry]:
         said |= {each: VocabularyEntry(target=key, listed=True) for each in others}
         twice = next((each for each in said if each in entries), None)
         if twice is not None:
-            raise InputError(f"{line}: {twice!r:.200} is in an earlier line, too: name it once")
+            raise InputError(f"{line}: {twice!r:.200} is repeated from an earlier line: remove one")
         entries |= said
     return entries
 
@@ -70,7 +70,7 @@ def _read_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[dict[str, str]
 
 
 def check_type(name: str) -> str:
-    """Return the name of a type as it is kept. Raises InputError for what is none."""
+    """Return the normalized name of a type. Raises InputError for an invalid one."""
     text = " ".join(name.casefold().split())
     if len(text) > _LONGEST_TYPE or not text.replace(" ", "").replace("-", "").isalnum():
         usual = ", ".join(KNOWN_TYPES[1:])

@@ -1,4 +1,4 @@
-"""Retrieval methods. A method is a module of this package: its name is the module's.
+"""Retrieval methods: each module of this package is a method of the same name.
 
 A variant is a method with other defaults under a name of its own, such as a paper's ablation.
 
@@ -45,13 +45,13 @@ class Method(Protocol):
 
 
 def names() -> list[str]:
-    """Return the names of all methods that can be loaded, their variants' among them."""
+    """Return the names of all loadable methods, including variants."""
     return sorted(name for group in group_names().values() for name in group)
 
 
 @cache
 def list_modules() -> tuple[str, ...]:
-    """Return the names of the methods that are modules of this package."""
+    """Return the names of the methods that are modules here."""
     return tuple(sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_")))
 
 

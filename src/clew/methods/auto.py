@@ -18,7 +18,7 @@ from clew.index.snapshot import Snapshot
 from clew.models import Models
 from clew.steps.comparing import find_compared
 from clew.steps.evidence import text_place
-from clew.text.questions import asks_of_whole
+from clew.text.questions import is_about_whole
 
 Found = Mapping[str, Evidence]  # by the name of the method, in the order of the choice
 
@@ -41,9 +41,9 @@ class Auto:
 
     def __post_init__(self) -> None:
         if not self._names:
-            raise InputError(f"fused names a method or several, not {self.fused!r}")
+            raise InputError(f"fused must contain at least one method, not {self.fused!r}")
         if "auto" in self._names:
-            raise InputError("auto does not fuse itself: name other methods")
+            raise InputError("auto cannot fuse itself: give other methods")
         for name in self._names:
             methods.load(name)
         steps.check_least(self, 1, "chunks")
@@ -56,7 +56,7 @@ class Auto:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         are_texts = snapshot.are_texts()
         has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
-        if asks_of_whole(query) or find_compared(snapshot, query):
+        if is_about_whole(query) or find_compared(snapshot, query):
             return _build_method(_OVERVIEW_METHOD, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
         by_method = {

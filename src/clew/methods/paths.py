@@ -115,7 +115,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathsPlain(Paths):
-    """Paths of two steps, ranked by the cosine between their relations and the question.
+    """Return the first answers whose paths together have at most `most` triples, and these.
 
     The names in the question do not count.
     """

@@ -22,7 +22,7 @@ from clew.steps.rankings import CANDIDATES
 from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
 from clew.steps.themes import THEME_NEEDS, Themes, themes
-from clew.text.questions import asks_of_whole, find_topic
+from clew.text.questions import find_topic, is_about_whole
 
 _MIN_THEMES = 3  # themes at the top: of fewer their parts are taken
 _LEVELS = 4
@@ -57,7 +57,7 @@ class ThemeSearch:
         if compared and not self.scored:
             return self._compare(query, snapshot, models, compared)
         found = themes(snapshot)
-        if not (self.scored or asks_of_whole(query)) or not len(found):
+        if not (self.scored or is_about_whole(query)) or not len(found):
             return self._search(steps.read_query(models, query), snapshot, found)
         topic = "" if self.scored else find_topic(query)
         asked = steps.read_query(models, topic) if topic else None

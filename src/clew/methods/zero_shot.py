@@ -1,4 +1,4 @@
-"""No retrieval: the LLM answers from what it knows. A baseline that papers compare with."""
+"""The baseline without retrieval in which the LLM answers from its own knowledge."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,7 @@ from clew.models import Models
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroShot:
-    """Finds nothing, on purpose; without an LLM there is no answer either."""
+    """Returns no chunks, on purpose; needs an LLM for the answer."""
 
     layers: ClassVar[frozenset[str]] = frozenset()
     limits: ClassVar = Limits(chunks="chunks")

@@ -1,4 +1,4 @@
-"""What a model must do for Clew, one protocol for each kind, and the bundle that methods are given.
+"""The protocols that models implement, and the bundle of models passed to methods.
 
 Every protocol takes a batch; an adapter that talks to a server runs the batch concurrently
 inside, and its callers stay synchronous. Concrete models are modules of this package; the rim
@@ -55,13 +55,13 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Name the model and version; vectors of two names are never compared."""
+        """Return the model with its version; vectors under different names are not comparable."""
 
     @property
     def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
-        """Return (n, d) float32 rows of length one, row i for texts[i]; (0, d) for none.
+        """Return (n, d) float32 unit rows, row i for texts[i]; (0, d) without texts.
 
         The row of a text does not depend on its neighbours in the batch.
         """
@@ -74,7 +74,7 @@ class TokenEmbedder(Embedder, Protocol):
 
 
 def gives_tokens(embedder: Embedder) -> TypeGuard[TokenEmbedder]:
-    """Say whether an embedder gives token vectors, without running it."""
+    """Check whether an embedder has token vectors, without running it."""
     return hasattr(embedder, "embed_tokens")
 
 
@@ -83,16 +83,16 @@ Keep = Callable[[int, "NDArray[np.float32]"], None]
 
 
 class PaidEmbedder(Embedder, Protocol):
-    """An embedder that is paid for, and returns vectors request by request."""
+    """An embedder that costs money, and reports vectors as each request completes."""
 
     def embed(
         self, texts: Sequence[str], *, kind: Kind, keep: Keep | None = None
     ) -> NDArray[np.float32]:
-        """Return the rows as any embedder does; call `keep` with some as soon as they arrive."""
+        """Return the rows, calling `keep` with each part as soon as it arrives."""
 
 
 def is_paid(embedder: Embedder) -> TypeGuard[PaidEmbedder]:
-    """Say whether an embedder passes vectors to `keep` as they arrive."""
+    """Check whether an embedder reports vectors to `keep` as they arrive."""
     return "keep" in signature(embedder.embed).parameters
 
 
@@ -101,29 +101,29 @@ class PricedEmbedder(Embedder, Protocol):
 
     @property
     def price(self) -> tuple[float, float] | None:
-        """Dollars per million tokens of texts, and 0; None: not known."""
+        """Return dollars per million input tokens, and 0 for output; None if unknown."""
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
-        """Return those of the texts that would be paid for; ask for none of them."""
+        """Return the texts that would have to be paid for, without embedding any."""
 
     def dimension_texts(self) -> Sequence[str]:
-        """Return the texts that `dimension` would pay for, none where it is known."""
+        """Return the texts that determining the dimension would pay for, none if it is known."""
 
 
 def is_priced(embedder: Embedder) -> TypeGuard[PricedEmbedder]:
-    """Say whether an embedder can estimate what texts would cost."""
+    """Check whether an embedder can estimate the cost of texts."""
     return hasattr(embedder, "unpaid")
 
 
 class Checked(Protocol):
-    """A model that can check for missing packages and files without being loaded."""
+    """A model that can check its packages and files without being loaded."""
 
     def check(self) -> None:
-        """Raise what the first use would where a package or file is missing; load nothing."""
+        """Raise the error of the first use if a package or file is missing, without loading."""
 
 
 def is_checked(model: object) -> TypeGuard[Checked]:
-    """Say whether a model can check for missing packages and files."""
+    """Check whether a model can check its packages and files."""
     return hasattr(model, "check")
 
 
@@ -134,17 +134,17 @@ class Tagger(Protocol):
     def name(self) -> str: ...
 
     def tag(self, texts: Sequence[str]) -> list[list[Mention]]:
-        """Return each text's mentions by (start, end), without repeats."""
+        """Return each text's distinct mentions, sorted by (start, end)."""
 
 
 class Extractor(Protocol):
-    """Extracts entities and triples from texts, without an LLM."""
+    """Extracts entities and triples from texts by rules, without an LLM."""
 
     @property
     def name(self) -> str: ...
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        """Return the extraction of each text, which does not depend on the rest of the batch."""
+        """Return the extraction of each text, independent of the other texts."""
 
 
 class Reranker(Protocol):
@@ -158,17 +158,17 @@ class Reranker(Protocol):
 
 
 class LateReranker(Reranker, Protocol):
-    """A reranker that can also score token vectors that were stored when texts were indexed."""
+    """A reranker that can also score stored token vectors."""
 
     def matches(self, query: TokenVectors, texts: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
-        """Return (n, m): how well each of the query's m tokens is met by each of n texts.
+        """Return (n, m): the match of each of n texts with each of the query's m tokens.
 
         A text is (t, d) token vectors: int8 of length 127 as stored, or float of length one.
         """
 
 
 def is_late(reranker: Reranker) -> TypeGuard[LateReranker]:
-    """Say whether a reranker scores stored token vectors."""
+    """Check whether a reranker scores stored token vectors."""
     return hasattr(reranker, "matches")
 
 
@@ -198,32 +198,32 @@ class Prompt:
 
 
 class Wording(Protocol):
-    """A user's own words for some of Clew's prompts."""
+    """A user's replacements for some of Clew's prompts."""
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The version of each prompt that it has words for, by name."""
+        """Return the version of each replaced prompt, by name."""
         ...
 
     def reword(self, prompt: Prompt) -> Prompt:
-        """Return a prompt of Clew in these words; as it is where there are none for it."""
+        """Return a prompt in this wording, unchanged if there is none for it."""
         ...
 
 
 def find_wording(llm: LLM | None) -> Wording | None:
-    """Return the words in which an LLM is asked, None for Clew's own."""
+    """Return an LLM's replacement prompts, None for Clew's own."""
     wording: Wording | None = getattr(llm, "wording", None)
     return wording
 
 
 def word(prompt: Prompt, wording: Wording | None) -> Prompt:
-    """Return a prompt in the words in which it is sent."""
+    """Return a prompt with the user's wording applied."""
     return prompt if wording is None else wording.reword(prompt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The reply to a prompt. `data` is the validated JSON where a schema was asked for.
+    """The reply to a prompt; `data` is the validated JSON if a schema was given.
 
     Calls, tokens and cost are those of this run: what a ledger gave is counted in `recorded` only.
     """
@@ -258,7 +258,7 @@ class LLM(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One raw reply of a model; `fault` says what a repair is asked to correct."""
+    """One raw reply of a model; `fault` is what a repair request asks to correct."""
 
     text: str
     fault: str = ""  # why the text is no whole reply
@@ -270,32 +270,32 @@ class Turn:
 
 
 class PromptRefused(EndpointError):
-    """The model refuses this prompt, such as for its length or by a filter; others it may take."""
+    """The model rejects this prompt, for its length or content; others may be accepted."""
 
 
 class Stopped(Exception):
-    """Another prompt of the batch failed for good, so this one was not sent."""
+    """The prompt was not sent because another one of its batch failed for good."""
 
 
 OnLost = Callable[[bool], None]
 
 
 class Chat(Protocol):
-    """An LLM as single exchanges, of which `clew.models.recorded` makes an `LLM`.
+    """An LLM with single exchanges; `clew.models.recorded` makes an `LLM` of it.
 
     `ask` may be called from as many threads as `concurrency` says.
     """
 
     @property
     def name(self) -> str:
-        """Begin with the model, then a space and whatever else changes its replies."""
+        """Return the model's name, followed by a space and whatever else affects its replies."""
 
     @property
     def concurrency(self) -> int: ...
 
     @property
     def price(self) -> tuple[float, float] | None:
-        """Dollars per million tokens of prompts and of completions; None: not known."""
+        """Return dollars per million prompt and completion tokens; None if unknown."""
 
     def ask(
         self,
@@ -305,7 +305,7 @@ class Chat(Protocol):
         stop: threading.Event | None = None,
         on_lost: OnLost | None = None,
     ) -> Turn:
-        """Return the model's next reply, not checked against any schema.
+        """Return the model's next reply, not validated against a schema.
 
         `turns` are its earlier replies, each with the fault that it is asked to repair. Passing
         faults are tried again. Each attempt that may have been billed although no reply came is
@@ -314,7 +314,7 @@ class Chat(Protocol):
         """
 
     def count_tokens(self, prompt: Prompt, turns: Sequence[Turn] = ()) -> int | None:
-        """Return the prompt tokens as the model will count and bill them, None if unknown."""
+        """Return the prompt tokens as the model counts and bills them, None if unknown."""
 
 
 class StreamingChat(Chat, Protocol):
@@ -329,7 +329,7 @@ class StreamingChat(Chat, Protocol):
         on_lost: OnLost | None = None,
         on_text: OnPiece | None = None,
     ) -> Turn:
-        """Return the next reply as any chat does, and call `on_text` with its text as it arrives.
+        """Return the next reply, calling `on_text` with its text as it arrives.
 
         The pieces since the last None are together the text of the turn; None says that what was
         told before does not count, such as where a stream broke off and is asked for again. It is
@@ -338,12 +338,12 @@ class StreamingChat(Chat, Protocol):
 
 
 def is_streaming(chat: Chat) -> TypeGuard[StreamingChat]:
-    """Say whether a chat streams the text of its replies."""
+    """Check whether a chat streams its replies."""
     return "on_text" in signature(chat.ask).parameters
 
 
 def is_chat(llm: object) -> TypeGuard[Chat]:
-    """Say whether an LLM can be asked one exchange at a time."""
+    """Check whether an LLM has single exchanges."""
     return hasattr(llm, "ask") and hasattr(llm, "count_tokens")
 
 
@@ -367,12 +367,12 @@ class SpanReader(Protocol):
     def name(self) -> str: ...
 
     def read(self, question: str, texts: Sequence[str]) -> ReadSpan | None:
-        """Return the likeliest range of all texts, None where they have none."""
+        """Return the likeliest range over all texts, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The models of one run. Without an LLM every step takes its LLM-free alternative."""
+    """The models of one run. Without an LLM, each step uses its fallback."""
 
     embedder: Embedder
     tagger: Tagger
@@ -408,6 +408,6 @@ def __getattr__(name: str) -> object:
 
 
 def load_module(name: str) -> Any:  # noqa: ANN401 -- a module of `clew.extras.models`
-    """Return a module of models that a satellite registers. Raises InputError where none does."""
+    """Return a registered module of models. Raises InputError if there is none."""
     plugins = import_module("clew.plugins")  # by an import mypy would see one circle of all modules
     return plugins.load("models", name, f"the model {name!r}")

@@ -1,4 +1,4 @@
-"""Models as one run uses them: metered, paid from its budget, and told of the run."""
+"""Models bound to one run: metered, paid from its budget, logged in its record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def bind_models(models: Models, run: ModelRun) -> Models:
-    """Return the models bound to a run, instead of any run before.
+    """Return the models bound to a run, replacing any earlier binding.
 
     Their work is added to its meter, and what they buy to its budget. Where it keeps vectors, a
     text that comes alone, as a query does, is embedded once.
@@ -60,7 +60,7 @@ def _unbind(model: M) -> M:
 
 @dataclass(frozen=True, slots=True)
 class WrappedEmbedder:
-    """An embedder around another one, whose name and dimension it has."""
+    """An embedder that wraps another one, with its name and dimension."""
 
     inner: Embedder
 
@@ -90,7 +90,7 @@ class _BoundEmbedder(_Bound):
 
     @property
     def dimension(self) -> int:
-        """The inner embedder's; one behind an endpoint may have to be asked, which is paid."""
+        """Return the inner embedder's dimension, which may cost a request."""
         if is_priced(self.inner):
             for text in self.inner.dimension_texts():
                 call_model(self.run, self.inner.embed, [text], kind="query")
@@ -101,7 +101,7 @@ class _BoundEmbedder(_Bound):
         return self._embed(texts, kind, embed)
 
     def _embed(self, texts: Sequence[str], kind: str, embed: Callable[[], T]) -> T:
-        """Call `embed` within the meter; a lone text that was embedded before is not again."""
+        """Call `embed` within the meter, caching the last single text."""
         vectors, key = self.run.vectors, (self.name, kind, *texts)
         with self.run.meter.stage("embed"):
             if vectors is None or len(texts) != 1:

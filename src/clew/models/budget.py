@@ -20,7 +20,7 @@ _LOOK_S = 0.05  # how often one that waits for others looks whether the batch ha
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """An amount of tokens, and of dollars where their price is known."""
+    """An amount of tokens, and of dollars if their price is known."""
 
     tokens: int = 0
     usd: float = 0.0
@@ -47,7 +47,7 @@ class Held:
 
 
 class Budget:
-    """A limit of tokens, dollars or both for everything that shares it.
+    """A limit of tokens, dollars or both, shared by all its users.
 
     A request is sent only when its worst case fits beside what is spent and what other requests
     under way may still cost. So as long as a model bills no more than it was asked for, neither
@@ -75,17 +75,17 @@ class Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """Tokens that were billed, or may have been."""
+        """Return the tokens billed, or possibly billed."""
         return self._spent.tokens
 
     @property
     def spent_usd(self) -> float | None:
-        """Dollars that were billed, or may have been; None where a price was not known."""
+        """Return the dollars billed, or possibly billed; None if a price was unknown."""
         return self._spent.usd if self._spent.priced else None
 
     @property
     def lost_tokens(self) -> int:
-        """The part of `spent_tokens` that may have been billed, although no reply said so."""
+        """Return the part of `spent_tokens` that may be billed although no reply arrived."""
         return self._unanswered.tokens + self._unstated.tokens
 
     def reserve(self, worst: Bill, stop: threading.Event | None = None) -> Held:
@@ -127,7 +127,7 @@ class Budget:
                 self._is_kept = True
 
     def lose(self, held: Held, *, answered: bool = False) -> None:
-        """Count the worst case as spent, since the bill is not known.
+        """Count the worst case as spent, since the bill is unknown.
 
         No usable answer came, or one that does not state its usage (`answered`).
         """
@@ -140,7 +140,7 @@ class Budget:
                 self._unanswered += held.worst
 
     def release(self, held: Held) -> None:
-        """Give back the reservation of a request that was not billed."""
+        """Release the reservation of an unbilled request."""
         self._put(held, Bill())
 
     def _put(self, held: Held, spent: Bill) -> None:
@@ -173,7 +173,7 @@ class Budget:
 
 
 class Purchase:
-    """The reservation for one exchange, as a block that is settled or left by an error."""
+    """The reservation for one exchange, settled or released at the end of a block."""
 
     def __init__(self, budget: Budget, worst: Bill, stop: threading.Event | None = None) -> None:
         self._budget = budget
@@ -186,14 +186,14 @@ class Purchase:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Give the reservation back, or count it where it is not known whether it was billed."""
+        """Release the reservation, or count it as spent if the request may have been billed."""
         held = self._take()
         is_known = isinstance(error, ClewError | Stopped) and not isinstance(error, BadReply)
         if held is not None:
             (self._budget.release if is_known else self._budget.lose)(held)
 
     def set_aside_again(self, again: bool) -> None:  # noqa: FBT001 -- `OnLost` of clew.models
-        """Count an attempt without a reply, and reserve the worst case of another."""
+        """Count an attempt without a reply as spent, and reserve another one."""
         held = self._take()
         if held is not None:
             self._budget.lose(held)
@@ -201,7 +201,7 @@ class Purchase:
             self._held = self._budget.reserve(self._worst, self._stop)
 
     def settle(self, billed: Bill | None) -> None:
-        """Replace the worst case by the bill; None: it is not known."""
+        """Replace the worst case by the bill, or keep it if the bill is None."""
         held = self._take()
         if held is not None and billed is None:
             self._budget.lose(held, answered=True)

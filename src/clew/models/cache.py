@@ -1,4 +1,4 @@
-"""Keep the vectors of an embedder in one SQLite file, so that no text is paid for twice."""
+"""Cache an embedder's vectors in an SQLite file, so that no text is paid for twice."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ class CachedEmbedder:
     @property
     @mending
     def dimension(self) -> int:
-        """The dimension of stored vectors, so that a full cache needs no model."""
+        """Return the dimension of the stored vectors, without loading a model."""
         stored = self._known_dimension()
         return self._embedder.dimension if stored is None else stored
 
@@ -99,7 +99,7 @@ class CachedEmbedder:
         return self._embedder.price if is_priced(self._embedder) else FREE
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
-        """Return those of the texts that are not in the file, each once; make no file."""
+        """Return the distinct texts without a cached vector, without creating the file."""
         if not is_priced(self._embedder):
             return []
         by_key = {self._key(kind, text): text for text in texts}
@@ -115,7 +115,7 @@ class CachedEmbedder:
     def _embed(
         self, keys: Sequence[bytes], texts: Sequence[str], kind: Kind, run: ModelRun | None
     ) -> None:
-        """Save the vectors of new texts, as soon as each arrives where the embedder passes them on.
+        """Embed new texts, saving each vector as soon as it arrives.
 
         What a process that is killed has received is paid for, and is not asked for again.
         """
@@ -140,7 +140,7 @@ class CachedEmbedder:
 
     @mending
     def _load(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """Return the vectors of those keys that are known and sound."""
+        """Return the cached vectors of some keys, without damaged ones."""
         if not keys:
             return {}
         with self._file.open() as database:
@@ -161,7 +161,7 @@ class CachedEmbedder:
 
 
 def faults(path: Path) -> list[str]:
-    """Return the damages of a file of vectors, none where it is sound or missing."""
+    """Return the damage in a file of vectors, none if it is missing."""
     file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
     damages = file.faults()
     if damages or file.is_blank():
@@ -172,7 +172,7 @@ def faults(path: Path) -> list[str]:
 
 
 def mend(path: Path) -> None:
-    """Keep what can be read of a file of vectors, if it is damaged; the rest is paid for again."""
+    """Salvage a damaged file of vectors; lost ones will be paid for again."""
     file = paid_file(path, _KIND, APPLICATION_ID, _TABLES)
     if file.faults():
         file.mend()
@@ -182,7 +182,7 @@ def mend(path: Path) -> None:
 
 
 def copy(source: Place, target: Place, keep: Keep) -> None:
-    """Copy the vectors whose keys are kept, and the dimensions, if there are any."""
+    """Copy the vectors with selected keys, and the dimensions."""
     file = paid_file(source, _KIND, APPLICATION_ID, _TABLES)
     if not file.is_blank():
         copied = paid_file(target, _KIND, APPLICATION_ID, _TABLES)
@@ -190,12 +190,12 @@ def copy(source: Place, target: Place, keep: Keep) -> None:
 
 
 def has_vectors(place: Place) -> bool:
-    """Say whether there is a file, or are tables, of vectors."""
+    """Check whether a file or tables of vectors exist."""
     return not paid_file(place, _KIND, APPLICATION_ID, _TABLES).is_blank()
 
 
 def vector_keys(embedder: str, texts: Sequence[str]) -> list[bytes]:
-    """Return the keys under which the vectors of documents' texts are kept."""
+    """Return the cache keys of the vectors of documents' texts."""
     return [_key(embedder, kind, text) for text in texts for kind in ("document", _EXACT)]
 
 
@@ -210,7 +210,7 @@ def _append_checksum(vector: bytes, form: bytes) -> bytes:
 
 
 def _decode_row(stored: bytes) -> NDArray[np.float32] | None:
-    """Return a vector without its checksum, None where that is wrong."""
+    """Return a vector without its checksum, None if the checksum is wrong."""
     vector, form = stored[:-5], stored[-1:]
     if form not in (_FLOATS, _CODES) or _append_checksum(vector, form) != stored:
         return None

@@ -1,4 +1,4 @@
-"""Record every reply that was paid for, so that no request is sent twice.
+"""Record every paid reply, so that no request is sent twice.
 
 One SQLite file that processes share. A reply is on disk before anything is made of it, so a
 process that is killed pays only for what was under way. Beside the replies stands what was made
@@ -61,11 +61,11 @@ class Request:
 
     @property
     def former(self) -> Request:
-        """The same request without the model's address, as older ledgers have it."""
+        """Return the request without the model's address, as older ledgers record it."""
         return replace(self, model=drop_place(self.model))
 
     def key(self) -> bytes:
-        """Return the SHA-256 of all that decides the reply.
+        """Return the SHA-256 of everything that determines the reply.
 
         Of an earlier turn that is its text: what is wrong with it follows from the text.
         """
@@ -77,13 +77,13 @@ class Request:
 
 
 def drop_place(model: str) -> str:
-    """Return the name of a model without the address that it is asked at."""
+    """Return the name of a model without its address."""
     return _PLACE.sub("", model, count=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """The sums of the recorded calls of one model and one version of a prompt."""
+    """The totals of the recorded calls of one model with one prompt version."""
 
     calls: int
     faults: int  # replies of no use, such as one that breaks its schema
@@ -103,7 +103,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of one write, from one generation of an index to another."""
+    """The cost of one write, which led from one generation of an index to another."""
 
     kind: str  # "add", "import"
     before: int
@@ -112,7 +112,7 @@ class Cost:
 
 
 class Ledger:
-    """A file of all replies that were paid for, made by its first use; processes may share it.
+    """A file of all paid replies, created on first use and shared by processes.
 
     Every method raises StoreError where it cannot be used.
     """
@@ -125,11 +125,11 @@ class Ledger:
         return self._file.path
 
     def exists(self) -> bool:
-        """Say whether the file or its tables were made."""
+        """Check whether the ledger exists."""
         return self._file.exists()
 
     def faults(self) -> list[str]:
-        """Return its damages, none where it is sound or missing."""
+        """Return the damage, none if the ledger is missing."""
         damages = self._file.faults()
         if damages or self._file.is_blank():
             return damages
@@ -138,7 +138,7 @@ class Ledger:
         return [f"{n} of its texts are not what was written"] if n else []
 
     def mend(self) -> None:
-        """Keep what can be read, if any of it is damaged; what cannot is paid for again."""
+        """Salvage a damaged ledger; lost replies will be paid for again."""
         if self._file.faults():
             self._file.mend()
         with self._file.writing() as database:
@@ -146,33 +146,33 @@ class Ledger:
                 database.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608 -- a name of ours
 
     def copy(self, place: Place, keep: Keep) -> None:
-        """Copy the replies to another ledger, and the pieces whose keys are kept; no costs."""
+        """Copy the replies, and the extractions with selected keys, to another ledger."""
         target = paid_file(place, _KIND, APPLICATION_ID, _TABLES)
         tables = {"call": "key", "failed": "key", "piece": "key"}
         copy_rows(self._file, target, tables, {"piece": keep})
 
-    def pieces_of(self) -> list[tuple[str, str]]:
-        """Return the models and versions of prompts of which there are pieces."""
+    def list_versions(self) -> list[tuple[str, str]]:
+        """Return the models and prompt versions with recorded extractions."""
         question = "SELECT DISTINCT model, version FROM piece ORDER BY model, version"
         with self._file.open() as database:
             return [(model, version) for model, version in sqlite.rows(database, question)]
 
     def room(self) -> AbstractContextManager[None]:
-        """Hold space on the disk for the replies of requests that are under way.
+        """Reserve disk space for the replies of pending requests.
 
         Raises StoreError where there is none.
         """
         return self._file.room()
 
     def check_room(self) -> None:
-        """Raise StoreError where no space is held any more: the next reply could not be kept."""
+        """Raise StoreError if the reserved space was used up, so that a reply could be lost."""
         self._file.check_room()
 
     # -- calls --------------------------------------------------------------------------------
 
     @mending
     def recall(self, request: Request) -> Turn | None:
-        """Return the reply that was recorded for a request, None where there is none."""
+        """Return the recorded reply to a request, or None."""
         question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
             FROM call WHERE key = ?"""
         with self._file.open() as database:
@@ -186,7 +186,7 @@ class Ledger:
 
     @mending
     def record(self, request: Request, turn: Turn) -> Turn:
-        """Record the reply to a request, and return the one that counts.
+        """Record the reply to a request; return the first one recorded.
 
         That is the earlier one where another process was faster, so that all go on with the same.
         """
@@ -211,14 +211,14 @@ class Ledger:
 
     @mending
     def knows(self, model: str, version: str) -> bool:
-        """Say whether any call of that model and version of a prompt was recorded."""
+        """Check whether any call of this model and prompt version was recorded."""
         question = "SELECT EXISTS (SELECT 1 FROM call WHERE model = ? AND version = ?)"
         with self._file.open() as database:
             return bool(database.execute(question, [model, version]).get)
 
     @mending
     def models(self, version: str) -> list[str]:
-        """Return the models with usable replies to a version of a prompt, those with most first."""
+        """Return the models with usable replies to a prompt version, most replies first."""
         question = """SELECT model FROM piece WHERE version = ?
             GROUP BY model ORDER BY count(*) DESC, model"""
         with self._file.open() as database:
@@ -226,14 +226,14 @@ class Ledger:
 
     @mending
     def mark_failed(self, requests: Collection[Request]) -> None:
-        """Remember that these requests, one conversation, ended without a usable reply."""
+        """Record that these requests, one conversation, had no usable reply."""
         keys = [(each.key(),) for request in requests for each in (request, request.former)]
         with self._file.writing() as database:
             database.executemany("INSERT INTO failed VALUES (?) ON CONFLICT DO NOTHING", keys)
 
     @mending
     def forget_failed(self) -> int:
-        """Drop failed conversations, so that they are asked anew; return how many calls."""
+        """Forget failed conversations, to be asked again; return the number of calls."""
         with self._file.writing() as database:
             database.execute("DELETE FROM call WHERE key IN (SELECT key FROM failed)")
             n_gone = database.changes()
@@ -244,7 +244,7 @@ class Ledger:
 
     @mending
     def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
-        """Return the values of the keys that are known."""
+        """Return the known values of some keys."""
         own = {digest_parts(key): key for key in keys}
         former = {digest_parts((drop_place(key[0]), *key[1:])): key for key in keys}
         with self._file.open() as database:
@@ -261,7 +261,7 @@ class Ledger:
 
     @mending
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:
-        """Store, in one commit, the JSON value of each text."""
+        """Store the JSON value of each text, in one commit."""
         rows = [
             (digest_parts(key), _utf8(key[0]), _utf8(key[1]), json.dumps(data, allow_nan=False))
             for key, data in pieces.items()
@@ -273,7 +273,7 @@ class Ledger:
 
     @mending
     def bill(self, cost: Cost) -> None:
-        """Record the cost of a write of the index."""
+        """Record the cost of a write."""
         row = (cost.kind, cost.before, cost.generation, json.dumps(asdict(cost.usage)))
         with self._file.writing() as database:
             self._file.make(database, _COST)
@@ -283,7 +283,7 @@ class Ledger:
 
     @mending
     def costs(self) -> list[Cost]:
-        """Return the costs of all writes, the oldest first."""
+        """Return the costs of all writes, oldest first."""
         question = "SELECT kind, before, generation, usage FROM cost ORDER BY number"
         with self._file.open() as database:
             rows = sqlite.rows(database, question) if self._file.has(database, "cost") else []
@@ -296,7 +296,7 @@ class Ledger:
 
     @mending
     def totals(self) -> dict[tuple[str, str], Total]:
-        """Return the sums of all calls, by model and version of the prompt."""
+        """Return the totals of all calls, by model and prompt version."""
         question = """SELECT model, version, sum(calls),
             sum(CASE WHEN fault != '' THEN 1 ELSE 0 END), coalesce(sum(prompt_tokens), 0),
             coalesce(sum(completion_tokens), 0), coalesce(sum(cost_usd), 0.0),
@@ -316,7 +316,7 @@ class Ledger:
 
     @mending
     def sizes(self, model: str, version: str) -> list[Size]:
-        """Return the size of every call whose bill is known."""
+        """Return the size of every call with a known bill."""
         question = """SELECT prompt_tokens, completion_tokens, seconds, turn > 0 FROM call
             WHERE model = ? AND version = ? AND prompt_tokens IS NOT NULL
             AND completion_tokens IS NOT NULL ORDER BY key"""
@@ -325,13 +325,13 @@ class Ledger:
         return [Size(given, taken, seconds, bool(repair)) for given, taken, seconds, repair in rows]
 
 
-def piece_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
-    """Return the keys under which the pieces of texts are kept."""
+def text_keys(model: str, version: str, texts: Sequence[str]) -> list[bytes]:
+    """Return the keys under which the extractions of texts are recorded."""
     return [digest_parts((model, version, text)) for text in texts]
 
 
 def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
-    """Return the keys of texts that are partly zeros, by their tables."""
+    """Return the keys of partly zeroed texts, by table."""
     texts = {"call": "text", "piece": "data"}
     return {
         table: sqlite.rows(database, f"SELECT key FROM {table} WHERE instr({text}, char(0))")  # noqa: S608 -- names of ours
@@ -340,7 +340,7 @@ def _find_damaged(database: Connection) -> dict[str, list[sqlite.Row]]:
 
 
 def _utf8(text: str) -> str:
-    """Return the text as the ledger can hold it.
+    """Return the text with lone surrogates replaced, for SQLite.
 
     Half a surrogate pair becomes a question mark, and NUL a space: it tells that a text is damaged.
     """
@@ -348,5 +348,5 @@ def _utf8(text: str) -> str:
 
 
 def _is_damaged(text: str) -> bool:
-    """Say whether a text ends in zeros, which a page with a right checksum may hold."""
+    """Check whether a text ends in zeros, a kind of damage that checksums may miss."""
     return "\0" in text

@@ -91,7 +91,7 @@ class Specs:
         given = {name: value for name, value in values.items() if value is not None}
         arguments.check_arguments(given, {**dict.fromkeys(given, arguments.TEXT), **_DRAWN})
         if self.reader not in (None, "extractive"):
-            raise InputError(f"answers are not made by {self.reader!r}: take extractive")
+            raise InputError(f"unknown reader {self.reader!r}: choose extractive")
 
     @property
     def sampling(self) -> Sampling:
@@ -99,7 +99,7 @@ class Specs:
         return Sampling(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
     def read_wording(self) -> Wording | None:
-        """Return the prompts. Raises InputError for a folder that has none."""
+        """Return the user's prompts. Raises InputError for a folder without any."""
         if self.prompts is None:
             return None
         from clew.models.prompts import read_wording
@@ -140,7 +140,7 @@ def load_embedder(
     prices: Mapping[str, Price] | None = None,
     exact: bool = False,
 ) -> Embedder:
-    """Return the embedder of a spec; paid vectors are kept in `cache`."""
+    """Return the embedder of a spec; paid vectors are cached in `cache`."""
     kind, name, url = _parts(spec)
     if spec in {"minilm", "minilm-float32"}:
         from clew.models.minilm import MiniLM
@@ -195,7 +195,7 @@ def load_tagger(spec: str) -> Tagger:
 
 
 def load_extractor(triples: str, tagger: Tagger) -> Extractor | None:
-    """Return the named extractor of triples without an LLM; None if there is no such one."""
+    """Return the named LLM-free extractor of triples, or None."""
     if triples == "parse":
         pipeline = load_module("spacy").pipeline_of(tagger)
         return cast("Extractor", load_module("dependency").DependencyTriples(pipeline))
@@ -214,7 +214,7 @@ def load_reranker(spec: str | None, embedder: Embedder) -> Reranker:
 
         return MaxSim(embedder)
     if kind == "maxsim":
-        raise InputError(f"maxsim needs token vectors, which {embedder.name} does not give")
+        raise InputError(f"maxsim needs token vectors, which {embedder.name} does not have")
     if kind == "cosine":
         from clew.models.maxsim import Cosine
 
@@ -276,7 +276,7 @@ def _chat(spec: str, prices: Mapping[str, Price], sampling: Sampling) -> Chat:
         return cast("Chat", chat)
     if (brought := plugins.find("llms", kind)) is not None:
         if sampling != GREEDY:
-            raise InputError(f"the LLM {spec!r} takes no temperature, top-p and seed: leave them")
+            raise InputError(f"the LLM {spec!r} has no temperature, top-p and seed: leave them out")
         return cast("Chat", brought(spec.partition(":")[2]))
     raise InputError(
         f"there is no LLM {spec!r}{suggest(kind, _LLMS)}: choose local:FILE.gguf, ollama:MODEL,"

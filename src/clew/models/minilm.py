@@ -101,7 +101,7 @@ class MiniLM:
                 yield i, encodings[i], [parts[m] for m in sorted(parts)]
 
     def check(self) -> None:
-        """Raise what the first text would where a package is missing; load nothing."""
+        """Raise MissingExtra if a package is missing, without loading the model."""
         for package in ("ctranslate2", "tokenizers"):
             check_installed(package, "models", "the embedder")
 
@@ -146,10 +146,10 @@ _HELLO_IS = 99, 5.87  # a number of its first piece, about: rounding differs wit
 
 
 class Bert:
-    """The encoder. Any number of threads may ask it."""
+    """The encoder of the model; thread-safe."""
 
     def __init__(self, *, float32: bool = False, threads: int = 0) -> None:
-        """Load the encoder, which multiplies int8 numbers or float32; `threads` 0 is all cores.
+        """Load the encoder in int8 or float32; `threads` 0 uses all cores.
 
         Raises ModelError where the process computes wrong numbers. CTranslate2 writes its kernels
         at run time; where a system forbids to run what was written, it goes on without a word.
@@ -196,7 +196,7 @@ class Bert:
 
     @cached_property
     def _gives_same_bits(self) -> bool:
-        """Whether this processor computes the same bits for a text in a batch as alone."""
+        """Return whether this processor gives the same bits for a text alone and in a batch."""
         alone = np.concatenate([self._states([_ALIKE[i]]) for i in _TRIED])
         return np.array_equal(alone, self._states(_ALIKE)[list(_TRIED)])
 
@@ -237,7 +237,7 @@ _LONG = 8  # characters of a word that counts whole in a text
 
 
 def is_foreign(text: str) -> bool:
-    """Say whether much of a text is in another script than the Latin one.
+    """Check whether much of a text is in a non-Latin script.
 
     A character that stands for a syllable or a word counts twice.
     """
@@ -285,7 +285,7 @@ def _find_runs(term: str) -> Iterator[tuple[str, float]]:
 
 @lru_cache(maxsize=50_000)
 def _hash_run(run: str, dimension: int) -> NDArray[np.int8]:
-    """Return (d,) signs that depend on the run alone."""
+    """Return a pseudo-random (d,) sign vector of a character run."""
     digests = (
         blake2b(run.encode("utf-8", "surrogatepass"), digest_size=64, salt=bytes([i])).digest()
         for i in range(-(-dimension // 512))

@@ -1,4 +1,4 @@
-"""What models cost, and what is reckoned from it. A price nobody knows is None.
+"""Prices of models, and costs computed from them. An unknown price is None.
 
 They come from the package genai-prices and never from the network: a cost would depend on when it
 was asked.
@@ -17,7 +17,7 @@ _SOME = 1_000  # tokens, fewer than a provider has other prices for
 
 
 def list_price(model: str, base_url: str) -> Price | None:
-    """Return what `model` costs at an address today, without batch or cache discounts.
+    """Return the list price of `model` at an address, without batch or cache discounts.
 
     None where no provider is known by the address, or it has no such model. Raises MissingExtra
     where the package that knows the prices is not installed.
@@ -37,7 +37,7 @@ def list_price(model: str, base_url: str) -> Price | None:
 
 
 def embedding_price(model: str, base_url: str) -> Price | None:
-    """Return what an embedder costs: its list price, nothing on this machine."""
+    """Return the price of an embedder: its list price, or zero for a local one."""
     return FREE if urlsplit(base_url).hostname in _OWN else list_price(model, base_url)
 
 
@@ -61,7 +61,7 @@ def parse_prices(text: str) -> dict[str, Price]:
 
 
 def cost_usd(price: Price | None, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """Return what tokens cost at a price, None where it is not known."""
+    """Return the cost of tokens at a price, None if it is unknown."""
     if price is None:
         return None
     return (prompt_tokens * price[0] + completion_tokens * price[1]) / 1e6

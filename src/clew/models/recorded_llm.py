@@ -1,4 +1,4 @@
-"""A chat as an LLM: replies are checked, repaired once, recorded, and bought within a budget."""
+"""Wrap a chat as an LLM: validate, repair, record and budget replies."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ from clew.models.concurrency import run_jobs
 from clew.models.ledger import Ledger, Request
 from clew.models.prices import Price
 from clew.models.replies import ReadReply, check_schemas, merge_parts, messages, read
-from clew.models.run import ModelExchange, ModelRun, call_model, unbound_run
+from clew.models.run import ModelExchange, ModelRun, call_model, default_run
 from clew.models.thoughts import strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece
@@ -47,7 +47,7 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class RecordedLLM:
-    """An LLM that asks `chat`, and asks once more where a reply breaks its schema.
+    """An LLM that uses `chat`, and requests a repair if a reply violates its schema.
 
     A reply that `ledger` knows is not asked for again, and a new one is on disk before it is
     used. `budget` bounds what is paid for, unless the `run` has one. `prices` count before the
@@ -69,11 +69,11 @@ class RecordedLLM:
 
     @property
     def price(self) -> Price | None:
-        """Dollars per million tokens of prompts and of completions; None: not known."""
+        """Return dollars per million prompt and completion tokens; None if unknown."""
         return (self.prices or {}).get(self._model, self.chat.price)
 
     def reach(self) -> None:
-        """Raise EndpointError where the chat is behind an address at which nothing answers."""
+        """Raise EndpointError if the chat's address does not respond."""
         reach = getattr(self.chat, "reach", None)
         if reach is not None:
             reach()
@@ -100,11 +100,11 @@ class RecordedLLM:
         once the reply is recorded, and it is not called again.
         """
         if on_text is not None and len(prompts) != 1:
-            raise InputError(f"on_text is for a prompt that is alone, not for {len(prompts)}")
+            raise InputError(f"on_text needs exactly one prompt, not {len(prompts)}")
         prompts = [word(prompt, self.wording) for prompt in prompts]
         check_schemas(prompts)  # a fault is found before anything is paid for
         self._check_chat()
-        run = self.run or unbound_run()
+        run = self.run or default_run()
 
         def count_reply(i: int, reply: Reply) -> None:
             run.meter.add(reply)
@@ -116,7 +116,7 @@ class RecordedLLM:
         def hold(i: int, stop: threading.Event) -> None:
             paid: list[Turn] = []
             try:
-                outcome = self._talk(prompts[i], stop, paid, on_text)
+                outcome = self._get_reply(prompts[i], stop, paid, on_text)
             except BaseException:
                 run.meter.add(_reply(paid, paid))
                 raise
@@ -148,7 +148,7 @@ class RecordedLLM:
         return (self.run and self.run.budget) or self.budget
 
     def _check_chat(self) -> None:
-        """Raise what the first exchange would where a package or a price is missing."""
+        """Raise the error of the first exchange if a package or a price is missing."""
         if is_checked(self.chat):
             self.chat.check()
         price, budget = self.price, self._budget  # a package may be missing for the price
@@ -160,7 +160,7 @@ class RecordedLLM:
             )
 
     def _rounds(self, prompts: Sequence[Prompt], rows: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield positions to ask first, then those of equal prompts, which the ledger answers."""
+        """Yield positions of distinct prompts, then of repeated ones, answered by the ledger."""
         if self.ledger is None:
             yield rows
             return
@@ -171,24 +171,24 @@ class RecordedLLM:
         yield sorted(set(rows) - set(first.values()))
 
     def _find_recorded(self, prompt: Prompt) -> _Outcome | None:
-        """Return the outcome where the ledger has the whole conversation, else None."""
+        """Return the outcome if the ledger has the whole conversation, else None."""
         if self.ledger is None:
             return None
         stopped = threading.Event()
         stopped.set()
         try:
-            return self._talk(prompt, stopped, [])
+            return self._get_reply(prompt, stopped, [])
         except Stopped:
             return None
 
-    def _talk(
+    def _get_reply(
         self,
         prompt: Prompt,
         stop: threading.Event,
         paid: list[Turn],
         on_text: OnPiece | None = None,
     ) -> _Outcome:
-        """Ask for a reply and its repair, and add the turns that are bought to `paid`."""
+        """Get a reply and possibly its repair; append the paid turns to `paid`."""
         requests: list[Request] = []
         turns: list[Turn] = []
         reading, asked, refusal = ReadReply(), prompt, None
@@ -219,7 +219,7 @@ class RecordedLLM:
     def _turn(
         self, request: Request, stop: threading.Event, paid: list[Turn], on_text: OnPiece | None
     ) -> Turn:
-        """Return the reply of the ledger, else buy one and record it."""
+        """Return the recorded reply, else buy and record one."""
         earlier = None if self.ledger is None else self.ledger.recall(request)
         if earlier is not None:
             return earlier
@@ -247,7 +247,7 @@ class RecordedLLM:
         return turn
 
     def _compute_charge(self, request: Request, turn: Turn, given: int | None) -> Bill | None:
-        """Return the charge of a reply to the budget: its bill, but at least the tokens we count.
+        """Return the amount to charge for a reply: its bill, or our own count if higher.
 
         `given`: the tokens of the prompt where the chat counts them itself.
         """
@@ -275,7 +275,7 @@ class RecordedLLM:
         return replace(turn, seconds=time.perf_counter() - began)
 
     def _worst(self, request: Request, given: int | None) -> Bill:
-        """Return the most that a request can cost, where its prompt has `given` tokens."""
+        """Return the maximum cost of a request whose prompt has `given` tokens."""
         prompt = request.prompt
         if given is None:  # a token of a byte-level vocabulary stands for at least a byte of UTF-8
             parts = messages(prompt, request.turns, in_words=True)
@@ -286,7 +286,7 @@ class RecordedLLM:
         return bill(given, taken, self.price)
 
     def _bill(self, turn: Turn) -> Bill | None:
-        """Return the bill of a reply, None where the model states no usage."""
+        """Return the bill of a reply, None if its usage is not stated."""
         if turn.prompt_tokens is None or turn.completion_tokens is None:
             return None
         billed = bill(turn.prompt_tokens, turn.completion_tokens, self.price)
@@ -296,7 +296,7 @@ class RecordedLLM:
 
 
 class _Replies:
-    """Collects the replies of one batch from all threads, and passes on each as soon as it counts.
+    """Collects the replies of a batch from all threads, and reports each once it is final.
 
     A refusal counts once any prompt was taken: until then it may be the settings' fault.
     """
@@ -309,7 +309,7 @@ class _Replies:
         self._lock = threading.Lock()
 
     def add(self, i: int, outcome: _Outcome, *, taken: bool) -> None:
-        """Add the outcome of prompt `i`; `taken`: the endpoint is known to take such prompts."""
+        """Add the outcome of prompt `i`; `taken` means that the endpoint accepts such prompts."""
         with self._lock:
             self._outcomes[i] = outcome
             self._taken = self._taken or taken
@@ -319,7 +319,7 @@ class _Replies:
             self._tell(each, self._outcomes[each].reply)
 
     def in_order(self) -> list[Reply]:
-        """Return the replies in order. Raises the first refusal if it never counted."""
+        """Return the replies in order. Raises the first unresolved refusal."""
         outcomes = [self._outcomes[i] for i in sorted(self._outcomes)]
         refusal = outcomes[0].refusal if outcomes else None
         if refusal is not None and not self._taken:
@@ -328,7 +328,7 @@ class _Replies:
 
 
 class _Listener:
-    """Passes pieces of a reply to a caller until that raises; keeps the error for `check`.
+    """Passes pieces of a reply to a callback; stores its error for `check`.
 
     What a reply costs is paid, so it is received and recorded whatever becomes of the caller.
     Only Ctrl-C ends it at once, as everywhere.
@@ -349,7 +349,7 @@ class _Listener:
             self._error = error
 
     def check(self) -> None:
-        """Raise what the caller raised, if anything."""
+        """Raise the error of the callback, if any."""
         if self._error is not None:
             raise self._error
 
@@ -361,7 +361,7 @@ def recorded(
     prices: Mapping[str, Price] | None = None,
     wording: Wording | None = None,
 ) -> RecordedLLM:
-    """Return `llm` with its replies recorded, bounded and priced, asked in a `wording`.
+    """Return `llm` with recording, budget, prices and `wording`.
 
     An LLM that cannot be asked one exchange at a time is asked one whole prompt at a time, its
     own repair retry included.
@@ -382,7 +382,7 @@ def recorded(
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """Adapts an LLM that answers whole prompts to a chat of one exchange."""
+    """Adapts an LLM for whole prompts to the single exchanges of a chat."""
 
     llm: LLM
     concurrency: ClassVar[int] = 1
@@ -420,7 +420,7 @@ class _Whole:
 
 
 def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
-    """Merge the data of a repaired reply into those of the reply before."""
+    """Merge the data of a repaired reply into the data of the first one."""
     if not first.data:
         return second
     data = {
@@ -433,7 +433,7 @@ def _add_reading(first: ReadReply, second: ReadReply) -> ReadReply:
 
 
 def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
-    """Return the prompt that asks only for what a reply lacks, if some of it can be used."""
+    """Return a prompt for what a partly usable reply lacks."""
     if not reading.data or not reading.lacking or prompt.schema is None:
         return prompt
     properties = {key: prompt.schema["properties"][key] for key in reading.lacking}
@@ -442,7 +442,7 @@ def _narrow(prompt: Prompt, reading: ReadReply) -> Prompt:
 
 
 def _reply(turns: Sequence[Turn], paid: Sequence[Turn]) -> Reply:
-    """Return a reply with the last turn's text and the cost of the turns that were paid for."""
+    """Return a reply with the last turn's text and the cost of the paid turns."""
     n_calls = sum(turn.calls for turn in paid)
     costs = [turn.cost_usd for turn in paid if turn.cost_usd is not None]
     return Reply(

@@ -1,4 +1,4 @@
-"""Parse the JSON in a reply, find what is wrong with it, and ask for a repair.
+"""Parse and validate the JSON in a reply, and write repair requests.
 
 Of a reply that holds a part for each of several numbered texts every part is read by itself, from
 JSON as it stands and from JSON that had to be repaired, and the reading with the most items counts.
@@ -60,7 +60,7 @@ def messages(
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """The content of a reply; with a `fault` there may be some `data` all the same."""
+    """The parsed content of a reply; even with a `fault`, some `data` may be usable."""
 
     data: Any = None  # follows the schema, but for the properties that are `lacking`
     fault: str = ""
@@ -69,7 +69,7 @@ class ReadReply:
 
 
 def read(turn: Turn, prompt: Prompt) -> ReadReply:
-    """Return the JSON of a reply where a schema was asked for, and what is wrong with it.
+    """Return the JSON of a reply, if a schema was given, and its fault.
 
     A prompt that reads its parts one by one has the data of those that can be used.
     """
@@ -90,7 +90,7 @@ def read(turn: Turn, prompt: Prompt) -> ReadReply:
 
 
 def check_schemas(prompts: Sequence[Prompt]) -> None:
-    """Raise what replies to prompts would, or any reply without prompts, before they are paid for.
+    """Raise errors that any reply to the prompts would cause, before paying.
 
     That is MissingExtra for a package, and InputError for a schema that is none.
     """
@@ -104,7 +104,7 @@ def check_schemas(prompts: Sequence[Prompt]) -> None:
 
 @lru_cache(maxsize=64)
 def _compile_schema(schema: str) -> Callable[[Any], str]:
-    """Return a function from a value to what is wrong with it, empty for nothing."""
+    """Return a validator from a value to its fault, or ""."""
     import fastjsonschema
 
     try:
@@ -125,7 +125,7 @@ def _compile_schema(schema: str) -> Callable[[Any], str]:
 
 
 def json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON objects and arrays in a reply, from each bracket that is not within one.
+    """Yield the outermost JSON objects and arrays in a reply.
 
     >>> list(json_values('Sure, here it is: {"a": [1]} Anything else?'))
     [{'a': [1]}]
@@ -145,7 +145,7 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
-    """Yield repaired JSON of a reply, with None for strings that are not in the reply.
+    """Yield repaired JSON of a reply, with None for strings that the repair added.
 
     Of one that was cut off, or is too long to repair, what stands behind the last whole string is
     left out.
@@ -170,21 +170,21 @@ def repair_reply(text: str, *, is_cut: bool = False) -> Iterator[Any]:
 
 
 def is_open(text: str) -> bool:
-    """Say whether brackets, or a string, are open at the end of a text."""
+    """Check whether a text ends inside brackets or a string."""
     bare = _WHOLE.sub("", text)
     end = _find_open_string(bare)
     return end < len(bare) or sum(map(bare.count, "[{")) > sum(map(bare.count, "]}"))
 
 
 def _find_open_string(text: str) -> int:
-    """Return where a string begins that does not end, else the length of the text."""
+    """Return the start of an unterminated string, else the length of the text."""
     end = max((match.end() for match in _WHOLE.finditer(text)), default=0)
     quote = text.find('"', end)
     return len(text) if quote < 0 else quote
 
 
 def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return a repaired value with None for a string that is not `said`, or that may be two.
+    """Return a repaired value with None for strings not in `said`, or ambiguous ones.
 
     Between two strings that became one stands what parted them, and a code behind a backslash is
     repaired to what was not said.
@@ -201,13 +201,13 @@ def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _compare_form(text: str) -> str:
-    """Return a text without what may be mended: commas, white space, kinds of quotes, escapes."""
+    """Return a text without what a repair may change: commas, spaces, quotes, escapes."""
     bare = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()
 
 
 def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return two parts of one text as one: the items of the second behind those of the first."""
+    """Concatenate the lists in two parts of a reply about one text."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         names = dict.fromkeys((*first, *second))
         return {name: merge_parts(first.get(name), second.get(name)) for name in names}
@@ -217,7 +217,7 @@ def merge_parts(first: Any, second: Any) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _join_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, in which the values of a repeated name are merged."""
+    """Return a JSON object, merging the values of repeated names."""
     value: dict[str, Any] = {}
     for name, each in pairs:
         is_more = name in value and isinstance(each, Mapping | list)
@@ -233,7 +233,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=_join_p
 
 
 def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> ReadReply:
-    """Return the parts of a reply; `fault`: why it is not whole.
+    """Return the parts of a reply; `fault` says why it is incomplete.
 
     The last part of a reply that was cut off is kept, and asked for again like those that are
     missing.
@@ -257,7 +257,7 @@ def read_parts(text: str, fault: str, prompt: Prompt, read_part: ReadPart) -> Re
 
 
 def _choose(before: _Best, pairs: Iterable[tuple[str, Any]], read_part: ReadPart) -> _Best:
-    """Return for each key the part with the most items, the first of several."""
+    """Return for each key the part with the most items, the first on ties."""
     best = dict(before)
     for key, part in pairs:
         read, n_dropped = read_part(part)
@@ -272,7 +272,7 @@ def _split(
     read_part: ReadPart,
     depth: int = 0,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield what a value holds for each key: numbered, listed in order, or bare for a lone key."""
+    """Yield a value's parts by key: numbered, listed in order, or bare for a single key."""
     if depth > _DEEPEST or not isinstance(value, Mapping | list):
         return
     named = list(_find_named(value, keys))
@@ -290,7 +290,7 @@ def _split(
 def _find_named(
     value: Mapping[Any, Any] | list[Any], keys: Sequence[str]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the parts whose key has a number, or which have their number within."""
+    """Yield the parts whose key or content has a number."""
     pairs: Iterable[tuple[Any, Any]]
     if isinstance(value, Mapping):
         pairs = value.items()
@@ -307,7 +307,7 @@ def _find_named(
 
 
 def _is_in_order(value: Any, keys: Sequence[str], read_part: ReadPart) -> bool:  # noqa: ANN401 -- parsed JSON
-    """Say whether a value lists one part for each key."""
+    """Check whether a value lists one part for each key."""
     if not isinstance(value, list) or len(value) != len(keys):
         return False
     nested = [each for each in value if isinstance(each, Mapping | list)]
@@ -315,7 +315,7 @@ def _is_in_order(value: Any, keys: Sequence[str], read_part: ReadPart) -> bool: 
 
 
 def _find_own(value: Any, read_part: ReadPart) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return the value, or a list of it alone, if that is the part of a lone text."""
+    """Return the value, or a list of only it, if it is the part of a single text."""
     return next((own for own in (value, [value]) if read_part(own)[0] is not None), None)
 
 

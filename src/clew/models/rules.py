@@ -36,7 +36,7 @@ class RuleTagger:
 
 @lru_cache(maxsize=1 << 12)
 def _find_mentions(given: str) -> tuple[Mention, ...]:
-    """Return the mentions of a text; those of the last texts are kept, as quotes are read twice."""
+    """Return the mentions of a text, cached for the last texts."""
     text, places = drop_and_place(given)
     dates = list(date_spans(text))
     # A month without a year is many times, and would join whatever happened in August.

@@ -1,4 +1,4 @@
-"""What one question, or one write of an index, shares wherever it asks a model.
+"""The state shared by all model calls of one question or one write.
 
 A `ModelRun` is passed explicitly. `clew.models.bound.bind_models` returns models that hold it, and
 they pass it to each model with a keyword `run`, as those behind an endpoint have. No protocol asks
@@ -37,14 +37,14 @@ MODEL_STAGES = ("embed", "rerank", "tag", "llm")
 
 
 class _OpenStages(threading.local):
-    """For each stage that a thread is in, the seconds that stages inside it took."""
+    """Each thread's open stages, with the seconds spent in nested stages."""
 
     def __init__(self) -> None:
         self.inner: list[float] = []
 
 
 class Meter:
-    """Adds up one run. A stage inside another of its thread is counted in its own name only."""
+    """Sums the time and usage of a run; nested stages are counted under their own name only."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.usage = Usage()  # so far
@@ -67,17 +67,17 @@ class Meter:
                 inner[-1] += passed
 
     def add_embedded(self, texts: Sequence[str]) -> None:
-        """Report texts that were embedded to the progress."""
+        """Report embedded texts to the progress."""
         if self._progress is not None:
             self._progress.add_embedded(sum(map(len, texts)))
 
     def add_bill(self, billed: Bill) -> None:
-        """Count what an embedding endpoint billed."""
+        """Count the bill of an embedding endpoint."""
         usd = billed.usd if billed.priced else None
         self._add_usage(Usage(embedding_tokens=billed.tokens, cost_usd=usd))
 
     def add(self, reply: Reply) -> None:
-        """Count an LLM's reply."""
+        """Count the usage of an LLM's reply."""
         self._add_usage(
             Usage(
                 llm_calls=reply.calls,
@@ -95,7 +95,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ModelExchange:
-    """A prompt that an LLM was given, and the reply that counts."""
+    """A prompt sent to an LLM, and its final reply."""
 
     model: str
     prompt: Prompt
@@ -109,7 +109,7 @@ _evaluated: ContextVar[list[ModelExchange] | None] = ContextVar("evaluated", def
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRun:
-    """Meter, budget, failures and recorded exchanges of one question or one write."""
+    """The meter, budget, failures and recorded exchanges of one question or one write."""
 
     meter: Meter = field(default_factory=Meter)
     budget: Budget | None = None  # None: that of the LLM
@@ -119,28 +119,28 @@ class ModelRun:
     logged: set[str] = field(default_factory=set)  # messages, each logged once
 
     def log_failure(self, error: ModelError) -> None:
-        """Log what an LLM failed at, once in a run."""
+        """Log an LLM failure, once per run."""
         if str(error) not in self.logged:
             self.logged.add(str(error))
             _log.warning("continuing without the LLM: %s", error)
 
 
-def begin_question(budget: Budget | None = None, *, whole: ModelRun | None = None) -> ModelRun:
-    """Return the run of a question; as a part of a `whole` one it has a meter of its own."""
+def start_question_run(budget: Budget | None = None, *, whole: ModelRun | None = None) -> ModelRun:
+    """Return the run of a question; as part of a `whole` run, with its own meter."""
     if whole is None:
         is_waited_for = _evaluated.get() is None
-        whole = replace(unbound_run(), failed={} if is_waited_for else None, vectors={})
+        whole = replace(default_run(), failed={} if is_waited_for else None, vectors={})
     return replace(whole, meter=Meter(), budget=budget)
 
 
-def unbound_run() -> ModelRun:
-    """Return the run of a model that was bound to none."""
+def default_run() -> ModelRun:
+    """Return the run of a model that is not bound to one."""
     return ModelRun(exchanges=_evaluated.get())
 
 
 @contextmanager
 def evaluating() -> Iterator[list[ModelExchange]]:
-    """Record every exchange with an LLM inside the block; yield the list of exchanges."""
+    """Record every LLM exchange in the block; yield the list."""
     exchanges: list[ModelExchange] = []
     before = _evaluated.set(exchanges)
     try:
@@ -152,7 +152,7 @@ def evaluating() -> Iterator[list[ModelExchange]]:
 def call_model(
     run: ModelRun | None, function: Callable[..., T], *args: object, **options: object
 ) -> T:
-    """Call a function of a model, with the run where it has a keyword for that."""
+    """Call a model's function, passing the run if it accepts one."""
     if run is not None and _takes_run(getattr(function, "__func__", function)):
         options["run"] = run
     return function(*args, **options)

@@ -1,4 +1,4 @@
-"""A file of paid-for values that processes share: SQLite, opened for each use.
+"""A shared file of paid values: SQLite, opened for each use.
 
 A commit is on disk when it returns, so a process that is killed loses nothing of it. Of a file that
 is damaged, what can be read is kept, and what cannot is paid for again.
@@ -34,48 +34,48 @@ _log = logging.getLogger(__name__)
 
 
 class DamagedFile(StoreError):
-    """A file of paid-for values is damaged; `DatabaseFile.mend` keeps what can be read."""
+    """A file of paid values is damaged; `DatabaseFile.mend` salvages it."""
 
 
 class PaidFile(Protocol):
-    """Tables of paid-for values, wherever they are."""
+    """Tables of paid values, in a file or database."""
 
     @property
     def path(self) -> Path:
-        """The file, or what stands for it in errors."""
+        """Return the file, or its substitute in errors."""
 
     def exists(self) -> bool:
-        """Say whether the file or its tables were made."""
+        """Check whether the file or its tables exist."""
 
     def open(self) -> AbstractContextManager[Connection]:
-        """Open a connection. Raises StoreError where that is not possible."""
+        """Open a connection. Raises StoreError if that fails."""
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Open a connection, and commit all that the block writes, or nothing."""
+        """Open a connection, and commit the block's writes as one transaction."""
 
     def has(self, database: Connection, table: str) -> bool:
-        """Say whether there is a table that is made on its first use."""
+        """Check whether a lazily created table exists."""
 
     def make(self, database: Connection, table: str) -> None:
-        """Make a table unless it is there."""
+        """Create a table unless it exists."""
 
     def room(self) -> AbstractContextManager[None]:
-        """Hold space while paid requests are under way. Raises StoreError where there is none."""
+        """Reserve space during paid requests. Raises StoreError if there is none."""
 
     def check_room(self) -> None:
-        """Raise StoreError where no space is held any more and none is left."""
+        """Raise StoreError if the reservation was used up and the disk is full."""
 
     def give_room(self) -> None:
-        """Give the held space up for what has to be written."""
+        """Release the reserved space for pending writes."""
 
     def mend(self) -> None:
-        """Keep what can be read of it where it is damaged."""
+        """Salvage the readable rows if it is damaged."""
 
     def is_blank(self) -> bool:
-        """Say whether it has no table yet."""
+        """Check whether it has no table yet."""
 
     def faults(self) -> list[str]:
-        """Return its damages."""
+        """Return the damage."""
 
 
 # A file of SQLite, or what makes another one of a kind, an application's id and tables.
@@ -83,7 +83,7 @@ Place = Path | str | Callable[[str, int, Sequence[str]], PaidFile]
 
 
 def paid_file(place: Place, kind: str, application_id: int, tables: Sequence[str]) -> PaidFile:
-    """Return the tables at a place; `kind` is their name in errors."""
+    """Return the tables at a place; `kind` names them in errors."""
     if callable(place):
         return place(kind, application_id, tables)
     return DatabaseFile(Path(place), kind, application_id, tables)
@@ -91,7 +91,7 @@ def paid_file(place: Place, kind: str, application_id: int, tables: Sequence[str
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFile:
-    """One SQLite file with its tables; `kind` is its name in errors."""
+    """One SQLite file with its tables; `kind` names it in errors."""
 
     path: Path
     kind: str
@@ -105,7 +105,7 @@ class DatabaseFile:
         return self.path.exists()
 
     def is_blank(self) -> bool:
-        """Say whether there is no file, or one without any table, as a killed process leaves it."""
+        """Check whether the file is missing or has no tables, as after a killed process."""
         if not self.path.exists():
             return True
         try:
@@ -115,7 +115,7 @@ class DatabaseFile:
             return False  # `faults` says what is wrong
 
     def faults(self) -> list[str]:
-        """Return what is wrong with the file, of which every page in use is read."""
+        """Return the faults of the file; reads every used page."""
         if self.is_blank():
             return []
         try:
@@ -133,7 +133,7 @@ class DatabaseFile:
 
     @contextmanager
     def open(self) -> Iterator[Connection]:
-        """Give a connection.
+        """Yield a connection.
 
         Raises DamagedFile where the file is damaged, StoreError where it cannot be used.
         """
@@ -159,7 +159,7 @@ class DatabaseFile:
 
     @contextmanager
     def room(self) -> Iterator[None]:
-        """Hold space on the disk while paid requests are under way, so that replies can be kept.
+        """Reserve disk space during paid requests, so that replies can be stored.
 
         Raises StoreError where there is not even that, before anything is paid for.
         """
@@ -181,9 +181,9 @@ class DatabaseFile:
                 self._room.unlink(missing_ok=True)
                 reason = error.strerror or str(error)
         raise StoreError(
-            f"the {self.kind} {self.path} has no room for what is paid for ({reason})."
-            f" Hint: free {_ROOM_BYTES >> 20} MB at least; what came is kept, and the same command"
-            f" goes on from there"
+            f"the {self.kind} {self.path} has no disk space for paid replies ({reason})."
+            f" Hint: free {_ROOM_BYTES >> 20} MB or more; replies are kept, so the same command"
+            f" continues there"
         )
 
     def give_room(self) -> None:
@@ -196,7 +196,7 @@ class DatabaseFile:
         return _sibling(self.path, ".room")
 
     def mend(self) -> None:
-        """Keep what can be read of a damaged file in its place, and a copy of it as NAME.damaged.
+        """Replace a damaged file by its readable rows, keeping a copy as NAME.damaged.
 
         A file that another thread or process has mended meanwhile is let be, and a mending that
         was killed is gone on with. The file keeps its place on the disk and is locked meanwhile,
@@ -218,11 +218,11 @@ class DatabaseFile:
 
     @property
     def _mended_path(self) -> Path:
-        """The complete replacement of a damaged file, while it is copied into place."""
+        """Return the path of the complete replacement, while it is copied into place."""
         return _sibling(self.path, ".mended")
 
     def _rebuild(self, file: sqlite.LockedFile) -> bool:
-        """Write what can be read of the locked file to a new one; False: the file is sound."""
+        """Write the readable rows of the locked file to a new one; return False if it is sound."""
         damaged, rebuilt = _sibling(self.path, ".damaged-new"), _sibling(self.path, ".rebuilt")
         for end in _ENDS:
             _sibling(damaged, end).unlink(missing_ok=True)
@@ -248,7 +248,7 @@ class DatabaseFile:
         return True
 
     def _is_sound(self, path: Path) -> bool:
-        """Say whether every page of a copy of the file can be read."""
+        """Check whether every page of a copy of the file is readable."""
         try:
             with replace(self, path=path).open() as database:
                 return bool(database.execute("PRAGMA integrity_check(1)").get == "ok")
@@ -258,7 +258,7 @@ class DatabaseFile:
             return False  # or it is another program's
 
     def _copy_readable(self, damaged: Path, new: Path) -> int:
-        """Copy the rows of a damaged file that can be read to a new one, and return how many."""
+        """Copy the readable rows of a damaged file to a new one; return their number."""
         n_rows = 0
         with (
             closing(sqlite.connect(damaged, wait=_BUSY_S)) as source,
@@ -273,7 +273,7 @@ class DatabaseFile:
         return n_rows
 
     def _prepare(self, database: Connection) -> None:
-        """Make the tables of a new file; refuse one that another program made."""
+        """Create the tables of a new file; refuse the file of another program."""
         sqlite.check_checksums(database, self.path)
         if self._mended_path.exists():  # the mending was killed, and left half of the file
             raise apsw.CorruptError("its repair did not finish")
@@ -293,7 +293,7 @@ class DatabaseFile:
         n_tables = database.execute("SELECT count(*) FROM sqlite_schema").get
         if owner != self.application_id and (owner or n_tables):
             raise StoreError(
-                f"{self.path} belongs to another program, so it can be no {self.kind}."
+                f"{self.path} belongs to another program, so it cannot be the {self.kind}."
                 f" Hint: name another file"
             )
         if not n_tables:
@@ -325,7 +325,7 @@ Keep = Callable[[Sequence[bytes]], Sequence[bool]]  # says of keys whose rows ar
 def copy_rows(
     source: PaidFile, target: PaidFile, tables: Mapping[str, str], keep: Mapping[str, Keep]
 ) -> None:
-    """Copy the rows of tables, each of which has its key in the column named, where it is kept.
+    """Copy the rows of tables, selected by their key columns.
 
     Of a table of which `keep` says nothing all rows are. What the target has it keeps.
     """
@@ -353,7 +353,7 @@ def copy_rows(
 def rows_of_keys(
     database: Connection, table: str, column: str, keys: Sequence[bytes]
 ) -> Iterator[sqlite.Row]:
-    """Yield key and column of those of the keys that a table has."""
+    """Yield key and column of the given keys that a table contains."""
     for i in range(0, len(keys), _ASKED):
         some = keys[i : i + _ASKED]
         places = ",".join("?" * len(some))
@@ -362,7 +362,7 @@ def rows_of_keys(
 
 
 def digest_parts(parts: Sequence[str]) -> bytes:
-    """Return the SHA-256 of texts and their lengths, which is a key."""
+    """Return the SHA-256 of texts and their lengths, for use as a key."""
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
@@ -371,7 +371,7 @@ def digest_parts(parts: Sequence[str]) -> bytes:
 
 
 def owner(path: Path) -> int | None:
-    """Return the application's id in a file that can be read, None where there is none."""
+    """Return the application id in a readable file, or None."""
     if path.exists():
         with suppress(sqlite.Error), closing(sqlite.connect(path, wait=_BUSY_S)) as database:
             return _owner(database)
@@ -379,7 +379,7 @@ def owner(path: Path) -> int | None:
 
 
 def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Retry a method once where the file was damaged or the disk was full.
+    """Retry a method once after repairing a damaged file or freeing disk space.
 
     What can be read of the file is kept, and the held space is given up. The arguments of the
     method must be such as can be read twice.
@@ -401,7 +401,7 @@ def mending(use: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 
 
 def _tables(damaged: Connection) -> list[sqlite.Row]:
-    """Return the names of tables and what made them, none where the first page cannot be read."""
+    """Return table names and definitions, none if the first page is unreadable."""
     try:
         question = """SELECT name, sql FROM sqlite_schema
             WHERE type = 'table' AND typeof(name) = 'text' AND typeof(sql) = 'text' ORDER BY name"""
@@ -415,7 +415,7 @@ def _tables(damaged: Connection) -> list[sqlite.Row]:
 
 
 def _copy(damaged: Connection, mended: Connection, table: str) -> int:
-    """Copy the rows of a table that can be read, and return how many."""
+    """Copy the readable rows of a table; return their number."""
     columns = sqlite.rows(mended, "SELECT name, type FROM pragma_table_info(?)", [table])
     key, kind = columns[0] if columns else ("", "")
     if kind not in _RANGES:  # what made it, in the damaged file, is not what was written
@@ -435,7 +435,7 @@ _RANGES: Mapping[str, tuple[Any, Any]] = {  # of the values of a key, by its typ
 
 
 def _allocate(path: Path, size: int) -> None:
-    """Make a file of zeros that takes its space on the disk.
+    """Create a file of zeros that occupies disk space.
 
     Others may delete it at any time, whose requests are done.
     """

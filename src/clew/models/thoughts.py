@@ -1,4 +1,4 @@
-"""Strip a model's thoughts from its reply: from the whole text, or while it streams."""
+"""Remove a model's reasoning ("thoughts") from its reply, whole or streamed."""
 
 import re
 
@@ -35,7 +35,7 @@ _GROWN = 32  # a longer one is read again when it has grown by one part in so ma
 
 
 def strip_thoughts(text: str, *, ended: bool = True) -> tuple[str, bool]:
-    """Return a text without thoughts, and whether it ends within them.
+    """Return a text without reasoning, and whether it ends inside reasoning.
 
     Thoughts stand between two tags, of which the first may be missing. Where the text has not
     `ended`, that is as much as is known not to become a part of a tag.
@@ -67,19 +67,19 @@ def strip_thoughts(text: str, *, ended: bool = True) -> tuple[str, bool]:
 
 
 def begins_in_thoughts(text: str) -> bool:
-    """Say whether a reply begins with thoughts that no tag opens."""
+    """Check whether a reply begins with reasoning that has no opening tag."""
     tag = None if _DATA.match(text) else _TAG.search(text)
     return tag is not None and tag.lastgroup not in _CLOSES and not _is_quoted(text, tag)
 
 
 def _is_quoted(text: str, tag: re.Match[str]) -> bool:
-    """Say whether a tag stands in quotes: it is spoken of."""
+    """Check whether a tag is quoted rather than used."""
     before, behind = text[max(tag.start() - 2, 0) : tag.start()], text[tag.end() : tag.end() + 1]
     return bool(_OPENED.search(before) and behind) and behind in _QUOTES
 
 
 class SpokenStream:
-    """Passes on a reply, piece by piece, without thoughts and the white space around them.
+    """Passes on a streamed reply without reasoning and the white space around it.
 
     With `waits` nothing is told before thoughts have ended: the model does not say that they begin.
     """
@@ -90,12 +90,12 @@ class SpokenStream:
         self._text, self._n_read = "", 0
 
     def restart(self) -> None:
-        """Forget the text: another reply begins."""
+        """Reset for another reply."""
         self._text, self._n_read = "", 0
         self._pieces.restart()
 
     def add(self, piece: str) -> None:
-        """Add a piece, and pass on the text as far as it is known to be no thought.
+        """Add a piece, and pass on the text that is certainly not reasoning.
 
         All that came is read each time, so a long text is read only once it has grown by a part.
         """

@@ -1,4 +1,4 @@
-"""Files to documents.
+"""Read files as documents.
 
     read(paths)  ->  Document | Skipped, one after the other, in a fixed order
 

@@ -1,4 +1,4 @@
-"""Read a file in a process of its own, which is ended where it takes too long.
+"""Read files in a subprocess, which is killed if it takes too long.
 
 Parsers of books, pages and Office files are the work of others, and a file can be made so that one
 of them never ends. The process is started with the first such file and reads all of one run. The
@@ -34,7 +34,7 @@ _TIMES_WAITED = 10  # as long as it may compute
 
 
 class Apart:
-    """The process that reads, started when it is first needed; one thread uses it."""
+    """A reader subprocess, started on first use, for one thread."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -42,7 +42,7 @@ class Apart:
         self._is_warm = False  # it has read something: it need not start and import first
 
     def read(self, file: File) -> Iterator[Document | Skipped]:
-        """Yield what the reader of a file gives. Raises what it raises.
+        """Yield the documents of a file. Raises the reader's errors.
 
         Raises UnreadableSource where a document takes longer or more memory than its limits say.
         """
@@ -112,7 +112,7 @@ class Apart:
         return kind, value
 
     def close(self) -> None:
-        """End the process."""
+        """End the subprocess."""
         process, self._process = self._process, None
         with suppress(queue.Empty):  # lets the thread that reads come to its end
             while True:
@@ -131,7 +131,7 @@ def _takes_long(file: File) -> UnreadableSource:
 
 
 def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
-    """Put what comes into a queue, None at the end; the one who asks may be gone."""
+    """Put received items into a queue, None at the end; its reader may be gone."""
     try:
         while (reply := _read(pipe)) is not None:
             received.put(reply)
@@ -142,7 +142,7 @@ def _receive(pipe: IO[bytes], received: queue.Queue[Any]) -> None:
 
 
 def serve() -> None:
-    """Read the files that standard input names, and write their documents to standard output."""
+    """Read the files named on standard input, and write their documents to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asks ends this process
     requests, output = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     _answers.append(output)
@@ -171,8 +171,8 @@ def serve() -> None:
             _write(output, ("done", None))
 
 
-def keep_waiting() -> None:
-    """Say, in the process that reads, that a page is read: the time for the next begins."""
+def report_page_done() -> None:
+    """Signal from the subprocess that a page is done, which restarts the time limit."""
     if _answers:
         _write(_answers[0], ("page", None))
         _bound_time()
@@ -183,7 +183,7 @@ _seconds: list[float] = []  # that it may compute for a document
 
 
 def _bound_time() -> None:
-    """Have the system end this process where it computes too long for the next document."""
+    """Set a CPU time limit for this process until the next document."""
     with suppress(ImportError, ValueError, OSError):  # no such limit: the other process waits
         import resource
 

@@ -1,4 +1,4 @@
-"""Zip files that hold a document: their parts are read within limits, so that no file is a bomb."""
+"""Read the parts of zip-based documents, with limits against zip bombs."""
 
 import posixpath
 import zlib
@@ -21,28 +21,28 @@ class ArchiveParts:
         self.names = dict.fromkeys(archive.namelist())  # in their order
 
     def data(self, name: str) -> bytes:
-        """Return a part. Raises ValueError if there is none."""
+        """Return a part. Raises ValueError if it does not exist."""
         try:
             return self._archive.read(name)
         except KeyError:
             raise ValueError(f"has no part {name!r}") from None
 
     def xml(self, name: str) -> Element:
-        """Return the root of a part. Raises ValueError if it is not there or is no XML."""
+        """Return the root of an XML part. Raises ValueError."""
         return parse_xml(self.data(name))
 
     def read_relations(self, name: str) -> dict[str, str]:
-        """Return the names of the parts that a part of an Office file refers to, by their ids."""
+        """Return the parts that an Office part refers to, by relation id."""
         return {own: part for own, _, part in self._relations(name)}
 
     def find_related(self, name: str, *kinds: str) -> list[str]:
-        """Return the parts of some kinds that a part, or the file where it is "", refers to."""
+        """Return the parts of some kinds that a part ("" for the file) refers to."""
         return [
             part for _, kind, part in self._relations(name) if kind in kinds and part in self.names
         ]
 
     def _relations(self, name: str) -> Iterator[tuple[str, str, str]]:
-        """Yield the id, the kind and the part of what a part refers to."""
+        """Yield id, kind and target of a part's relations."""
         folder, own = posixpath.split(name)
         relations = posixpath.join(folder, "_rels", f"{own}.rels")
         for each in self.xml(relations).iter("Relationship") if relations in self.names else ():
@@ -53,7 +53,7 @@ class ArchiveParts:
 
 @contextmanager
 def parts_of(file: File, kind: str) -> Iterator[ArchiveParts]:
-    """Open a zip file; damage raises UnreadableSource, and so does a ValueError in this block.
+    """Open a zip file; damage, or a ValueError in the block, raises UnreadableSource.
 
     A file whose parts say that they unpack to more than the limit is refused. None is unpacked
     beyond the size that is said of it.
@@ -71,8 +71,8 @@ def parts_of(file: File, kind: str) -> Iterator[ArchiveParts]:
         ) from None
 
 
-def refuse_bomb(file: File, kind: str) -> None:
-    """Raise UnreadableSource if a file is a zip file that is broken or unpacks to too much."""
+def check_zip_bomb(file: File, kind: str) -> None:
+    """Raise UnreadableSource for a zip file that is broken or unpacks to too much data."""
     if is_zipfile(file.path):
         with parts_of(file, kind):
             pass

@@ -1,4 +1,4 @@
-"""Conversations as paragraphs: exports of chats in JSON, and transcripts that name the speakers.
+"""Read conversations: JSON exports of chats, and transcripts with speakers.
 
 A message is a paragraph with its time and its speaker, as `[2026-03-02 09:02] Ravi: The move is
 tonight.`; exports as text have them so already, and are read as they stand.
@@ -22,31 +22,31 @@ _SHORT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 def find_messages(value: object) -> Sequence[Mapping[str, object]] | None:
-    """Return the messages of an export of Slack, Discord or Telegram, None for other JSON."""
+    """Return the messages of a Slack, Discord or Telegram export, None for other JSON."""
     inside = value.get("messages") if isinstance(value, dict) else value
     listed = inside if isinstance(inside, list) else []
     messages = [each for each in listed if isinstance(each, dict)]
     if value is inside and not all(e.get("type") == "message" and "ts" in e for e in messages):
         return None
-    said = sum(bool(_say_time(e) and _find(e, _SPEAKERS.split())) for e in messages)
+    said = sum(bool(_format_message_time(e) and _find(e, _SPEAKERS.split())) for e in messages)
     return messages if messages and 2 * said > len(messages) else None
 
 
 def read_messages(file: File, messages: Iterable[Mapping[str, object]]) -> Document:
-    """Return the document of the messages, in their order; who came and went is left out."""
+    """Return the messages in order as a document, without join and leave events."""
     messages = list(messages)
     names = {str(e["user"]): _find(e, _SPEAKERS.split()) for e in messages if e.get("user")}
     turns = []
     for each in messages:
         text = "" if str(each.get("subtype")).endswith(("_join", "_leave")) else _find(each, _TEXTS)
         text = _MARK.sub(lambda mark: _name_mark(mark, names), text).strip()
-        head = f"[{_say_time(each)}] {_find(each, _SPEAKERS.split())}"
+        head = f"[{_format_message_time(each)}] {_find(each, _SPEAKERS.split())}"
         turns += [replace_surrogates(f"{head}: {text}")] if text else []
     return make_document(file, turns, "")
 
 
 def join_turns(cues: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield a paragraph for each turn of a transcript, given times, speakers and words."""
+    """Yield a paragraph per turn of a transcript of times, speakers and words."""
     for speaker, group in groupby(cues, lambda cue: cue[1]):
         turn = list(group)
         words = " ".join(words for _, _, words in turn if words)
@@ -62,7 +62,7 @@ def _name_mark(mark: re.Match[str], names: Mapping[str, str]) -> str:
 
 
 def _find(value: object, keys: Iterable[str]) -> str:
-    """Return the first text below one of some keys, also of the parts of a list; "" for none."""
+    """Return the first text under some keys, also inside lists, or ""."""
     if isinstance(value, list):
         return "".join(_find(each, keys) for each in value)
     if not isinstance(value, dict):
@@ -71,8 +71,8 @@ def _find(value: object, keys: Iterable[str]) -> str:
     return next(filter(None, (_find(value[key], keys) for key in keys if key in value)), "")
 
 
-def _say_time(message: Mapping[str, object]) -> str:
-    """Return the time of a message to the minute, as it is written or in UTC."""
+def _format_message_time(message: Mapping[str, object]) -> str:
+    """Return the time of a message to the minute, as written or in UTC."""
     given = next((str(message[name]) for name in _TIMES if message.get(name)), "")
     if given.replace(".", "", 1).isdigit():
         try:

@@ -1,4 +1,4 @@
-"""Where source code defines its functions and classes, so that chunks and sections follow them.
+"""Find the definitions of functions and classes in source code, for chunks and sections.
 
 Python is parsed. Of other languages lines are looked at: a definition is a line of a certain form
 in the outermost two levels of indentation. What is missed costs a chunk that begins elsewhere. The
@@ -32,7 +32,7 @@ def definitions(text: str, suffix: str) -> list[Heading]:
 
 
 def find_code(text: str) -> int:
-    """Return where a source text begins behind the paragraphs of its licence."""
+    """Return the position in a source text after its licence header."""
     place = 0
     while found := _COMMENT.match(text, place, _MAX_LICENCE):
         said = found["said"]
@@ -77,7 +77,7 @@ _NO_NAMES = frozenset("catch do else for foreach if switch try while with".split
 
 
 def _lines(*forms: str) -> re.Pattern[str]:
-    """Return what finds a line of one of some forms, in which NAME stands for a name."""
+    """Return a pattern for lines of some forms, in which NAME stands for a name."""
     alternatives = "|".join(
         form.replace("NAME", rf"(?P<name{i}>[A-Za-z_$][\w$]*+[?!]?+)").replace(
             "<name>", f"<name{i}>"

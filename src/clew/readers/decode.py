@@ -1,4 +1,4 @@
-"""Bytes to text: by the byte order mark, else UTF-8, else as it is stated, else the best guess.
+"""Decode text: by byte order mark, UTF-8, stated encoding, or the best guess.
 
 UTF-16 is seen without a mark, too, where most characters are Latin. Newlines stay as they stand and
 a byte order mark is dropped. A file with many NUL bytes, or with more than one control character in
@@ -88,12 +88,12 @@ _UTF_16_BYTES = 1 << 12  # enough to see it by
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which JSON can hold and no encoding can write."""
+    """Replace lone surrogates, which JSON allows but no encoding supports."""
     return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def text_of(file: File, stated: re.Pattern[bytes] | None = None) -> str:
-    """Return the whole text of a file.
+    """Return the decoded text of a file.
 
     The encoding that it states is what a pattern finds; it counts where the file is not UTF-8.
     Raises UnreadableSource if it is binary or has nothing but white space.
@@ -107,13 +107,13 @@ def text_of(file: File, stated: re.Pattern[bytes] | None = None) -> str:
 
 
 def find_stated(data: bytes, stated: re.Pattern[bytes]) -> str:
-    """Return the encoding that a pattern finds in the beginning of a file, "" for none."""
+    """Return the encoding that a pattern finds in the beginning of a file, or ""."""
     match = stated.search(data[:_STATED_BYTES])
     return match[match.lastindex or 0].decode("ascii", "replace") if match else ""
 
 
 def decode_part(data: bytes, file: File, stated: str = "") -> str:
-    """Return the text of a part of a file, whatever its bytes are, as `text_of` does."""
+    """Return the decoded text of a part of a file, as `text_of` does."""
     try:
         encoding = _find_encoding(data, file, stated=stated)
     except UnreadableSource:
@@ -122,7 +122,7 @@ def decode_part(data: bytes, file: File, stated: str = "") -> str:
 
 
 def find_codec(name: str) -> str:
-    """Return the name of the encoding that is meant by a name, "" where none is known.
+    """Return the Python codec for an encoding name, or "".
 
     >>> find_codec("cp-850"), find_codec("ISO-8859-8-I"), find_codec("unknown-8bit")
     ('cp850', 'cp1255', '')
@@ -139,17 +139,17 @@ def find_codec(name: str) -> str:
 
 
 def refuse_binary(file: File) -> None:
-    """Raise UnreadableSource where the beginning of a file is not that of a text."""
+    """Raise UnreadableSource if a file begins like a binary file."""
     with file.path.open("rb") as stream:
         sample = stream.read(_SNIFFED_BYTES)
     _encoding(sample, file, whole=False, guess=False)
 
 
 class Lines:
-    """The lines of an open text file. Raises UnreadableSource at one that is too long."""
+    """The lines of an open text file. Raises UnreadableSource for an overlong line."""
 
     def __init__(self, file: File, stream: TextIO, replaced_in: str = "") -> None:
-        """Read a stream, whose bytes that do not fit an encoding are replaced if it is named."""
+        """Read lines from a stream; invalid bytes of the encoding `replaced_in` are replaced."""
         self._file = file
         self._stream = stream
         self._replaced_in = replaced_in
@@ -159,7 +159,7 @@ class Lines:
         return iter(self.readline, "")
 
     def readline(self) -> str:
-        """Return the next line, nothing at the end."""
+        """Return the next line, "" at the end."""
         self._n_read += 1
         limits = self._file.limits
         line = self._stream.readline(limits.line_characters + 1)
@@ -175,7 +175,7 @@ class Lines:
 
 @contextmanager
 def open_text(file: File, *, guess: bool) -> Iterator[Lines]:
-    """Open a text file for reading line by line; its first megabyte decides on the encoding.
+    """Open a text file by lines; its first megabyte determines the encoding.
 
     Without `guess` it is UTF-8 if it has no byte order mark, and bytes that do not fit the encoding
     come as lone surrogates, so that a line can be refused alone. Otherwise they become U+FFFD, and
@@ -197,7 +197,7 @@ def open_text(file: File, *, guess: bool) -> Iterator[Lines]:
 def _encoding(
     data: bytes, file: File, *, whole: bool = True, guess: bool = True, stated: str = ""
 ) -> str:
-    """Return the encoding of a text. Raises UnreadableSource for what looks like a binary file."""
+    """Return the encoding of a text. Raises UnreadableSource for binary data."""
     marked = _marked_encoding(data)
     plain = data.decode(marked, "replace").encode() if marked else data
     controls = len(plain) - len(plain.translate(None, _CONTROLS))
@@ -235,7 +235,7 @@ def _find_encoding(data: bytes, file: File, *, whole: bool = True, stated: str =
 
 
 def _fits(data: bytes, encoding: str) -> bool:
-    """Say whether a text may be in the encoding that it states: few bytes are none of it."""
+    """Check whether a text may be in its stated encoding: few bytes are invalid."""
     if encoding.startswith("utf"):
         return False
     n_bad = data.decode(encoding, "replace").count(_REPLACED)
@@ -243,7 +243,7 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 
 def _is_mostly_utf_8(data: bytes) -> bool:
-    """Say whether a text is UTF-8 but for some bytes, or some words, of another encoding."""
+    """Check whether a text is UTF-8 except for a few bytes or words."""
     text = data.decode("utf-8", "replace")
     n_bad = text.count(_REPLACED)
     if len(text) - n_bad - _count_ascii(data) >= n_bad:
@@ -262,7 +262,7 @@ def _is_utf_8(word: bytes) -> bool:
 
 
 def _count_above(data: bytes) -> int:
-    """Return how many bytes are no ASCII."""
+    """Return the number of non-ASCII bytes."""
     return len(data.translate(None, _ASCII))
 
 
@@ -271,7 +271,7 @@ def _count_ascii(data: bytes) -> int:
 
 
 def _decode(data: bytes, encoding: str, file: File) -> str:
-    """Return the text of bytes, with notes on what does not fit the encoding."""
+    """Return the decoded text, with notes on invalid bytes."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
@@ -285,7 +285,7 @@ def _decode(data: bytes, encoding: str, file: File) -> str:
 
 
 def note_replaced(text: str, n: int, encoding: str, file: File, line: int = 0) -> None:
-    """Note how many bytes of a text, or of a line of a file, are replaced by U+FFFD."""
+    """Add a note on how many bytes were replaced by U+FFFD."""
     if n:
         line = line or text.count("\n", 0, text.find(_REPLACED)) + 1
         number = format_count(n, "place")
@@ -296,7 +296,7 @@ def note_replaced(text: str, n: int, encoding: str, file: File, line: int = 0) -
 
 
 def _recode_words(data: bytes, file: File) -> bytes:
-    """Return UTF-8 text in which words of another encoding are UTF-8, too.
+    """Return UTF-8 text after converting words in another encoding.
 
     These are words without any character of several bytes that is UTF-8, where there are enough of
     them to tell their encoding.
@@ -326,7 +326,7 @@ def _is_foreign(word: bytes) -> bool:
 
 
 def _guess_utf_16(data: bytes) -> str:
-    """Return which UTF-16 a text without mark is in: of Latin characters, every other byte is 0."""
+    """Return the UTF-16 byte order of a text without mark, by its zero bytes."""
     sample = data[:_UTF_16_BYTES]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
     most, least = max(even, odd), min(even, odd)
@@ -336,7 +336,7 @@ def _guess_utf_16(data: bytes) -> str:
 
 
 def _guess(data: bytes, file: File) -> str:
-    """Return the encoding that a text is most probably in; a note says so if another may be it.
+    """Return the most probable encoding, with a note if another one is likely.
 
     Raises UnreadableSource where none is probable.
     """
@@ -360,7 +360,7 @@ def _guess(data: bytes, file: File) -> str:
 
 
 def _rank_encodings(sample: bytes) -> list[tuple[str, float]]:
-    """Return encodings with how probable they are, the best first.
+    """Return encodings with their probabilities, best first.
 
     Those in which letters of other scripts stand alone among Latin ones are not.
     """
@@ -378,7 +378,7 @@ def _rank_encodings(sample: bytes) -> list[tuple[str, float]]:
 
 
 def _rank_lines(sample: bytes) -> list[tuple[str, float]]:
-    """Return encodings by how probable they are for the lines of a text, each by itself."""
+    """Return encodings by their probability over single lines."""
     lines = sample.splitlines(keepends=True)[:_MOST_LINES]
     scores: dict[str, float] = defaultdict(float)
     for line in lines:

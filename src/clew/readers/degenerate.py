@@ -1,4 +1,4 @@
-"""Text that is not worth indexing: encoded data, minified code, one line again and again."""
+"""Detect text not worth indexing: encoded data, minified code, repeated lines."""
 
 import re
 from string import whitespace
@@ -16,8 +16,8 @@ _SAMPLE = 1 << 20
 _MIN_LENGTH = 200  # characters; nothing is said of less
 
 
-def why_degenerate(text: str) -> str:
-    """Return the reason why a text is not worth indexing, or "" if there is none."""
+def explain_degenerate(text: str) -> str:
+    """Return why a text is not worth indexing, or ""."""
     sample = text[:_SAMPLE]
     if len(sample) < _MIN_LENGTH:
         return ""
@@ -38,11 +38,11 @@ def why_degenerate(text: str) -> str:
 
 
 def is_minified(code: str) -> bool:
-    """Return whether source code was written by a program, without lines that people could read."""
+    """Check whether source code is minified or generated."""
     sample = code[:_SAMPLE]
     return len(sample) > _MINIFIED * 10 and len(sample) > _MINIFIED * (sample.count("\n") + 1)
 
 
-def without_data(text: str) -> str:
-    """Return a text without the data in its data: addresses, such as pictures in Markdown."""
+def drop_data_urls(text: str) -> str:
+    """Return a text without data: URLs, such as embedded images in Markdown."""
     return _DATA.sub(r"\1", text) if ";base64," in text else text

@@ -1,4 +1,4 @@
-"""Which function reads which file."""
+"""Choose the reader of each file by its format."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ from clew.limits import LIMITS, LimitMet, ReadingLimits
 from clew.progress import Progress
 from clew.readers import decode, inputs, packed
 from clew.readers.apart import Apart
-from clew.readers.degenerate import why_degenerate
+from clew.readers.degenerate import explain_degenerate
 from clew.readers.inputs import Page, Remote, StandardInput
 from clew.readers.part import ShardPart
 from clew.readers.pictures import HINT, PICTURES, check_engine
@@ -92,7 +92,7 @@ def read(  # noqa: PLR0913 -- one argument for each option
     sql: str = "",
     fetched: FetchedPlaces | None = None,
 ) -> Iterator[Document | Skipped]:
-    """Read files and folders, and yield each document or why there is none.
+    """Yield the documents of files and folders, and the reasons for skipped files.
 
     The id of a document is `<folder name>/<path below it>` for a file in a named folder, the file
     name for a named file, and for a record its own `id` or `_id`, else `<file id>:<line>`. Where
@@ -121,13 +121,13 @@ def read(  # noqa: PLR0913 -- one argument for each option
     if ocr:
         check_engine()
     if isinstance(paths, str | Path):
-        raise InputError(f"read() takes a list of paths, not one. Hint: read([{str(paths)!r}])")
+        raise InputError(f"read() needs a list of paths. Hint: read([{str(paths)!r}])")
     places = [inputs.locate_input(path) for path in paths]
     for each in places:
         if isinstance(each, Path) and not os.path.lexists(each):
             raise InputError(f"there is no file or folder {str(each)!r}")
         if isinstance(each, Page) and not web:
-            raise InputError(f"{each.address!r} is fetched only with --web, or web=True in Python")
+            raise InputError(f"{each.address!r} is only fetched with --web, or web=True in Python")
         if isinstance(each, Remote):
             check_allowed(each, web=web, sql=sql)
     fetched = fetched or FetchedPlaces()
@@ -142,7 +142,8 @@ def read(  # noqa: PLR0913 -- one argument for each option
         sources, roots, selection, count, limits, part=part, fetched=fetched, sql=sql
     )
     read_in = (
-        _add_known(fill(each), find_known) if isinstance(each, File) else each for each in all_files
+        _add_indexed(fill(each), find_known) if isinstance(each, File) else each
+        for each in all_files
     )
     return _distinct(read_in, progress, fetched, times=times)
 
@@ -158,13 +159,13 @@ def _files(
     fetched: FetchedPlaces,
     sql: str,
 ) -> Iterator[File | Skipped]:
-    """Yield the files of what is named; what was fetched or received is gone behind its turn.
+    """Yield the files to read; fetched or received ones are deleted after their turn.
 
     Those of this machine are told to `count` before the first of them.
     """
     members = list(files([each for each in places if isinstance(each, Path)], roots, selection))
     if part is not None:
-        members = [e for e in members if isinstance(e, Skipped) or _may_have(part, e)]
+        members = [e for e in members if isinstance(e, Skipped) or _may_be_in_part(part, e)]
     members = [packed.add_size(each) if isinstance(each, File) else each for each in members]
     count(each for each in members if isinstance(each, File))
     yield from members
@@ -182,8 +183,8 @@ def _files(
                 yield file
 
 
-def _add_known(file: File, find_known: FindKnown | None) -> File:
-    """Return a file that OCR may read, with the index's document where OCR has read that."""
+def _add_indexed(file: File, find_known: FindKnown | None) -> File:
+    """Add to a file for OCR its indexed document, if that was read by OCR."""
     suffix = packed.plain_name(file.path).suffix.lower()
     if find_known is None or not (suffix in PICTURES or suffix == ".pdf"):
         return file
@@ -193,8 +194,8 @@ def _add_known(file: File, find_known: FindKnown | None) -> File:
     )
 
 
-def _may_have(part: ShardPart, file: File) -> bool:
-    """Say whether a file may hold a document of a part, without a look into it."""
+def _may_be_in_part(part: ShardPart, file: File) -> bool:
+    """Check whether a file may have a document of a shard, without opening it."""
     suffix = packed.plain_name(file.path).suffix.lower()
     of_package = suffix not in READERS and plugins.find("readers", suffix) is not None
     return suffix in _RECORDS or of_package or part.has(file.id)
@@ -218,7 +219,7 @@ def _distinct(
             ids: list[str] = []
             for item in _read_file(file, apart):
                 if isinstance(item, Document) and file.place:
-                    item = _of_place(item, file)  # noqa: PLW2901
+                    item = _add_metadata(item, file)  # noqa: PLW2901
                     ids.append(item.id)
                 if isinstance(item, Skipped):
                     yield item
@@ -236,14 +237,14 @@ def _distinct(
                 fetched.fail(file.place, file.id)
 
 
-def _of_place(document: Document, file: File) -> Document:
-    """Return a document of a place, whose id begins with the file's, with what that says of it."""
+def _add_metadata(document: Document, file: File) -> Document:
+    """Return a document with the id prefix and metadata of its source."""
     own = document.id if document.id.startswith(file.id) else f"{file.id}/{document.id}"
     return replace(document, id=own, metadata={**document.metadata, **file.metadata})
 
 
 def _add_date(document: Document, file: File) -> Document:
-    """Return a document with the time of its file, where it is the file and has no such time."""
+    """Return a document with its file's date, if it is the whole file and has no date."""
     if not file.modified or document.source != file.source or "modified" in document.metadata:
         return document
     try:
@@ -254,7 +255,7 @@ def _add_date(document: Document, file: File) -> Document:
 
 
 def _reader_of(path: Path) -> Reader | None:
-    """Return what reads a file that is not packed: of any name without suffix, as plain text."""
+    """Return the reader of an unpacked file; without a suffix, plain text."""
     suffix = path.suffix.lower()
     if suffix not in READERS:
         brought: Reader | None = plugins.find("readers", suffix)
@@ -272,7 +273,7 @@ def _reader_of(path: Path) -> Reader | None:
 
 
 def _find_unread(file: File) -> Skipped | None:
-    """Return why a file is skipped that nothing reads; None for any other."""
+    """Return why an unsupported file is skipped, or None."""
     name = packed.plain_name(file.path)
     suffix = name.suffix.lower()
     if suffix in PICTURES and not file.ocr:
@@ -289,7 +290,7 @@ def _find_unread(file: File) -> Skipped | None:
 
 
 def _count_bytes(file: File) -> int:
-    """Return how many bytes of a file are to be read."""
+    """Return the number of bytes of a file to read."""
     return file.size if _find_unread(file) is None else 0
 
 
@@ -312,7 +313,7 @@ def _read_file(file: File, apart: Apart) -> Iterator[Document | Skipped]:
 
 
 def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
-    """Yield what a file that is not packed gives. Raises what its reader raises."""
+    """Yield the documents of an unpacked file. Raises its reader's errors."""
     suffix = file.path.suffix.lower()
     if not (suffix or file.named or is_plain_name(file.path)):
         try:
@@ -327,7 +328,7 @@ def _read_plain(file: File, apart: Apart) -> Iterator[Document | Skipped]:
 
 
 def _size(file: File, suffix: str) -> int:
-    """Return the bytes of a file. Raises UnreadableSource where these are none, or too many."""
+    """Return the size of a file. Raises UnreadableSource if it is empty or too large."""
     size = file.path.stat().st_size
     if not size:
         raise UnreadableSource(file.source, "is empty")
@@ -337,7 +338,7 @@ def _size(file: File, suffix: str) -> int:
 
 
 def items_of(file: File) -> Iterator[Document | Skipped]:
-    """Yield what the reader of a file gives, within its limits. Raises what the reader raises."""
+    """Yield the documents of a file within limits. Raises its reader's errors."""
     reader = _reader_of(file.path)
     assert reader is not None  # noqa: S101 -- it was looked for
     n_items = 0
@@ -345,7 +346,7 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
         for item in islice(reader(file), file.limits.records + 1):
             n_items += 1
             if n_items <= file.limits.records:
-                yield _worth(file, item)
+                yield _check_worth(file, item)
     except LimitMet as error:
         raise UnreadableSource(file.source, str(error)) from None
     if n_items > file.limits.records:
@@ -354,8 +355,8 @@ def items_of(file: File) -> Iterator[Document | Skipped]:
         raise UnreadableSource(file.source, "is empty: it holds no records")
 
 
-def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
-    """Return a document with the notes on what was not read, or why it is not worth indexing."""
+def _check_worth(file: File, item: Document | Skipped) -> Document | Skipped:
+    """Return a document with notes on unread parts, or why it is not worth indexing."""
     notes = [
         shorten(note, _LONGEST_NOTE, placeholder=" ...") for note in dict.fromkeys(file.partly)
     ]
@@ -368,7 +369,7 @@ def _worth(file: File, item: Document | Skipped) -> Document | Skipped:
     limits = file.limits
     if len(item.text) > limits.text_characters:
         reason = f"holds {limits.more_than('text_characters', 'characters of text')}"
-    elif not (reason := why_degenerate(item.text)):
+    elif not (reason := explain_degenerate(item.text)):
         is_title = len(item.title) <= limits.title_characters
         return item if is_title else replace(item, title=stem_title(file))
     return Skipped(source=file.source, reason=reason, line=_line(file, item))

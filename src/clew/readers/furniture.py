@@ -1,4 +1,4 @@
-"""Find what stands around the text of a web page: menus, teasers, comments, banners.
+"""Find the boilerplate of a web page: menus, teasers, comments, banners.
 
 The text is where most of the prose is: runs of words that are not links. Any other element is
 furniture where its tag, its role or a word of its class says so, where it is a list of links, or
@@ -64,7 +64,7 @@ _LEAST_TEXT = 0.1  # of the characters of a page that are prose: with less it is
 
 @dataclass(slots=True)
 class _Mass:
-    """What an element holds, in characters other than white space."""
+    """The size of an element's text, without white space."""
 
     place: int  # in the order of the page
     words: int = 0
@@ -74,7 +74,7 @@ class _Mass:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What is known of a page before its elements are judged."""
+    """The features of a page for judging its elements."""
 
     masses: Mapping[int, _Mass]  # of its elements, by their ids
     whole: _Mass
@@ -84,7 +84,7 @@ class _Page:
 
 
 def is_manual(tree: LexborHTMLParser) -> bool:
-    """Say whether a page is documentation: by its generator, its links, or its notation."""
+    """Check whether a page is documentation, by its generator, links or notation."""
     generators = (each.attributes.get("content") for each in tree.css("meta[name=generator]"))
     if any(map(_GENERATORS.search, filter(None, generators))) or tree.css_first(_OF_MANUALS):
         return True
@@ -92,8 +92,8 @@ def is_manual(tree: LexborHTMLParser) -> bool:
     return n >= _LEAST_NOTATIONS and n * _PER_NOTATION >= len(tree.body.text() if tree.body else "")
 
 
-def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
-    """Return the ids of the outermost elements of a page that are no part of its text.
+def find_clutter(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
+    """Return the ids of the outermost boilerplate elements of a page.
 
     Where nothing else is left there are none.
     """
@@ -103,12 +103,12 @@ def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
     text, title = _find_text(tree.body, masses), _find_title(tree)
     place = masses[title.mem_id].place if title else -1
     page = _Page(masses, masses[tree.body.mem_id], text, place, as_manual)
-    kept = {*text, *(each.mem_id for each in _around(title))}
+    kept = {*text, *(each.mem_id for each in _ancestors(title))}
     found: set[int] = set()
     stack = [tree.body]
     while stack:
         for each in stack.pop().iter():
-            if each.mem_id not in kept and _is_furniture(each, page):
+            if each.mem_id not in kept and _is_clutter(each, page):
                 found.add(each.mem_id)
             elif each.tag != "pre" and each.tag not in UNREAD:
                 stack.append(each)
@@ -117,14 +117,14 @@ def find_furniture(tree: LexborHTMLParser, *, as_manual: bool) -> set[int]:
 
 
 def _weigh(body: LexborNode) -> dict[int, _Mass]:
-    """Return what the elements of a page hold."""
+    """Return the text sizes of the elements of a page."""
     masses: dict[int, _Mass] = {}
     block, run = body, 0  # the characters outside links since the last block
     for node in body.traverse(include_text=True):
         if not node.is_text_node:
             masses[node.mem_id] = _Mass(len(masses))
             continue
-        around = list(_around(node.parent))
+        around = list(_ancestors(node.parent))
         if not UNREAD.isdisjoint(each.tag or "" for each in around):
             continue
         n = len("".join((node.text_content or "").split()))
@@ -143,14 +143,14 @@ def _weigh(body: LexborNode) -> dict[int, _Mass]:
 
 
 def _end_run(block: LexborNode, run: int, masses: Mapping[int, _Mass]) -> None:
-    """Count a run of words as prose where it is long, or its element has no longer ones."""
-    for each in _around(block) if run >= _LEAST_PROSE or block.tag in {"dd", "pre"} else ():
+    """Count a run of words as prose if it is long, or the longest of its element."""
+    for each in _ancestors(block) if run >= _LEAST_PROSE or block.tag in {"dd", "pre"} else ():
         if each.mem_id in masses:
             masses[each.mem_id].prose += run
 
 
-def _around(node: LexborNode | None) -> Iterator[LexborNode]:
-    """Yield an element and those around it, from the inside."""
+def _ancestors(node: LexborNode | None) -> Iterator[LexborNode]:
+    """Yield an element and its ancestors."""
     while node is not None:
         yield node
         node = node.parent
@@ -161,7 +161,7 @@ def _is_link(node: LexborNode) -> bool:
 
 
 def _find_text(body: LexborNode, masses: Mapping[int, _Mass]) -> dict[int, LexborNode | None]:
-    """Return the elements that hold most of the prose, each with the next of them inside."""
+    """Return the elements with most of the prose, each with the next one inside it."""
     text: dict[int, LexborNode | None] = {}
     node: LexborNode | None = body
     while node is not None:
@@ -174,7 +174,7 @@ def _find_text(body: LexborNode, masses: Mapping[int, _Mass]) -> dict[int, Lexbo
 
 
 def _find_title(tree: LexborHTMLParser) -> LexborNode | None:
-    """Return the heading of a page: of the highest level that is its title, else the first."""
+    """Return the title heading of a page, or its first heading."""
     stated = tree.css_first("head title")
     words = collapse(stated.text()).casefold() if stated else ""
     first = tree.css("h1")
@@ -185,7 +185,7 @@ def _find_title(tree: LexborHTMLParser) -> LexborNode | None:
     return first[0] if first else None
 
 
-def _is_furniture(node: LexborNode, page: _Page) -> bool:
+def _is_clutter(node: LexborNode, page: _Page) -> bool:
     mass, whole = page.masses[node.mem_id], page.whole
     if node.tag not in _ENDS:  # a permalink
         is_sign = 0 < mass.words <= 2 and not any(map(str.isalnum, node.text()))
@@ -194,7 +194,7 @@ def _is_furniture(node: LexborNode, page: _Page) -> bool:
         return False
     is_list = mass.linked > 0 and mass.linked >= _LINKED * mass.words
     is_menu = is_list and _MENU.search(node.attributes.get("class") or "")
-    if is_menu or _is_named(node, page) or _is_above_title(node, page) or _is_switch(node, mass):
+    if is_menu or _is_named(node, page) or _is_above_title(node, page) or _is_link_bar(node, mass):
         return True
     if page.is_manual or whole.prose < _LEAST_TEXT * whole.words:
         return False
@@ -204,7 +204,7 @@ def _is_furniture(node: LexborNode, page: _Page) -> bool:
 
 
 def _is_named(node: LexborNode, page: _Page) -> bool:
-    """Say whether a tag, a role, a class or an id is that of furniture.
+    """Check whether a tag, role, class or id is typical of boilerplate.
 
     The id of a section may be made of its heading.
     """
@@ -221,21 +221,21 @@ def _is_named(node: LexborNode, page: _Page) -> bool:
 
 
 def _is_above_title(node: LexborNode, page: _Page) -> bool:
-    """Say whether an element is of links, without prose, and stands before the page's heading."""
+    """Check for an element of links without prose above the page's heading."""
     mass, around = page.masses[node.mem_id], node.parent
     is_above = mass.place < page.title and mass.linked > 0 and not mass.prose
     return is_above and around is not None and around.mem_id in page.text
 
 
-def _is_switch(node: LexborNode, mass: _Mass) -> bool:
-    """Say whether an element is a line of links to other pages or languages."""
+def _is_link_bar(node: LexborNode, mass: _Mass) -> bool:
+    """Check for a line of links to other pages or languages."""
     if not mass.linked or mass.words > _LONGEST_LINE or mass.prose:
         return False
     return len(node.css(_LEADING)) >= 2 and node.css_first(_ANY_HEADING) is None
 
 
 def _is_aside(node: LexborNode, page: _Page) -> bool:
-    """Say whether a container is beside the text, and not a part of it before or of its kind."""
+    """Check whether a container is beside the text rather than part of it."""
     beside = page.text.get(node.parent.mem_id) if node.parent else None
     if node.tag == "aside" or beside is None:
         return node.tag == "aside"

@@ -1,4 +1,4 @@
-"""What `.gitignore` files say of the files of a folder, as git and ripgrep read them.
+"""Apply `.gitignore` files as git and ripgrep do.
 
 They count in the folder that they stand in and below it, the nearest first and the last line first.
 Those of the folders above count up to the folder of the repository, and none beyond it; behind them
@@ -32,7 +32,7 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line: what it names, and whether that is ignored or, behind an exclamation mark, not."""
+    """One line of a `.gitignore`: what it matches, and whether it ignores or (!) includes."""
 
     regex: re.Pattern[str]
     ignores: bool
@@ -41,7 +41,7 @@ class Pattern:
 
     @classmethod
     def parse(cls, line: str) -> Pattern | None:
-        """Return what a line says, None for a comment, an empty line and one that makes no sense.
+        """Parse a line; return None for comments, empty and invalid lines.
 
         >>> Pattern.parse("# backups")
         >>> Pattern.parse("build/").folders_only
@@ -69,14 +69,14 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """What a file of patterns says, where they count: those without signs are looked up."""
+    """The patterns of a file and their folder; those without wildcards are looked up."""
 
     folder: Path
     plain: Mapping[tuple[str, bool], tuple[int, bool]]  # what, only a folder: line, is it ignored
     others: Sequence[tuple[int, Pattern]]  # with their lines, the last first
 
     def says(self, path: Path, *, is_folder: bool) -> bool | None:
-        """Say whether a file or folder is ignored, None where no line names it."""
+        """Return whether a file or folder is ignored, None if no line matches."""
         below = os.path.relpath(path, self.folder).replace(os.sep, "/")
         names = (below, f"/{below.rpartition('/')[2]}")
         keys = [(name, only) for name in names for only in (False, is_folder)]
@@ -92,13 +92,13 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """What counts in one folder; the innermost file of patterns comes last."""
+    """The patterns that apply in a folder, those of the innermost file last."""
 
     files: tuple[Patterns, ...] = ()
 
     @classmethod
     def above(cls, folder: Path) -> Ignored:
-        """Return what counts where a folder stands, nothing outside of a repository.
+        """Return the patterns that apply in a folder, none outside a repository.
 
         Nothing counts either where the folder is ignored itself: it was named in spite of that.
         """
@@ -117,20 +117,20 @@ class Ignored:
         return ignored
 
     def enter(self, folder: Path) -> Ignored:
-        """Return what counts in a folder, where this counts in the one above."""
+        """Return the patterns that apply in a subfolder."""
         files = self.files
         if (folder / _GIT).exists():
             files = tuple(_patterns(folder, folder / _OWN))
         return Ignored((*files, *_patterns(folder, folder / NAME)))
 
     def names(self, path: Path, *, is_folder: bool) -> bool:
-        """Say whether a file or folder is ignored; the one that it stands in is not."""
+        """Return whether a file or folder is ignored, given that its parent is not."""
         answers = (file.says(path, is_folder=is_folder) for file in reversed(self.files))
         return next((each for each in answers if each is not None), False)
 
 
 def _patterns(folder: Path, path: Path) -> Iterator[Patterns]:
-    """Yield the patterns of a file of them, if there are any; of equal lines the last counts."""
+    """Yield the patterns of a file, if it exists; of equal lines only the last."""
     try:
         lines = path.read_text("utf-8-sig", "replace").split("\n")
     except OSError:
@@ -147,7 +147,7 @@ def _patterns(folder: Path, path: Path) -> Iterator[Patterns]:
 
 
 def _regex(glob: str) -> str:
-    """Return a glob of git's as a regular expression for a whole path below its folder.
+    """Return a git glob as a regular expression for a path below its folder.
 
     What stands behind a star, up to the next one, is taken where it comes first: no path takes
     longer than its length times that of the glob.

@@ -1,4 +1,4 @@
-"""Tables as readers make paragraphs of them: a row is one, with bars between its cells.
+"""Format tables as paragraphs: one per row, with bars between cells.
 
 Empty cells stay, and a cell that goes over several columns or rows says its value in each of them.
 """
@@ -18,7 +18,7 @@ _LEAST, _TIMES = 1_000, 100  # cells that are filled: so many for each cell that
 
 
 class Cell(NamedTuple):
-    """A cell, and over how many rows and columns it goes."""
+    """A cell with its row and column span."""
 
     text: str
     rows: int = 1
@@ -26,7 +26,7 @@ class Cell(NamedTuple):
 
 
 class PlacedText(NamedTuple):
-    """A piece of a line, and from where to where it goes; one of several cells may be divided."""
+    """A piece of a line with its horizontal range, possibly spanning several cells."""
 
     text: str
     left: float
@@ -35,7 +35,7 @@ class PlacedText(NamedTuple):
 
 
 def fill_spans(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
-    """Return the texts of rows of cells, each value in every row and column that it goes over."""
+    """Return rows of cells with each value repeated over its span."""
     filled: list[list[str]] = []
     above: dict[int, tuple[int, str]] = {}  # what goes on in a column, and in how many rows more
     budget = _LEAST
@@ -65,7 +65,7 @@ def fill_spans(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
 
 
 def set_in_columns(rows: Sequence[Sequence[PlacedText]]) -> list[list[str]]:
-    """Return the cells of rows, none where these are no table.
+    """Return the cells of aligned rows, none if they are not a table.
 
     The columns are those of the rows with most pieces. A piece over several is in each of them, or
     divided among them.
@@ -92,7 +92,7 @@ def set_in_columns(rows: Sequence[Sequence[PlacedText]]) -> list[list[str]]:
 
 
 def _place(piece: PlacedText, columns: Sequence[tuple[float, float]]) -> Iterator[tuple[int, str]]:
-    """Yield the columns of a piece with their texts: all of it, or the words that begin there."""
+    """Yield the columns of a piece with their texts, split at words if it spans several."""
     over = [
         i for i, (left, right) in enumerate(columns) if left <= piece.right and right >= piece.left
     ]
@@ -113,14 +113,14 @@ def _place(piece: PlacedText, columns: Sequence[tuple[float, float]]) -> Iterato
 
 
 def format_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the paragraph of each row, without columns that are empty in all."""
+    """Yield the paragraph of each row, without all-empty columns."""
     used = sorted({i for row in rows for i, text in enumerate(row) if text.strip()})
     for row in rows:
         yield format_row([row[i] if i < len(row) else "" for i in used])
 
 
 def format_row(cells: Sequence[str]) -> str:
-    """Return cells with bars between them, "" where all are empty.
+    """Return cells joined by bars, "" if all are empty.
 
     White space in a cell is one space, but in a row that is longer than a sentence may be.
     """

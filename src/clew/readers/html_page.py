@@ -1,4 +1,4 @@
-"""HTML: the text is what a reader of the page sees, paragraphs joined by blank lines.
+"""Read HTML: the visible text, with paragraphs joined by blank lines.
 
 Block elements give paragraphs, `<br>` a line break, table cells are set apart by ` | `, and `<pre>`
 keeps its white space. Items of numbered lists begin with their numbers, as a browser shows them;
@@ -23,7 +23,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from clew.base.types import Document, Value
 from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
-from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_furniture, is_manual
+from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_clutter, is_manual
 from clew.readers.grid import Cell, fill_spans, format_rows
 from clew.readers.list_numbers import LETTERED, format_number
 from clew.readers.properties import properties
@@ -100,18 +100,18 @@ _UNCLOSED = frozenset(
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of an HTML page."""
+    """Yield an HTML page as one document."""
     tree = _parse_page(text_of(file, STATED), file.limits)
     _drop_unread(tree, file)
     headings = (tree.css_first("head title"), tree.css_first("h1"))
     stated = (stated_title(heading.text()) for heading in headings if heading)
     title = next(filter(None, stated), "")
     found = list(_paragraphs(tree, as_manual=is_manual(tree)))
-    yield make_document(file, _find_article(tree, found), title, _about(tree))
+    yield make_document(file, _extract_article(tree, found), title, _about(tree))
 
 
-def _find_article(tree: LexborHTMLParser, found: list[MarkedParagraph]) -> list[MarkedParagraph]:
-    """Return the paragraphs of a page as trafilatura finds them, where it is installed.
+def _extract_article(tree: LexborHTMLParser, found: list[MarkedParagraph]) -> list[MarkedParagraph]:
+    """Return the paragraphs that trafilatura extracts, if it is installed.
 
     Those that were `found` stay for a manual, and where it finds less than half as much.
     """
@@ -128,7 +128,7 @@ def _find_article(tree: LexborHTMLParser, found: list[MarkedParagraph]) -> list[
 
 
 def _about(tree: LexborHTMLParser) -> dict[str, Value]:
-    """Return what the head of a page says of it."""
+    """Return the metadata in the head of a page."""
     pairs = []
     for element in tree.css("meta[content]"):
         attributes = element.attributes
@@ -142,14 +142,14 @@ def _about(tree: LexborHTMLParser) -> dict[str, Value]:
 
 
 def paragraphs(page: str, file: File) -> list[MarkedParagraph]:
-    """Return the visible paragraphs of a page that is a part of a file."""
+    """Return the visible paragraphs of a page that is part of a file."""
     tree = _parse_page(page, file.limits)
     _drop_unread(tree, file)
     return list(_paragraphs(tree, as_manual=True))
 
 
 def _drop_unread(tree: LexborHTMLParser, file: File) -> None:
-    """Take hidden and struck-out elements out of a page, with notes on its file."""
+    """Remove hidden and struck-out elements from a page, adding notes to its file."""
     n_hidden = n_struck = 0
     for element in reversed(tree.css("[hidden], [style]")):  # what is inside before the outside
         attributes = element.attributes
@@ -181,7 +181,7 @@ def _parse_page(page: str, limits: ReadingLimits) -> LexborHTMLParser:
 
 
 def _check_depth(page: str, limits: ReadingLimits) -> None:
-    """Raise LimitMet where elements stand too deep inside each other.
+    """Raise LimitMet for too deeply nested elements.
 
     Those are counted that must be closed. What is made of text, such as `<b>`, is opened anew in
     every block behind it until it is closed, three times at most for tags that are equal.
@@ -216,7 +216,7 @@ def _check_depth(page: str, limits: ReadingLimits) -> None:
 
 
 class _Inside(NamedTuple):
-    """What a piece of a page stands in."""
+    """The context of a piece of a page."""
 
     kept: bool = False  # its white space is
     level: int = 0  # of a heading
@@ -228,7 +228,7 @@ class _Inside(NamedTuple):
 
 
 class _Marked(NamedTuple):
-    """What is known of the elements of a page, by their ids, before they are read."""
+    """The classification of a page's elements by id, made before reading."""
 
     furniture: set[int]  # what stands around the text
     tables: dict[int, int]  # the numbers of those that lay out no page
@@ -236,10 +236,10 @@ class _Marked(NamedTuple):
 
 
 def _paragraphs(tree: LexborHTMLParser, *, as_manual: bool) -> Iterator[MarkedParagraph]:
-    """Yield the paragraphs; those in a run of links are of the contents."""
+    """Yield the paragraphs; runs of links are marked as a table of contents."""
     run: list[MarkedParagraph] = []
     n_links = 0
-    for paragraph, is_link in _with_links(tree, find_furniture(tree, as_manual=as_manual)):
+    for paragraph, is_link in _with_links(tree, find_clutter(tree, as_manual=as_manual)):
         between = not is_link and len(paragraph.text) <= _SHORT
         if not (is_link or between) or (is_link and paragraph.level):
             yield from _mark_lists(run, n_links)
@@ -260,7 +260,7 @@ def _mark_lists(run: list[MarkedParagraph], n_links: int) -> Iterator[MarkedPara
 def _with_links(
     tree: LexborHTMLParser, furniture: set[int]
 ) -> Iterator[tuple[MarkedParagraph, bool]]:
-    """Yield paragraphs, and whether most of each is a link.
+    """Yield paragraphs, and whether each consists mostly of links.
 
     The number of an item stands before its first paragraph.
     """
@@ -297,7 +297,7 @@ _Piece = tuple[str | None, _Inside]
 
 
 def _pieces(root: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Piece]:
-    """Yield texts in order, None at the edges of blocks, and what they stand in."""
+    """Yield texts in order with their context, None at block boundaries."""
     stack: list[tuple[LexborNode | str | None, _Inside]] = [(root, around)]
     while stack:
         node, around = stack.pop()
@@ -322,7 +322,7 @@ def _pieces(root: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Pie
 def _open_element(
     node: LexborNode, around: _Inside, marked: _Marked
 ) -> Sequence[tuple[LexborNode | str | None, _Inside]]:
-    """Return what an element consists of, in order."""
+    """Return the content of an element, in order."""
     inside = _Inside(
         kept=around.kept or node.tag == "pre",
         level=around.level or _HEADING_LEVELS.get(node.tag or "", 0),
@@ -345,7 +345,7 @@ def _open_element(
 
 
 def _write_formula(node: LexborNode, depth: int = 0) -> str:
-    """Return a formula of MathML in a line; one in a notation for programs is left out."""
+    """Return a MathML formula as a line, without machine-readable annotations."""
     if depth > _DEEPEST or node.tag in _NOTATIONS:
         return ""
     tags = [each.tag for each in node.iter()]
@@ -365,7 +365,7 @@ def _write_formula(node: LexborNode, depth: int = 0) -> str:
 
 
 def _row_pieces(table: LexborNode, around: _Inside, marked: _Marked) -> Iterator[_Piece]:
-    """Yield the caption of a table and the text of each row, None at their edges."""
+    """Yield a table's caption and rows, separated by None."""
     inside = around._replace(apparatus=around.apparatus or _kind(table))
     for caption in table.css("caption"):
         yield from _pieces(caption, inside, marked)
@@ -389,13 +389,13 @@ def _row_pieces(table: LexborNode, around: _Inside, marked: _Marked) -> Iterator
 
 
 class _ItemNumber(str):
-    """What stands before an item of a numbered list; empty at the end of the item."""
+    """The number before a list item, "" at its end."""
 
     __slots__ = ()
 
 
 def _number_items(tree: LexborHTMLParser) -> dict[int, str]:
-    """Return the numbers before the items of `<ol>`, as its attributes and theirs say."""
+    """Return the numbers of `<ol>` items, following their attributes."""
     numbers: dict[int, str] = {}
     for each in tree.css("ol"):
         attributes = each.attributes
@@ -411,7 +411,7 @@ def _number_items(tree: LexborHTMLParser) -> dict[int, str]:
 
 
 def _list_form(attributes: Mapping[str, str | None]) -> str:
-    """Return how the numbers of a list are written, by its type, style or class; "" for none."""
+    """Return the numbering style of a list, by type, style or class, or ""."""
     kind = attributes.get("type") or ""
     style = _LIST_STYLE.search(attributes.get("style") or "")
     names = (attributes.get("class") or "").casefold().split()
@@ -425,7 +425,7 @@ def _read_whole(written: str | None, default: int) -> int:
 
 
 def _number_tables(tree: LexborHTMLParser) -> dict[int, int]:
-    """Return the numbers of tables that hold no table, no heading and no row that is a long text.
+    """Number the tables without nested tables, headings or long rows.
 
     The others lay out a page.
     """
@@ -440,7 +440,7 @@ def _number_tables(tree: LexborHTMLParser) -> dict[int, int]:
 
 
 def _table_around(node: LexborNode) -> int:
-    """Return the table that an element is in, 0 where there is none a few levels above."""
+    """Return the table a few levels above an element, or 0."""
     above = node.parent
     for _ in range(_TABLE_LEVELS):
         if above is None or above.tag == "table":
@@ -450,7 +450,7 @@ def _table_around(node: LexborNode) -> int:
 
 
 def _kind(node: LexborNode) -> str:
-    """Return what kind of apparatus an element is, "" for none."""
+    """Return the kind of boilerplate of an element, or ""."""
     attributes = node.attributes
     names = " ".join(attributes.get(name) or "" for name in ("role", "epub:type", "class"))
     kind = next((_APPARATUS[n] for n in names.casefold().split() if n in _APPARATUS), "")

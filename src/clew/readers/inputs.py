@@ -1,4 +1,4 @@
-"""What may be named beside files and folders: standard input (`-`), file:// and web addresses."""
+"""Inputs other than files and folders: standard input (`-`), file:// and web addresses."""
 
 import re
 import sys
@@ -43,13 +43,13 @@ class Remote:
 
     @property
     def scheme(self) -> str:
-        """What the address begins with: "git" of git+https://, "s3" of s3://."""
+        """Return the scheme of the address: "git" of git+https://, "s3" of s3://."""
         head = re.split(r"::|:|\+", self.address, maxsplit=1)[0]
         return head.casefold()
 
     @property
     def is_path(self) -> bool:
-        """Say whether it is the path of a repository on this machine."""
+        """Check whether the address is the path of a local repository."""
         rest = self.address.removeprefix("git+")
         is_named = "://" in rest or re.match("[^/]{2,}:", rest) is not None  # C: is no host
         return rest.startswith("file:///") or not is_named
@@ -57,14 +57,14 @@ class Remote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardInput:
-    """What standard input is called, and its format."""
+    """The name and format of standard input."""
 
     name: str = "stdin"
     suffix: str = ""  # empty: that of the name, else what the beginning looks like
 
 
 def locate_input(given: str | Path) -> Path | Page | Remote | StandardInput:
-    """Return what is named: a path, a web page, another place, or standard input.
+    """Parse an input: a path, a web page, a remote place, or standard input.
 
     Raises InputError for a file of another machine.
     """
@@ -76,7 +76,7 @@ def locate_input(given: str | Path) -> Path | Page | Remote | StandardInput:
     if scheme == "file":
         parts = urlsplit(given)
         if parts.netloc not in {"", "localhost"}:
-            raise InputError(f"{given!r} names a file of another machine: copy it here first")
+            raise InputError(f"{given!r} is a file on another machine: copy it here first")
         from urllib.request import url2pathname  # which loads TLS
 
         return Path(url2pathname(unquote(parts.path)))
@@ -89,7 +89,7 @@ def locate_input(given: str | Path) -> Path | Page | Remote | StandardInput:
 def read_standard_input(
     given: StandardInput, stream: BinaryIO | None = None, limits: ReadingLimits = LIMITS
 ) -> Iterator[File]:
-    """Give what standard input holds as a file."""
+    """Yield the contents of standard input as a file."""
     data = (stream or sys.stdin.buffer).read(limits.received_bytes + 1)
     if len(data) > limits.received_bytes:
         raise InputError(f"standard input has {limits.more_than('received_bytes', 'bytes')}")

@@ -1,4 +1,4 @@
-"""JSON: a list of records, one object, or lines of which each is a record.
+"""Read JSON: a list of records, one object, or JSON lines.
 
 The line number of a record is its place in the list, from 1. An object is a record if it has a
 text, a mapping if each of its values has one (then its keys are their ids), an envelope if one of
@@ -17,7 +17,7 @@ from clew.base.types import Document, Heading, Skipped, Value
 from clew.errors import UnreadableSource
 from clew.readers import chats, record
 from clew.readers.decode import open_text, replace_surrogates, text_of
-from clew.readers.degenerate import without_data
+from clew.readers.degenerate import drop_data_urls
 from clew.readers.properties import properties
 from clew.readers.titled import make_document, stem_title
 from clew.readers.walk import Columns, File
@@ -26,7 +26,7 @@ _LONGEST_OUTPUT = 1_000  # characters that a cell of a notebook printed
 
 
 def read_list(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each record of the list."""
+    """Yield a document for each record of a list."""
     text = text_of(file)
     try:
         values = record.parse_json(text)
@@ -53,7 +53,7 @@ def read_list(file: File) -> Iterator[Document | Skipped]:
 
 
 def _records(value: dict[str, object], columns: Columns) -> list[object] | None:
-    """Return the records that an object is or holds, None where it does neither."""
+    """Return the records in an object, itself or a list in it, or None."""
     if record.has_text(value, columns):
         return [value]
     if value and all(
@@ -69,7 +69,7 @@ def _records(value: dict[str, object], columns: Columns) -> list[object] | None:
 
 
 def read_lines(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each line; blank lines are passed over."""
+    """Yield a document for each non-blank line."""
     with open_text(file, guess=True) as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -87,7 +87,7 @@ def _read_line(file: File, line: str, number: int) -> Document | Skipped:
 
 
 def read_notebook(file: File) -> Iterator[Document]:
-    """Yield the one document of a notebook."""
+    """Yield a notebook as one document."""
     from clew.readers.markdown import headings  # with the parser
 
     try:
@@ -117,7 +117,7 @@ def read_notebook(file: File) -> Iterator[Document]:
 
 
 def _about(given: object) -> dict[str, Value]:
-    """Return the kernel and the authors that a notebook names."""
+    """Return the kernel and authors of a notebook."""
     about = given if isinstance(given, dict) else {}
     authors = about.get("authors")
     pairs = [("kernel", about.get("kernelspec"))]
@@ -126,7 +126,7 @@ def _about(given: object) -> dict[str, Value]:
 
 
 def _find_outputs(cell: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield what a cell of code printed or returned, where that is short text."""
+    """Yield the short text outputs of a code cell."""
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else []:
         if not isinstance(output, dict) or output.get("name") == "stderr":
@@ -145,4 +145,4 @@ def _source(cell: dict[str, object]) -> str:
 def _join(source: object) -> str:
     lines = source if isinstance(source, list) else [source]
     text = "".join(line for line in lines if isinstance(line, str))
-    return replace_surrogates(without_data(text.strip("\n")))
+    return replace_surrogates(drop_data_urls(text.strip("\n")))

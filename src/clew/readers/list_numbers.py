@@ -1,4 +1,4 @@
-"""The numbers that programs compute for lists and headings, which stand nowhere in their files.
+"""Compute the numbers of lists and headings, which files do not contain.
 
 In Word a paragraph, or its style, names a list and a level of it; the list says how the number of
 each level is written, as in "%1.%2" (ECMA-376, 17.9). In OpenDocument lists stand in each other,
@@ -27,7 +27,7 @@ _HAN = "〇一二三四五六七八九"
 
 
 class _Level(NamedTuple):
-    """How a level of a list is numbered."""
+    """The numbering of a list level."""
 
     start: int
     form: str  # decimal, lowerRoman, ...
@@ -37,10 +37,10 @@ class _Level(NamedTuple):
 
 
 class ListNumbers:
-    """Counts the paragraphs of each list, in the order of the document."""
+    """Counts the paragraphs of each list in document order."""
 
     def __init__(self, numbering: Element, styles: Element) -> None:
-        """Take the parts of a Word file that have its lists and its styles."""
+        """Initialize from the numbering and styles parts of a Word file."""
         self._styles = {each.get("styleId", ""): each for each in styles.iter("style")}
         lists = numbering.iter("abstractNum")
         self._lists = {each.get("abstractNumId", ""): each for each in lists}
@@ -50,7 +50,7 @@ class ListNumbers:
         self._begun: set[str] = set()  # instances
 
     def number(self, properties: Mapping[str, str], style: str) -> str:
-        """Return the number of the next paragraph, "" for one without.
+        """Return the number of the next paragraph, or "".
 
         Its own `properties` may name `numId` and `ilvl`; else those of its style count.
         """
@@ -68,7 +68,7 @@ class ListNumbers:
         return _count_on(counts, levels, level)
 
     def _place(self, properties: Mapping[str, str], style: str) -> tuple[str, int]:
-        """Return the instance of a list and the level that a paragraph has."""
+        """Return a paragraph's list instance and level."""
         values = dict(properties)
         seen: set[str] = set()
         while style in self._styles and style not in seen and "numId" not in values:
@@ -89,7 +89,7 @@ class ListNumbers:
         return 0
 
     def _find_list(self, num_id: str) -> Element | None:
-        """Return the list of an instance, which may be that of a style."""
+        """Return the list of an instance, possibly through a style."""
         for _ in range(2):
             instance = self._instances.get(num_id)
             entry = None if instance is None else self._lists.get(_value(instance, "abstractNumId"))
@@ -120,7 +120,7 @@ class ListNumbers:
 
 
 def _count_on(counts: dict[int, int], levels: Mapping[int, _Level], level: int) -> str:
-    """Count a paragraph at a level of a list, and return its number, "" for a bullet."""
+    """Count a paragraph at a list level; return its number, "" for a bullet."""
     counts[level] = counts[level] + 1 if level in counts else levels[level].start
     for below in [each for each in counts if each > level and levels[each].restart]:
         del counts[below]
@@ -138,7 +138,7 @@ def _count_on(counts: dict[int, int], levels: Mapping[int, _Level], level: int) 
 
 
 def number_open_document(content: Element, styles: Element) -> None:
-    """Number the lists and headings of an OpenDocument text; `styles` is its part of that name."""
+    """Number the lists and headings of an OpenDocument text; `styles` is its styles part."""
     lists = [each for root in (styles, content) for each in root.iter("list-style")]
     levels_of = {each.get("name", ""): _read_open_levels(each) for each in lists}
     outline = next(map(_read_open_levels, styles.iter("outline-style")), {})
@@ -169,7 +169,7 @@ def number_open_document(content: Element, styles: Element) -> None:
 def _number_open(
     paragraph: Element, item: Element, counts: dict[int, int], levels: dict[int, _Level], level: int
 ) -> None:
-    """Number a paragraph, which is the heading or the first of the item that may say a start."""
+    """Number a paragraph: a heading, or the first of a list item."""
     start = item.get("start-value", "")
     if start.isdecimal():
         counts[level] = int(start) - 1
@@ -178,7 +178,7 @@ def _number_open(
 
 
 def _read_open_levels(style: Element) -> dict[int, _Level]:
-    """Return how the levels of a list of OpenDocument are numbered."""
+    """Return the numbering of an OpenDocument list's levels."""
     forms = {
         _parse_whole(each.get("level")) - 1: LETTERED.get(each.get("num-format", ""), "decimal")
         for each in style
@@ -197,7 +197,7 @@ def _read_open_levels(style: Element) -> dict[int, _Level]:
 
 
 def number_slide(slide: Element) -> None:
-    """Number the paragraphs of a slide: those of a level and kind, as far as nothing parts them."""
+    """Number the paragraphs of a slide, consecutive ones of equal level and kind."""
     for body in slide.iter("txBody"):
         counts: dict[int, tuple[Mapping[str, str], int]] = {}
         for paragraph in body.iter("p"):
@@ -217,7 +217,7 @@ def number_slide(slide: Element) -> None:
 
 
 def _write_automatic(number: int, kind: str) -> str:
-    """Return a number in one of PowerPoint's forms, such as "romanUcParenR"."""
+    """Return a number in a PowerPoint style, such as "romanUcParenR"."""
     form = next((LETTERED[sign] for name, sign in _AUTOMATIC.items() if name in kind), "decimal")
     written = format_number(number, form)
     if kind.endswith("Plain"):
@@ -246,7 +246,7 @@ def _parse_whole(written: str | None) -> int:
 
 
 def format_number(number: int, form: str) -> str:
-    """Return a number in one of Word's forms, in digits where the form is none of these.
+    """Return a number in a Word style, in digits for other styles.
 
     >>> format_number(4, "upperRoman"), format_number(28, "lowerLetter")
     ('IV', 'bb')

@@ -1,4 +1,4 @@
-"""Manual pages of Unix in the macros of man(7) and mdoc(7), as paragraphs.
+"""Read Unix manual pages in man(7) and mdoc(7) macros.
 
 A term, such as an option, stands on a line of its own above its definition, which is indented as
 `man` prints it. Requests that only lay out a page are left out. A file of such a name that has no
@@ -55,7 +55,7 @@ _CALLED = frozenset(  # macros of mdoc among the words of a line
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a manual page."""
+    """Yield a manual page as one document."""
     text = text_of(file)
     titled = _TITLED.search(text)
     if titled is None:
@@ -68,7 +68,7 @@ def read(file: File) -> Iterator[Document]:
 
 @dataclass(slots=True)
 class _Page:
-    """The paragraph that is read, and how its lines are laid out."""
+    """The current paragraph, and the layout of its lines."""
 
     lines: list[str] = field(default_factory=list)
     term: str | None = None  # above the paragraph, where the last request begins a definition
@@ -78,7 +78,7 @@ class _Page:
     depth: int = 0
 
     def end(self) -> Iterator[str]:
-        """Yield the paragraph, if it has any words, and begin another."""
+        """Yield the paragraph, if not empty, and begin a new one."""
         glue = "\n" if self.keeps_lines else " "
         said = glue.join(self.lines)
         self.lines = []
@@ -121,7 +121,7 @@ def _take_line(page: _Page, line: str) -> None:
 
 
 def _follow(page: _Page, name: str, given: str) -> Iterator[str | MarkedParagraph]:
-    """Yield what a request ends, and change how the lines behind it are read."""
+    """Yield the paragraph that a request ends, and update the layout."""
     words = _split_words(given)
     if name in {"SH", "SS", "Sh", "Ss"}:
         yield from page.end()
@@ -154,7 +154,7 @@ def _follow(page: _Page, name: str, given: str) -> Iterator[str | MarkedParagrap
 
 
 def _join_words(words: Iterable[str]) -> str:
-    """Return the words of a line of mdoc, in which macros stand among them."""
+    """Return the words of an mdoc line without its macros."""
     said, rest = "", iter(words)
     is_near = False
     for given in rest:
@@ -174,7 +174,7 @@ def _join_words(words: Iterable[str]) -> str:
 
 
 def _split_words(given: str) -> list[str]:
-    """Return the arguments of a request, of which those in quotes may have blanks."""
+    """Return the arguments of a request; quoted ones may contain spaces."""
     lexer = shlex.shlex(given.replace("\\ ", "\\~"), posix=True)
     lexer.whitespace_split, lexer.quotes, lexer.escape, lexer.commenters = True, '"', "", ""
     try:

@@ -1,4 +1,4 @@
-"""Markdown: the text is the whole file, and the body begins behind the title.
+"""Read Markdown: the text is the whole file; the body begins after the title.
 
 The title is `title:` of YAML front matter, else the first heading, else the file name. A heading
 counts as the title line only where nothing stands before it. What front matter says besides, in
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from clew.base.types import Document, Heading, Value
 from clew.errors import UnreadableSource
 from clew.readers.decode import text_of
-from clew.readers.degenerate import without_data
+from clew.readers.degenerate import drop_data_urls
 from clew.readers.properties import properties
 from clew.readers.titled import stem_title, without_title
 from clew.readers.walk import File
@@ -50,8 +50,8 @@ _MAX_TITLE = 300  # characters; a longer heading is cut
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a Markdown file."""
-    text = without_data(text_of(file))
+    """Yield a Markdown file as one document."""
+    text = drop_data_urls(text_of(file))
     matter = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
     if matter and matter[1].strip() and not _KEY.search(matter[1]):
         matter = None
@@ -96,14 +96,14 @@ def _skip_space(text: str, start: int) -> int:
 
 
 def _skip_blank(text: str, start: int) -> int:
-    """Return the start of the first line at or behind `start` that is not blank."""
+    """Return the start of the first non-blank line from `start` on."""
     end = _skip_space(text, start)
     line = max(text.rfind("\n", start, end), text.rfind("\r", start, end)) + 1
     return end if end == len(text) else max(start, line)
 
 
 def read_front_matter(matter: str, *, is_toml: bool = False) -> tuple[str, dict[str, Value]]:
-    """Return the title and the metadata of front matter, empty where they cannot be read.
+    """Return the title and metadata in front matter, empty if it is invalid.
 
     In YAML an alias, whose value could be repeated without end, makes it one that cannot be.
     """
@@ -124,14 +124,14 @@ def read_front_matter(matter: str, *, is_toml: bool = False) -> tuple[str, dict[
 
 
 def _find_summaries(text: str, start: int) -> Iterator[Heading]:
-    """Yield what stands above the text of each `details`, which a page folds."""
+    """Yield the range of the summary of each `details` element."""
     for match in _SUMMARY.finditer(text, start):
         if title := collapse(_TAG.sub("", match[1])):
             yield Heading(match.start(), _DEEPEST, title)
 
 
 def _headings(text: str, start: int) -> Iterator[tuple[Heading, int]]:
-    """Yield each heading outside of lists and quotations, and where it ends."""
+    """Yield each heading outside lists and quotations, and its end."""
     parser = _parser()
     references: dict[str, Any] = {}  # addresses of links by their names
     tokens = _HeadingTokens()
@@ -152,7 +152,7 @@ def _parser() -> MarkdownIt:
 
 
 class _HeadingTokens(list["Token"]):
-    """The opening and the content of each heading outside of lists and quotations, no other tokens.
+    """Parses only the headings outside lists and quotations.
 
     Those of a whole text would take some hundred times its memory.
     """
@@ -165,7 +165,7 @@ class _HeadingTokens(list["Token"]):
 
 
 def _words(heading: str, references: dict[str, Any]) -> str:
-    """Return the words of a heading without the marks of links, emphasis, code and HTML."""
+    """Return a heading's text without Markdown and HTML markup."""
     parts: list[Token] = []
     parser = _parser()
     parser.inline.parse(heading[:_READ], parser, references, parts)

@@ -42,7 +42,7 @@ _LATEX_MARKS = re.compile(r"\\[a-zA-Z]+\*?|[{}$~\\]")
 
 
 def headings(text: str, suffix: str) -> list[Heading]:
-    """Return the headings of a text in the markup of a suffix; none where it has no such markup."""
+    """Return the headings of a text by its suffix, none for unsupported ones."""
     find = _FORMATS.get(suffix)
     listed = list(find(text)) if find else []
     levels = sorted({heading.level for heading in listed})
@@ -66,7 +66,7 @@ def _find_rst_headings(text: str) -> Iterator[Heading]:
 def _find_counted_headings(
     heading: re.Pattern[str], code: re.Pattern[str], ending: re.Pattern[str], text: str
 ) -> Iterator[Heading]:
-    """Yield headings whose marks are counted; a last word like `ending` is no part of the title."""
+    """Yield headings with counted marks; a trailing word like `ending` is dropped."""
     for match in _match_outside(heading, code, text):
         title = match[2].rstrip(" \t")
         space = max(title.rfind(" "), title.rfind("\t"))
@@ -83,14 +83,14 @@ def _latex(text: str) -> Iterator[Heading]:
 
 
 def without_commands(title: str) -> str:
-    """Return a title of LaTeX without its markup."""
+    """Return a LaTeX title without commands."""
     return collapse(_LATEX_MARKS.sub(" ", _LATEX_COMMENTS.sub("", title)))
 
 
 def _match_outside(
     pattern: re.Pattern[str], code: re.Pattern[str], text: str
 ) -> Iterator[re.Match[str]]:
-    """Yield the matches that begin in no code."""
+    """Yield the matches that do not begin inside code."""
     blocks = _blocks(list(code.finditer(text)))
     start, end = next(blocks, _NONE)
     for match in pattern.finditer(text):
@@ -101,7 +101,7 @@ def _match_outside(
 
 
 def _blocks(marks: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield where code begins and ends; a mark without another that closes it begins none."""
+    """Yield the ranges of code between opening and closing marks."""
     closing: dict[str, int] = {}  # the next mark that closes what a mark opens
     ends: list[int | None] = []
     for i in range(len(marks) - 1, -1, -1):

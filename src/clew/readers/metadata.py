@@ -1,4 +1,4 @@
-"""The values of a document's metadata, made of whatever a file or a caller has."""
+"""Normalize metadata values from files and callers."""
 
 import json
 import math
@@ -11,7 +11,7 @@ _PLAIN = (str, int, float, date, time)
 
 
 def values(given: Mapping[str, object]) -> dict[str, Value]:
-    """Return metadata as documents have it: texts, numbers, truth values, and lists of these.
+    """Return metadata as strings, numbers, booleans, and lists of these.
 
     A date or a time is its ISO 8601 text. What has parts is its JSON, bytes and numbers that are
     none are None. Raises RecursionError for what is nested too deeply.
@@ -20,7 +20,7 @@ def values(given: Mapping[str, object]) -> dict[str, Value]:
 
 
 def value(given: object) -> Value:
-    """Return one value of metadata."""
+    """Return one normalized metadata value."""
     if isinstance(given, list | tuple | set | frozenset):
         ordered = sorted(given, key=str) if isinstance(given, set | frozenset) else given
         if all(each is None or isinstance(each, _PLAIN) for each in ordered):

@@ -1,4 +1,4 @@
-"""Gzip files: what one holds is read as a file of the name without `.gz`.
+"""Read gzip files as the files that they contain.
 
 It is unpacked into a temporary file, within limits, so that no file is a bomb.
 """
@@ -23,17 +23,17 @@ _SMALL = 1 << 26  # bytes that any file may unpack to
 
 
 def is_packed(path: Path) -> bool:
-    """Say whether a file is a gzip file, by its name."""
+    """Check for a gzip file, by its name."""
     return path.suffix.lower() == SUFFIX
 
 
 def plain_name(path: Path) -> Path:
-    """Return the name of what a file holds: that of a gzip file without `.gz`."""
+    """Return the name of the contained file, without `.gz`."""
     return Path(path.stem if is_packed(path) else path.name)
 
 
 def add_size(file: File) -> File:
-    """Return a file with the size of what it holds, as the end of a gzip file states it."""
+    """Return a file with its uncompressed size, as stated at the end of a gzip file."""
     if not is_packed(file.path) or file.size < _END:
         return file
     try:
@@ -47,7 +47,7 @@ def add_size(file: File) -> File:
 
 @contextmanager
 def unpack(file: File) -> Iterator[File]:
-    """Give a file that is not packed, and what a gzip file holds for one that is.
+    """Yield a file, decompressed if it is a gzip file.
 
     Raises UnreadableSource where that is broken, or becomes too many times its size.
     """

@@ -1,4 +1,4 @@
-"""Which of several parts of all documents one belongs to, as the shards of an index have them."""
+"""Assign documents to shards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WRITTEN = compile_re(r"(\d+)/(\d+)")
 
 
 def shard_of(document_id: str, n_shards: int) -> int:
-    """Return which shard a document belongs to: the same on every machine, evenly by chance."""
+    """Return the shard of a document, by a hash of its id."""
     digest = blake2b(document_id.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little") % n_shards
 
@@ -33,29 +33,29 @@ class ShardPart:
 
     def __post_init__(self) -> None:
         if not 0 <= self.number < self.n:
-            raise InputError(f"of {self.n} parts there is no {self.number}: they count from 0")
+            raise InputError(f"there is no part {self.number} of {self.n}: parts count from 0")
 
     @classmethod
     def parse_part(cls, written: str | ShardPart) -> ShardPart:
-        """Return the part that is written as "3/16". Raises InputError for anything else."""
+        """Parse a part such as "3/16". Raises InputError."""
         if isinstance(written, ShardPart):
             return written
         match = _WRITTEN.fullmatch(str(written))
         if match is None:
-            raise InputError(f"a part is a number and how many there are, '0/4', not {written!r}")
+            raise InputError(f"a part must be NUMBER/COUNT, such as 0/4, not {written!r}")
         return cls(*map(int, match.groups()))
 
     def __str__(self) -> str:
         return f"{self.number}/{self.n}"
 
     def has(self, document_id: str) -> bool:
-        """Say whether a document is of this part."""
+        """Check whether a document belongs to this shard."""
         return shard_of(document_id, self.n) == self.number
 
     def take_documents(
         self, items: Iterable[Document | Skipped], read: set[str], *, strict: bool
     ) -> Iterator[Document | Skipped]:
-        """Yield the documents of this part, and what was skipped; other ids go into `read`.
+        """Yield this shard's documents and all skipped items; other ids are added to `read`.
 
         Raises InputError for a document of another part where that is `strict`.
         """

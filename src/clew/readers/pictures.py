@@ -1,4 +1,4 @@
-"""Pictures: their suffixes, and whether OCR can read them."""
+"""Picture formats, and whether OCR is available."""
 
 from clew.base.runtime.lazy import check_installed
 from clew.errors import write_install
@@ -8,5 +8,5 @@ HINT = f"--ocr reads pictures ({write_install('ocr')})"
 
 
 def check_engine() -> None:
-    """Raise MissingExtra where RapidOCR is not installed."""
+    """Raise MissingExtra if RapidOCR is not installed."""
     check_installed("rapidocr", "ocr", "OCR")

@@ -1,4 +1,4 @@
-"""Plain text, markup and source code: the text is the whole file; of subtitles what is said.
+"""Read plain text, markup and source code as a whole file, and subtitles as speech.
 
 The title is what the markup says it is, else the file name. Chunks of LaTeX begin behind its
 preamble, those of source code behind its licence. Headings are those of the markup, and what source
@@ -46,7 +46,7 @@ _BLANK = re.compile(r"(?:(?<![ \t])[ \t]*+\n){2,}")
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a text file."""
+    """Yield a text file as one document."""
     text = text_of(file, _STATED)
     suffix = file.path.suffix.lower()
     if suffix in _MAY_BE_MINIFIED and is_minified(text):
@@ -76,7 +76,7 @@ def _title(text: str, suffix: str, titles: Sequence[Heading]) -> str:
 
 
 def read_subtitles(file: File) -> Iterator[Document]:
-    """Yield the one document of a file of subtitles; with speakers a turn is a paragraph."""
+    """Yield a subtitle file as one document; each speaker's turn is a paragraph."""
     blocks = _BLANK.split(text_of(file).replace("\r\n", "\n").replace("\r", "\n"))
     cues = []
     for block in blocks:  # one without times, such as a header or a comment, says nothing

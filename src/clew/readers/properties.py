@@ -1,4 +1,4 @@
-"""What files say of themselves, under one name for one thing, as metadata.
+"""Collect the properties of files as metadata with uniform names.
 
 `author`, `date` (the document's own), `created`, `modified`, `description`, `subject`, `keywords`,
 `language` and `publisher` mean the same whatever the format; `docs/guides/documents.md` says which
@@ -38,7 +38,7 @@ _OF_XML = {  # by element: Dublin Core, and what Office and OpenDocument have be
 
 
 def properties(pairs: Iterable[tuple[str, object]]) -> dict[str, Value]:
-    """Return metadata of names and values: empty ones left out, several of a name as a list."""
+    """Return names and values as metadata, without empty ones; repeated names give lists."""
     values_of: dict[str, list[Scalar]] = {}
     for name, given in pairs:
         values = values_of.setdefault(name, [])
@@ -51,7 +51,7 @@ def properties(pairs: Iterable[tuple[str, object]]) -> dict[str, Value]:
 
 
 def of_xml(root: Element) -> dict[str, Value]:
-    """Return the properties that the elements of a tree are named for."""
+    """Return an XML tree's elements as metadata."""
     pairs = ((_OF_XML[e.tag], "".join(e.itertext())) for e in root.iter() if e.tag in _OF_XML)
     return properties(pairs)
 
@@ -70,7 +70,7 @@ def _values(name: str, given: object) -> Iterator[Scalar]:
 
 
 def moment(text: str) -> str:
-    """Return a date as ISO 8601 writes it, and what cannot be read as one as it is.
+    """Return a date in ISO 8601, any other text unchanged.
 
     >>> moment("Sat, 24 Jun 1893 12:00:00 +0200")
     '1893-06-24T10:00:00+00:00'

@@ -1,4 +1,4 @@
-"""A record to a document: which columns are its id, its title and its text.
+"""Convert records to documents: choose the columns for id, title and text.
 
 They are those that were said, else the first of the names below that a record has, in upper or
 lower case. Every other column becomes metadata (see `clew.readers.metadata`). A record without a
@@ -29,7 +29,7 @@ _TOO_DEEP = "is nested too deeply"
 
 
 def document(file: File, record: Mapping[str, object], line: int) -> Document | Skipped:
-    """Return the document of a record, or why it gives none."""
+    """Return the document of a record, or the reason why there is none."""
     columns = file.columns
     missing = lacking(record, columns)
     try:
@@ -46,7 +46,7 @@ def document(file: File, record: Mapping[str, object], line: int) -> Document | 
 
 
 def _flatten(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Yield each value inside a value of JSON behind its path; a list of plain values is one."""
+    """Yield each value nested in JSON with its path; a list of scalars is one value."""
     inside: Iterable[tuple[object, object]] = ()
     if isinstance(value, Mapping):
         inside = value.items()
@@ -59,7 +59,7 @@ def _flatten(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _write(value: object) -> str:
-    """Return a plain value, or a list of such, as text."""
+    """Return a scalar, or a list of scalars, as text."""
     if isinstance(value, list):
         return ", ".join(filter(None, map(_write, value)))
     if value is None or isinstance(value, str):
@@ -91,7 +91,7 @@ def _text_document(file: File, record: Mapping[str, object], line: int) -> Docum
 
 
 def is_in_rows(columns: Iterable[str], wanted: Columns) -> bool:
-    """Return whether all cells of a table's rows are its text, as no column is.
+    """Check whether rows are indexed by all cells, since no column is the text.
 
     A column of remarks on what other columns say is none. It is not so where the text was said to
     be in a column, where two may have it, and where the columns are those of triples.
@@ -106,7 +106,7 @@ def is_in_rows(columns: Iterable[str], wanted: Columns) -> bool:
 
 
 def row_document(file: File, cells: Sequence[tuple[str, object]], line: int) -> Document:
-    """Return the document of a row: its cells behind the names of their columns.
+    """Return the document of a row: its cells with their column names.
 
     Its title is in a column of titles, else the file's.
     """
@@ -125,12 +125,12 @@ def row_document(file: File, cells: Sequence[tuple[str, object]], line: int) -> 
 
 
 def has_text(columns: Iterable[str], wanted: Columns) -> bool:
-    """Return whether records of these columns have a text."""
+    """Check whether records with these columns have a text."""
     return bool(_text_column(columns, wanted))
 
 
 def lacking(columns: Iterable[str], wanted: Columns) -> str:
-    """Return why records of these columns cannot be read, nothing where they can."""
+    """Return why records with these columns cannot be read, or ""."""
     columns = list(columns)
     listed = replace_surrogates(", ".join(columns))
     have = shorten(listed, 200, placeholder=" ...") or "none at all"
@@ -146,7 +146,7 @@ def lacking(columns: Iterable[str], wanted: Columns) -> str:
 
 
 def parse_json(text: str) -> object:
-    """Return the value of a JSON text. Raises ValueError with the reason as its message."""
+    """Return the value of a JSON text. Raises ValueError with a short message."""
     try:
         value: object = json.loads(text, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:
@@ -171,7 +171,7 @@ def _text_column(columns: Iterable[str], wanted: Columns) -> str:
 
 
 def _column(columns: Iterable[str], name: str, names: tuple[str, ...]) -> str:
-    """Return the column of this name, else the first of those with such a name."""
+    """Return the column with this name, else the first with a usual name."""
     columns = list(columns)
     if name and name in columns:
         return name

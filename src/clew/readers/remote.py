@@ -1,4 +1,4 @@
-"""Places that are no folder of this machine: object storage, repositories, databases and sites.
+"""Read documents from remote places: object storage, repositories, databases, sites.
 
 A package registers a module for a scheme (`clew.remote`), or one named "storage" for all others:
 
@@ -33,7 +33,7 @@ _LOCAL = frozenset("duckdb file local memory sqlite tar zip".split())  # on this
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What is fetched as one file."""
+    """An item of a remote place, fetched as one file."""
 
     id: str
     fetch: Callable[[Path], Path]  # writes it to a file, and returns that; raises UnreadableSource
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotePlace:
-    """An address, with what was said of it."""
+    """A remote address with its options."""
 
     address: str
     id: str  # the address without what is secret
@@ -62,23 +62,23 @@ class _Module(Protocol):
 
 
 class FetchedPlaces:
-    """What an index has of places: of each entry the fingerprint and the ids of its documents."""
+    """The state of remote places in an index: fingerprint and document ids per entry."""
 
     def __init__(
         self, noted: Mapping[str, Any] | None = None, has: Callable[[str], bool] = lambda _id: False
     ) -> None:
-        """Begin with what was `noted` last; `has` says whether a document is still there."""
+        """Start from the `noted` state; `has` checks whether a document is still indexed."""
         self._noted = noted or {}
         self._has = has
         self._now: dict[str, dict[str, tuple[str, list[str]]]] = {}  # by place and entry
         self.kept: list[str] = []  # ids of documents that were not fetched, as they are as before
 
     def open_place(self, place_id: str) -> None:
-        """Begin with a place."""
+        """Begin a place."""
         self._now[place_id] = {}
 
     def knows(self, place_id: str, entry_id: str, fingerprint: str) -> bool:
-        """Say whether an entry is as it was; its documents are kept then."""
+        """Check whether an entry is unchanged; its documents are then kept."""
         former, ids = self._noted.get(place_id, {}).get(entry_id, ("", []))
         if not fingerprint or former != fingerprint or not all(map(self._has, ids)):
             return False
@@ -87,7 +87,7 @@ class FetchedPlaces:
         return True
 
     def keep_place(self, place_id: str, fingerprint: str) -> bool:
-        """Say whether all of a place is as it was; all its documents are kept then."""
+        """Check whether a whole place is unchanged; its documents are then kept."""
         former = self._noted.get(place_id, {})
         ids = [own for _, documents in former.values() for own in documents]
         if former.get("", [""])[0] != fingerprint or not all(map(self._has, ids)):
@@ -98,7 +98,7 @@ class FetchedPlaces:
         return True
 
     def fail(self, place_id: str, entry_id: str) -> None:
-        """Note that an entry, or for "" the place, could not be read: what the index has stays."""
+        """Record that an entry, or for "" the place, failed; its documents are kept."""
         stays = {
             entry: (mark, own)
             for entry, (mark, own) in self._noted.get(place_id, {}).items()
@@ -108,18 +108,18 @@ class FetchedPlaces:
         self._now[place_id].pop("", None)  # it is looked at again
 
     def note(self, file: File, ids: list[str]) -> None:
-        """Note which documents a fetched file gave."""
+        """Record the document ids of a fetched file."""
         self._now[file.place][file.id] = file.fingerprint, ids
 
     def find_gone(self) -> list[str]:
-        """Return the ids of documents whose entries the places of this run have no more."""
+        """Return the ids of documents whose entries no longer exist."""
         seen = {own for entries in self._now.values() for _, ids in entries.values() for own in ids}
         former = (self._noted.get(place_id, {}) for place_id in self._now)
         ids = (own for entries in former for _, documents in entries.values() for own in documents)
         return list(dict.fromkeys(own for own in ids if own not in seen and self._has(own)))
 
     def to_note(self) -> Mapping[str, Any]:
-        """Return what is noted for the next run."""
+        """Return the state to store for the next run."""
         now = {
             place_id: {own: list(values) for own, values in entries.items()}
             for place_id, entries in self._now.items()
@@ -128,14 +128,14 @@ class FetchedPlaces:
 
 
 def check_allowed(remote: Remote, *, web: bool, sql: str) -> None:
-    """Raise InputError where a place may not be fetched from, or lacks its query."""
+    """Raise InputError if a place may not be accessed, or lacks its SQL query."""
     scheme = remote.scheme
     shown = _id_of(remote.address)
     parts = remote.address.split("::")  # a part that is one word is a kind of place, too
     schemes = [part.partition("://")[0] for part in parts if "://" in part or part.isalpha()]
     is_local = remote.is_path if scheme == "git" else _LOCAL.issuperset(schemes)
     if not (web or is_local):
-        raise InputError(f"{shown!r} is fetched only with --web, or web=True in Python")
+        raise InputError(f"{shown!r} is only fetched with --web, or web=True in Python")
     if getattr(_load_module(remote), "IS_QUERIED", False) != bool(sql):
         why = "needs a query: say one by --sql" if not sql else "is not a database: leave --sql out"
         raise InputError(f"{shown!r} {why}")
@@ -150,7 +150,7 @@ def fetch_files(
     sql: str = "",
     limits: ReadingLimits = LIMITS,
 ) -> Iterator[File | Skipped]:
-    """Yield what a place has as files, each there until the next is asked for.
+    """Yield the files of a place, each deleted when the next is requested.
 
     What the `selection` leaves out, what no reader takes and what is as it was is not fetched.
     """
@@ -186,7 +186,7 @@ def fetch_files(
 
 
 def _load_module(remote: Remote) -> _Module:
-    """Return what lists a place. Raises InputError where no package does."""
+    """Return the plug-in for a place. Raises InputError if there is none."""
     is_known = remote.scheme in plugins.find_registered("remote")
     kind = remote.scheme if is_known else "storage"
     module: _Module = plugins.load("remote", kind, repr(_id_of(remote.address)))
@@ -238,13 +238,13 @@ def _check_size(entry: Entry, limits: ReadingLimits) -> None:
 
 
 def _id_of(address: str) -> str:
-    """Return an address without a password, a token, or what stands behind a question mark."""
+    """Return an address without password, token and query."""
     parts = hide_secrets(address).split("::")
     return "::".join(part.partition("?")[0] for part in parts).rstrip("/")
 
 
 def to_seconds(moment: str) -> float:
-    """Return a time of ISO 8601 in seconds since 1970, 0 where it is none; of no zone it is UTC."""
+    """Return an ISO 8601 time as Unix seconds, 0 if invalid; the default zone is UTC."""
     try:
         found = datetime.fromisoformat(moment)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

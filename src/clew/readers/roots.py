@@ -1,4 +1,4 @@
-"""Which id a file has: the name of a root, and the file's path below it.
+"""Assign ids to files: the name of a root, and the path below it.
 
 A root is a folder or file that was once named to be read. An index remembers the names of its
 roots with their places, so one file has one id however it is named later, and two files never have
@@ -13,13 +13,13 @@ from clew.errors import InputError
 
 
 class Roots:
-    """Names of folders and files, and where they are."""
+    """The names of root folders and files, and their paths."""
 
     def __init__(self, places: Mapping[str, Path] | None = None) -> None:
         self.places: dict[str, Path] = dict(places or {})
 
     def add(self, path: Path, name: str = "") -> None:
-        """Make a path a root, unless it lies below one.
+        """Add a path as a root, unless it is below one.
 
         It gets its own name, with those of its parents where another root has it, or the `name`
         that is given; a root of that name has moved then. Raises InputError where that would give
@@ -32,7 +32,7 @@ class Roots:
             self.places[self._free_name(place)] = place
 
     def id_of(self, path: Path) -> str:
-        """Return the id of a file that is a root or lies below one."""
+        """Return the id of a file that is a root or below one."""
         place = Path(os.path.abspath(path))  # noqa: PTH100 -- links stay what they are called
         name = self._root_of(place)
         if name is None:
@@ -44,7 +44,7 @@ class Roots:
         return "/".join(part for part in (name, *map(show_name, below.parts)) if part != ".")
 
     def _root_of(self, place: Path) -> str | None:
-        """Return the name of the innermost root that is a place or has it below."""
+        """Return the name of the innermost root at or above a path."""
         names = [name for name, root in self.places.items() if place.is_relative_to(root)]
         return max(names, key=lambda name: (len(self.places[name].parts), name), default=None)
 
@@ -52,7 +52,7 @@ class Roots:
         inside = self._root_of(place)
         if inside not in (None, name) and self.places.get(name) != place:
             raise InputError(
-                f"{place} is in this index as {inside!r} already, so it cannot be {name!r} too"
+                f"{place} is already in this index as {inside!r}, so it cannot also be {name!r}"
             )
         self.places[name] = place
 
@@ -68,9 +68,9 @@ class Roots:
                     f"{name!r} in this index is {other}, which is gone, and {place} has that name: "
                     f"say --as {name} if it was moved there, or another name if it is another one"
                 )
-        raise InputError(f"{place} has no name that is free: say one by --as")
+        raise InputError(f"{place} has no unused name: give one with --as")
 
 
 def show_name(name: str) -> str:
-    """Return a file name as text that any encoding can write."""
+    """Return a file name as encodable text."""
     return os.fsencode(name).decode("utf-8", "replace")

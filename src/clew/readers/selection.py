@@ -1,4 +1,4 @@
-"""Which files of the folders that are read are taken; a file that is named itself always is.
+"""Select files in folders; a file named explicitly is always read.
 
 Left out are hidden files and folders, folders that programs fill, what `.gitignore` files name, and
 what the caller excludes.
@@ -29,7 +29,7 @@ BY_PATTERN, BY_GITIGNORE = "exclude", "gitignore"
 
 
 class Selection:
-    """What is taken of the folders that are read, and what was left out so far."""
+    """The rules for selecting files, and what they left out so far."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Selection:
         follow_links: bool = False,
         changed: Iterable[str | Path] | None = None,
     ) -> None:
-        """Leave out what the patterns of `exclude` name, and what `.gitignore` files do.
+        """Exclude files by the patterns in `exclude` and by `.gitignore` files.
 
         A pattern is like those of `clew.text.patterns`, for the id of a file or folder, its path
         below the folder that is read, its path as it was given, or its name alone. Where `changed`
@@ -47,7 +47,7 @@ class Selection:
         of a folder are taken only where it is to `follow_links`.
         """
         if isinstance(exclude, str):
-            raise InputError(f"patterns are a list, not one. Hint: exclude=[{exclude!r}]")
+            raise InputError(f"patterns must be a list, not a string. Hint: exclude=[{exclude!r}]")
         self._patterns = [each.removeprefix("./").rstrip("/") for each in exclude]
         self._gitignore = gitignore
         self.follow_links = follow_links
@@ -61,15 +61,15 @@ class Selection:
 
     @property
     def patterns(self) -> Sequence[str]:
-        """What the caller leaves out."""
+        """Return the caller's exclusion patterns."""
         return self._patterns
 
     def name(self, file_id: str) -> None:
-        """Take a file that the caller named itself."""
+        """Record a file that the caller named explicitly."""
         self._file_ids.add(file_id)
 
     def ignored_above(self, root: Path) -> Ignored | None:
-        """Return what `.gitignore` files say where a folder stands, None where none count."""
+        """Return the `.gitignore` patterns that apply in a folder, or None."""
         if not self._gitignore:
             return None
         from clew.readers.gitignore import Ignored
@@ -79,7 +79,7 @@ class Selection:
     def takes(
         self, path: Path, place: Path, below: str, file_id: str, ignored: Ignored | None
     ) -> bool:
-        """Say whether a file or folder in a folder that is read is to be read."""
+        """Check whether a file or folder inside a folder is to be read."""
         why = ""
         if any(fnmatchcase(path.name, pattern) for pattern in BY_DEFAULT):
             why = "default"
@@ -94,25 +94,25 @@ class Selection:
         return not self._changed.isdisjoint([place, *place.parents])
 
     def leave(self, file_id: str) -> None:
-        """Note that a link is not read."""
+        """Record that a link is skipped."""
         self._left_out[file_id] = "default"
 
     def is_marked(self, folder_id: str, names: Iterable[str]) -> bool:
-        """Say whether a folder that holds files of some names is one that a program fills."""
+        """Check whether a folder is generated, by the names of its files."""
         if MARKS.isdisjoint(names):
             return False
         self._left_out[folder_id] = "default"
         return True
 
     def excludes(self, file_id: str) -> bool:
-        """Say whether a file was left out, or a folder that it is in."""
+        """Check whether a file or its folder was excluded."""
         if file_id in self._file_ids:
             return False
         parts = file_id.split("/")
         return any("/".join(parts[:n]) in self._left_out for n in range(1, len(parts) + 1))
 
     def counts(self) -> dict[str, int]:
-        """Return how many files and folders were left out by patterns, and how many ignored."""
+        """Return the numbers of files and folders excluded by patterns, and ignored."""
         counts = Counter(why for why in self._left_out.values() if why != "default")
         return dict(sorted(counts.items()))
 
@@ -121,6 +121,6 @@ class Selection:
 
 
 def _places(paths: Iterable[str | Path]) -> set[Path]:
-    """Return where files are, by the folders that they are in and by what these link to."""
+    """Return the real folders of files, links resolved."""
     absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 -- links stay
     return {*absolute, *(path.parent.resolve() / path.name for path in absolute)}

@@ -1,4 +1,4 @@
-"""What is given to an index to be added: paths, or documents."""
+"""Interpret what is passed to `add`: paths or documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -17,7 +17,7 @@ _MOST_REASONS = 10  # that an error names
 def items_of(
     source: Source, read: Callable[[list[str | Path]], Iterable[Document | Skipped]]
 ) -> Iterable[Document | Skipped]:
-    """Return what `source` holds; documents are taken from it only as they are needed."""
+    """Yield the items of `source`; documents are consumed lazily."""
     several = [source] if isinstance(source, str | Path | Document) else source
     items: Iterator[object] = iter(several)
     first = list(islice(items, 1))
@@ -29,7 +29,7 @@ def items_of(
 
 
 def paths_of(source: Source) -> list[Path]:
-    """Return the paths that were given to `add`; documents, pages and standard input are none."""
+    """Return the paths passed to `add`, without documents, pages and standard input."""
     several = [source] if isinstance(source, str | Path | Document) else source
     if not isinstance(several, list | tuple):
         return []
@@ -38,14 +38,14 @@ def paths_of(source: Source) -> list[Path]:
 
 
 def describe_source(source: object) -> str:
-    """Return what was given to `add`, for a message."""
+    """Return a description of what was passed to `add`, for messages."""
     if isinstance(source, list | tuple):
         return ", ".join(map(describe_source, source)) or "an empty list"
     return repr(str(source)) if isinstance(source, str | Path) else "what was given"
 
 
 def no_file(names: str, left_out: Mapping[str, int]) -> InputError:
-    """Return the error for input without a file to index, where so many were left out."""
+    """Return the error for input without files to index, given how many were left out."""
     why = " but what is excluded or in a .gitignore file; see --no-gitignore" if left_out else ""
     return InputError(f"there is no file to index in {names}{why}")
 
@@ -53,7 +53,7 @@ def no_file(names: str, left_out: Mapping[str, int]) -> InputError:
 def find_document(
     items: Iterator[Document | Skipped], source: Source, left_out: Callable[[], Mapping[str, int]]
 ) -> list[Document | Skipped]:
-    """Take items up to the first document. Raises InputError where there is none."""
+    """Consume items up to the first document. Raises InputError if there is none."""
     taken: list[Document | Skipped] = []
     for item in items:
         taken.append(item)
@@ -65,7 +65,7 @@ def find_document(
 
 
 def nothing_read(skipped: Sequence[Skipped]) -> InputError:
-    """Return the error for input that was skipped whole, with the first reasons."""
+    """Return the error for completely skipped input, with the first reasons."""
     shown = "; ".join(map(str, skipped[:_MOST_REASONS]))
     more = f"; and {n:,} more" if (n := len(skipped) - _MOST_REASONS) > 0 else ""
     return InputError(f"nothing could be read: {shown}{more}")
@@ -75,11 +75,11 @@ def _check_document(item: object) -> Document:
     if not isinstance(item, Document):
         _refuse(item)
     if not (isinstance(item.id, str) and item.id and isinstance(item.text, str)):
-        raise InputError(f"a document has an id and a text, both of them texts, not {item!r:.80}")
+        raise InputError(f"a document must have an id and a text, both strings, not {item!r:.80}")
     if not (isinstance(item.title, str) and isinstance(item.metadata, Mapping)):
-        raise InputError(f"the title of {item.id!r:.60} is a text, and its metadata a mapping")
+        raise InputError(f"the title of {item.id!r:.60} must be a string, metadata a mapping")
     return item
 
 
 def _refuse(item: object) -> NoReturn:
-    raise InputError(f"add takes paths or documents (clew.Document), not both and not {item!r:.80}")
+    raise InputError(f"add needs paths or documents (clew.Document), not both and not {item!r:.80}")

@@ -18,7 +18,7 @@ _VARIABLES = frozenset("nxykijmt")  # of an exponent; other letters are those of
 
 
 def superscript(text: str) -> str:
-    """Return raised text.
+    """Return a text in superscript characters.
 
     >>> superscript("3"), superscript("st"), superscript("2n/3"), superscript("[1]")
     ('³', 'st', '^(2n/3)', '[1]')
@@ -27,7 +27,7 @@ def superscript(text: str) -> str:
 
 
 def subscript(text: str) -> str:
-    """Return lowered text.
+    """Return a text in subscript characters.
 
     >>> subscript("2"), subscript("max"), subscript("1,2")
     ('₂', 'max', '_(1,2)')
@@ -36,7 +36,7 @@ def subscript(text: str) -> str:
 
 
 def join_shifted(pieces: Iterable[tuple[str, str]]) -> str:
-    """Return the text of pieces that are raised ("super"), lowered ("sub"), or neither ("").
+    """Join pieces marked as "super", "sub" or "".
 
     >>> join_shifted([("10", ""), ("-", "super"), ("6", "super"), (" m", "")])
     '10⁻⁶ m'
@@ -49,7 +49,7 @@ def join_shifted(pieces: Iterable[tuple[str, str]]) -> str:
 
 
 def write_formula(marks: str, parts: Sequence[str]) -> str:
-    """Return parts of a formula: a "^" before one raises it, "_" lowers it, any other stays.
+    """Return a formula from its parts; marks "^" and "_" raise and lower a part.
 
     >>> write_formula("^", ["x+1", "2"]), write_formula("_^", ["x", "i", "T"])
     ('(x+1)²', 'x_i^T')
@@ -65,7 +65,7 @@ def write_formula(marks: str, parts: Sequence[str]) -> str:
 
 
 def enclose(formula: str) -> str:
-    """Return a part of a formula in parentheses where it has several terms."""
+    """Return a part of a formula, in parentheses if it has several terms."""
     is_one = len(formula) < 2 or _TERM.fullmatch(formula)
     return formula if is_one else f"({formula})"
 

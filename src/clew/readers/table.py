@@ -1,4 +1,4 @@
-"""Tables. CSV and TSV: the first line names the columns, each further row is a record.
+"""Read CSV, TSV and Parquet tables: each row is a record.
 
 Without a column of texts a row is a document that says all its cells: "code: SH-7; shares: 1,200".
 A first line with a number names nothing, and is a row itself. A .csv file may use commas,
@@ -34,7 +34,7 @@ _BATCH_ROWS = 1024
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each row. Raises UnreadableSource where a column is not there."""
+    """Yield a document for each row. Raises UnreadableSource for a missing column."""
     csv.field_size_limit(file.limits.text_characters)
     with open_text(file, guess=True) as stream:
         rows = _rows(file, stream)
@@ -54,7 +54,7 @@ def read(file: File) -> Iterator[Document | Skipped]:
 
 
 def _rows(file: File, stream: Lines) -> Iterator[tuple[int, list[str]] | Skipped]:
-    """Yield the header and each row that is not blank with the number of its first line."""
+    """Yield the header and each non-blank row with its first line number."""
     delimiter, n_above = _find_header(file)
     for _ in range(n_above):
         stream.readline()
@@ -76,7 +76,7 @@ def _rows(file: File, stream: Lines) -> Iterator[tuple[int, list[str]] | Skipped
 
 
 def _find_header(file: File) -> tuple[str, int]:
-    """Return what separates cells, and how many lines stand above the header."""
+    """Return the delimiter, and the number of lines above the header."""
     with open_text(replace(file, partly=[]), guess=True) as stream:
         lines = list(islice(stream, _LINES_AHEAD))
     named = _SEPARATOR.fullmatch(lines[0]) if lines else None
@@ -89,7 +89,7 @@ def _find_header(file: File) -> tuple[str, int]:
 
 
 def _choose_delimiter(lines: Sequence[str]) -> str:
-    """Return what separates the cells: it gives most lines as many cells as the line below them.
+    """Return the delimiter that makes most lines equally long.
 
     Of several it is the one that the first line has most of.
     """
@@ -102,7 +102,7 @@ def _choose_delimiter(lines: Sequence[str]) -> str:
 
 
 def _count_above(lines: Sequence[str], delimiter: str) -> int:
-    """Return how many lines stand above the header: titles, notes and blank lines.
+    """Return the number of lines above the header: titles, notes and blank lines.
 
     The header is the first line that fills all of the columns that most lines have, or most of
     them without a digit.
@@ -144,7 +144,7 @@ def _read_row(file: File, columns: list[str], line: int, row: list[str]) -> Docu
 
 
 def read_parquet(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each row. Raises UnreadableSource where a column is not there."""
+    """Yield a document for each row. Raises UnreadableSource for a missing column."""
 
     def refuse(columns: Sequence[str]) -> str:
         return record.lacking(columns, file.columns)
@@ -156,7 +156,7 @@ def read_parquet(file: File) -> Iterator[Document | Skipped]:
 def read_rows(
     path: Path, source: str, refuse: Callable[[Sequence[str]], str] = lambda _: ""
 ) -> Iterator[dict[str, object]]:
-    """Yield the rows of a file; `refuse` says of its columns why they are of no use, or nothing.
+    """Yield the rows of a file; `refuse` returns why its columns are unusable, or "".
 
     Raises UnreadableSource for that, and where the file is broken.
     """

@@ -1,4 +1,4 @@
-"""What the readers of whole files share: titles, and documents made of extracted paragraphs."""
+"""Titles of files, and documents made of paragraphs, for all readers."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _PAGE = re.compile(  # "Page 3 of 7", "- 3 -", "3/7"
 
 
 class MarkedParagraph(NamedTuple):
-    """A paragraph of which more is known than its text."""
+    """A paragraph with its structure: heading, page, link list."""
 
     text: str
     level: int = 0  # of a heading, from 1
@@ -44,12 +44,12 @@ class MarkedParagraph(NamedTuple):
 
 
 def is_plain_name(path: Path) -> bool:
-    """Say whether a file has a name that texts have everywhere, such as README or changelog."""
+    """Check for a generic file name, such as README or changelog."""
     return path.name.partition(".")[0].upper() in _PLAIN_NAMES
 
 
 def stem_title(file: File) -> str:
-    """Return the file name as a title: without suffix, `-` and `_` as spaces.
+    """Return the file name as a title: without suffix, `-` and `_` replaced by spaces.
 
     A name that texts have everywhere stands behind that of the folder.
     """
@@ -59,7 +59,7 @@ def stem_title(file: File) -> str:
 
 
 def stated_title(given: str) -> str:
-    """Return the title that a file's properties state, nothing of what a program put there itself.
+    """Return the title in a file's properties, ignoring placeholders of programs.
 
     >>> stated_title("Microsoft Word - The Fram.docx"), stated_title("PowerPoint-Präsentation")
     ('The Fram', '')
@@ -78,7 +78,7 @@ def make_document(
     pages: Sequence[int] = (),
     headings: Sequence[Heading] = (),
 ) -> Document:
-    """Join paragraphs by blank lines; the body begins behind a first one that is the title.
+    """Join paragraphs by blank lines; the body begins after the title.
 
     Headings are those among the paragraphs, or those that are given. Raises UnreadableSource if
     there is no text.
@@ -110,7 +110,7 @@ def make_document(
 
 
 class PageEdge(NamedTuple):
-    """What is printed at the head or foot of each page, and whether its number is in it."""
+    """The header or footer of a page, and whether it contains the page number."""
 
     kind: str  # "Header" or "Footer"
     text: str
@@ -118,7 +118,7 @@ class PageEdge(NamedTuple):
 
 
 def read_edges(edges: Iterable[PageEdge]) -> Iterator[MarkedParagraph]:
-    """Yield heads and feet of pages, each once, without those that only number the pages."""
+    """Yield the distinct headers and footers, without plain page numbers."""
     texts = dict.fromkeys(
         f"{each.kind}: {text}"
         for each in edges
@@ -128,7 +128,7 @@ def read_edges(edges: Iterable[PageEdge]) -> Iterator[MarkedParagraph]:
 
 
 def without_title(headings: Sequence[Heading], title: str) -> list[Heading]:
-    """Return headings without the first of level 1 where the document's title has its words."""
+    """Return headings without a first level-1 heading equal to the title."""
     first = next((heading for heading in headings if heading.level == 1), None)
     return [
         heading
@@ -146,7 +146,7 @@ def _headings(paragraphs: Sequence[MarkedParagraph], starts: Sequence[int]) -> l
 
 
 def _apparatus(paragraphs: Sequence[MarkedParagraph], starts: Sequence[int]) -> Iterator[Apparatus]:
-    """Yield the ranges of paragraphs that stand together in a list of one kind."""
+    """Yield the ranges of consecutive paragraphs in a list of one kind."""
     for kind, group in groupby(range(len(paragraphs)), lambda i: paragraphs[i].apparatus):
         if kind:
             places = list(group)

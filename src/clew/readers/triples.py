@@ -1,4 +1,4 @@
-"""Recorded triples: what another program extracted from documents, as JSON lines.
+"""Read extracted triples of documents from JSON lines.
 
 A line is about one document. Its keys, in upper or lower case:
 
@@ -50,7 +50,7 @@ _TYPES = {name: name for name in ENTITY_TYPES} | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What one line holds about one document: at least one triple or entity."""
+    """The content of a line about one document: at least one triple or entity."""
 
     document_id: str
     extraction: Extraction
@@ -58,7 +58,7 @@ class Recorded:
 
 
 def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
-    """Yield what each line holds, after a report of each thing in it that cannot be used.
+    """Yield the content of each line, after reports of its unusable parts.
 
     Lines are read as the caller iterates, so a file may be of any size; blank ones are passed
     over. Several lines may be about one document.
@@ -74,7 +74,7 @@ def read_triples(path: str | Path) -> Iterator[Recorded | Skipped]:
 
 
 def entity_type(name: object) -> str:
-    """Return the one of `ENTITY_TYPES` that another program's type means, "other" if none.
+    """Map another program's type to one of `ENTITY_TYPES`, "other" by default.
 
     >>> entity_type("Work of Art")
     'work'
@@ -85,7 +85,7 @@ def entity_type(name: object) -> str:
 
 
 def read_items(file: File, read: Callable[[File], Iterator[T]], what: str) -> Iterator[T]:
-    """Yield what a file, packed or not, gives. Raises UnreadableSource where that is nothing."""
+    """Yield the items of a file, possibly packed. Raises UnreadableSource if there are none."""
     is_empty = True
     try:
         with unpack(file) as plain:
@@ -127,7 +127,7 @@ def _explain_nameless(name: str) -> str:
 
 
 def json_value(line: str) -> object:
-    """Return what a line of JSON holds. Raises InputError with the reason if it is none."""
+    """Return the value of a JSON line. Raises InputError if it is invalid."""
     if SURROGATE.search(line):
         raise InputError("is not valid UTF-8 text")
     try:
@@ -137,7 +137,7 @@ def json_value(line: str) -> object:
 
 
 def fields(value: object) -> dict[str, object]:
-    """Return what a JSON object has, keys in lower case, without nulls. Raises InputError."""
+    """Return a JSON object with lower-case keys, without nulls. Raises InputError."""
     if not isinstance(value, dict):
         raise InputError("is not a JSON object")
     return {key.strip().casefold(): item for key, item in value.items() if item is not None}
@@ -146,7 +146,7 @@ def fields(value: object) -> dict[str, object]:
 def extraction(
     values: Mapping[str, object], refused: Callable[[str], str], problems: list[str]
 ) -> Extraction:
-    """Return the triples and entities of a line, and add to `problems` what cannot be used.
+    """Return the triples and entities of a line, adding unusable ones to `problems`.
 
     `refused` says of a name why it cannot be an entity's, or nothing. Raises InputError with the
     reason if the line has no lists, or empty ones.
@@ -178,7 +178,7 @@ def _list(values: Mapping[str, object], name: str) -> list[object]:
 
 
 def document_id(values: Mapping[str, object], names: Sequence[str] = IDS) -> str:
-    """Return the document that a line is about. Raises InputError if it names none."""
+    """Return the document id of a line. Raises InputError if it has none."""
     name = next((name for name in names if name in values), None)
     if name is None:
         raise InputError(f"has no {', '.join(names[:-1])} or {names[-1]}")
@@ -193,7 +193,7 @@ def document_id(values: Mapping[str, object], names: Sequence[str] = IDS) -> str
 def triple(
     item: object, whose: str, refused: Callable[[str], str], problems: list[str]
 ) -> Triple | None:
-    """Return the triple of a JSON value, or None; `problems` gets what is wrong with it."""
+    """Return the triple of a JSON value, or None, adding faults to `problems`."""
     ends = _ends(item)
     if ends is None:
         problems.append(f"{whose} is not three non-empty strings")
@@ -213,7 +213,7 @@ def triple(
 
 
 def _ends(item: object) -> list[str] | None:
-    """Return subject, relation and object, or None where they are not three texts."""
+    """Return subject, relation and object, or None unless all are texts."""
     if isinstance(item, dict):
         relation = next((item[name] for name in _RELATIONS if item.get(name)), None)
         item = [item.get("subject"), relation, item.get("object")]
@@ -244,7 +244,7 @@ def _description(item: Mapping[str, object], whose: str, problems: list[str]) ->
 def entity(
     item: object, kind: object, whose: str, refused: Callable[[str], str], problems: list[str]
 ) -> Described | None:
-    """Return the entity of a JSON value, of type `kind` if it has none itself, or None."""
+    """Return the entity of a JSON value, by default of type `kind`, or None."""
     more = item if isinstance(item, dict) else {"name": item}
     name = more.get("name")
     if not _is_text(name):
@@ -265,7 +265,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def _clean(text: str) -> str:
-    """Return one line of text that any encoding can write: JSON can hold half a character."""
+    """Return one line of text without lone surrogates."""
     return replace_surrogates(collapse(text))
 
 

@@ -1,4 +1,4 @@
-"""Words for what a file holds beside its text: pictures, and what is not read."""
+"""Describe the non-text content of files: pictures, and unread parts."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ from clew.text.quantities import format_count
 
 
 def describe_picture(alternative: str) -> str:
-    """Return the alternative text of a picture as it stands in a text, "" for a lone word.
+    """Return a picture's alternative text for a document, "" for a single word.
 
     >>> describe_picture("Sales rose to 4.2 million"), describe_picture("logo.png")
     ('[Picture: Sales rose to 4.2 million]', '')
@@ -17,7 +17,7 @@ def describe_picture(alternative: str) -> str:
 
 
 def describe_unread(counts: Mapping[str, int], verb: str = "not read") -> Iterator[str]:
-    """Yield a note on things that are not read, or else treated, by what they are called."""
+    """Yield a note on each kind of unread or otherwise treated content."""
     for what, n in counts.items():
         if n:
             yield f"{format_count(n, what)} {verb}"

@@ -1,4 +1,4 @@
-"""Paths to files, in a fixed order.
+"""Walk paths to files, in a fixed order.
 
 A folder is read in the order of its names, without what a `Selection` leaves out and without Clew's
 own indexes: one may well stand among the documents. A link that leads out of the folder is skipped
@@ -30,7 +30,7 @@ _INDEX_FILES = ("index.sqlite", "writer.lock")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Which columns of a table or fields of a record to take, where their names do not say it."""
+    """The table columns or record fields to use, if their names do not show it."""
 
     text: str = ""
     title: str = ""
@@ -39,7 +39,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A regular file, and what its document will be called."""
+    """A regular file, with the id of its document."""
 
     path: Path
     id: str
@@ -61,7 +61,7 @@ class File:
 def files(
     paths: Iterable[Path], roots: Roots | None = None, selection: Selection | None = None
 ) -> Iterator[File | Skipped]:
-    """Yield the files that are named or lie below a named folder, with their ids by the `roots`.
+    """Yield the files at or below some paths, with ids by the `roots`.
 
     Paths that lie below no root become roots. Of folders what the `selection` takes is read.
     """
@@ -117,7 +117,7 @@ def _walk_below(folder: Path, roots: Roots, selection: Selection) -> Iterator[Fi
 
 
 def _explain_skip(real: Path, root: Path, selection: Selection) -> str:
-    """Return why a link to a place is skipped, "" where it is not."""
+    """Return why a link is skipped, or ""."""
     if real.is_relative_to(root):
         return ""
     if root.is_relative_to(real):
@@ -128,12 +128,12 @@ def _explain_skip(real: Path, root: Path, selection: Selection) -> str:
 
 
 def _without_links(path: Path, folder: Path) -> Path:
-    """Return where a file is that stands in a folder, which is given without links."""
+    """Return the real path of a file in a resolved folder."""
     return Path(os.path.realpath(path)) if path.is_symlink() else folder / path.name
 
 
 def _children(path: Path) -> list[Path]:
-    """Return what a folder holds, the last name first; nothing of an index."""
+    """Return the entries of a folder in reverse order, none for an index."""
     if all((path / name).exists() for name in _INDEX_FILES):
         return []
     return sorted(path.iterdir(), reverse=True)
@@ -158,11 +158,11 @@ def _file(path: Path, file_id: str, *, named: bool = False) -> File | Skipped:
 
 
 def file_stem(name: str) -> str:
-    """Return the part of a name from elsewhere by which a file of any system can be called."""
+    """Return a file name stem that is valid on any system."""
     name = name.encode(errors="replace")[-200:].decode(errors="ignore")
     return _NO_NAME.sub("_", name) or "file" if os.name == "nt" else name or "file"
 
 
 def os_reason(error: OSError) -> str:
-    """Return what the operating system said, as the end of a sentence about the file."""
+    """Return the operating system's message, as the end of a sentence."""
     return f"cannot be read: {error.strerror or error}"

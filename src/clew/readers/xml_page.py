@@ -1,4 +1,4 @@
-"""XML: the text is that of its elements, joined by blank lines.
+"""Read XML: the text of its elements, joined by blank lines.
 
 An element inside a text, as `<em>` in `<p>one <em>two</em></p>`, goes on with its paragraph; any
 other is a paragraph. The title is the first `<title>`, else the file name.
@@ -20,7 +20,7 @@ STATED = re.compile(rb"<\?xml[^<>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)")
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of an XML file."""
+    """Yield an XML file as one document."""
     data = file.path.read_bytes()
     try:
         root = _parse_decoded(data, file)
@@ -31,7 +31,7 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _parse_decoded(data: bytes, file: File) -> Element:
-    """Return the root, also where bytes are not in the encoding, or expat does not know that.
+    """Return the root, even with invalid bytes or an encoding unknown to expat.
 
     Raises ValueError as `parse_xml` does.
     """
@@ -56,7 +56,7 @@ def _paragraphs(root: Element) -> Iterator[str]:
 
 
 def parse_xml(data: bytes, encoding: str | None = None) -> Element:
-    """Return the root, read by expat: no entity is expanded, nothing is fetched.
+    """Return the root, parsed by expat without expanding entities or fetching anything.
 
     Names are without their namespace. An `encoding` counts instead of the one that is stated.
     Raises ValueError with the reason where the data is not XML or declares entities.

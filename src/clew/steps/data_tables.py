@@ -15,8 +15,8 @@ from clew.text.columns import (
     TableColumn,
     are_records,
     caption_key,
-    drop_totals,
     read_columns,
+    skip_totals,
     split_name,
 )
 from clew.text.counting import find_token_base, read_tokens
@@ -76,7 +76,7 @@ class DataTable:
 
     @cached_property
     def values(self) -> Mapping[tuple[str, ...], Mapping[int, list[str]]]:
-        """The cells and their parts, by the base forms of their words and by column."""
+        """Return each row's later repetitions, unless an earlier row has them."""
         values: dict[tuple[str, ...], dict[int, list[str]]] = {}
         for column in range(len(self.names)):
             cells = dict.fromkeys(self.cells(column))
@@ -257,7 +257,7 @@ def _read_records_of(document: Document, table: TextTable) -> tuple[list[str], l
     places = table.rows[table.n_head :]
     return names, [
         DataRow(filled[i], document.id, *_trim(document.text, *places[i]))
-        for i in drop_totals(filled)
+        for i in skip_totals(filled)
     ]
 
 
@@ -279,7 +279,7 @@ def _read_records(snapshot: Snapshot, place: str, rows: Sequence[int]) -> Iterat
     cells = [tuple(record.get(name, "") for name in names) for _, record in records]
     documents = [document for document, _ in records]
     kept = (
-        DataRow(cells[i], documents[i].id, 0, len(documents[i].text)) for i in drop_totals(cells)
+        DataRow(cells[i], documents[i].id, 0, len(documents[i].text)) for i in skip_totals(cells)
     )
     file = _file_name(place)
     yield DataTable(tuple(names), file, tuple(kept), (file,))

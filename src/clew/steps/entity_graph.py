@@ -418,7 +418,7 @@ Seeds = dict[int, Seed]  # by the entity's row
 def seed_entities(
     snapshot: Snapshot, models: Models, query: steps.Query, n_units: int, dense: steps.Ranking
 ) -> tuple[Seeds, frozenset[int], tuple[str, ...]]:
-    """Return the seed entities, those of them that the question names, and notes.
+    """Return the seed entities, the ones among them named in the question, and notes.
 
     Entities named by the question, or by the LLM, weigh 1; each of the `n_units` nearest units adds
     its cosine to its entities. `dense` is the dense ranking of chunks.

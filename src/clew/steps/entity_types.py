@@ -59,7 +59,7 @@ def find_types_in(
     for text, mentions in sentences:
         for each in mentions:
             places.setdefault(name_key(text[each.start : each.end]), []).append((text, each))
-    told = {} if snapshot is None else _read_told(snapshot, list(places))
+    told = {} if snapshot is None else _read_stated_types(snapshot, list(places))
 
     def find_type(key: str) -> str:
         if key in told:
@@ -72,7 +72,7 @@ def find_types_in(
     return Lazily({key: partial(find_type, key) for key in places})
 
 
-def _read_told(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str]:
+def _read_stated_types(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str]:
     """Return the types of those keys that have one by hand, by a list or by an extraction."""
     vocabulary = snapshot.vocabulary
     if not (vocabulary or len(snapshot.layer("description"))):

@@ -10,7 +10,7 @@ from clew.errors import BudgetSpent, ModelError
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models, Part, Prompt, Reply
 from clew.models.prompts import fill_prompt
-from clew.models.run import unbound_run
+from clew.models.run import default_run
 from clew.text.analyze import terms
 from clew.text.keys import name_key
 from clew.text.normalize import entity_key
@@ -77,7 +77,7 @@ def reply_to(
     except BudgetSpent as spent:
         return Reply(text="", calls=0, error=str(spent))
     except ModelError as error:
-        run = asked.run or unbound_run()
+        run = asked.run or default_run()
         if run.exchanges is not None:  # an evaluation
             raise
         run.log_failure(error)

@@ -60,7 +60,7 @@ class Ranking:
 
 def dense_ranking(snapshot: Snapshot, query: Query) -> Ranking:
     """Rank chunks by their cosines to the query; of many only the nearest and the farthest."""
-    if not are_sketched(snapshot, "chunk"):
+    if not uses_sketches(snapshot, "chunk"):
         return Ranking(None, dense_scores(snapshot, "chunk", query))
 
     def score_rows(rows: NDArray[np.integer]) -> Scores:
@@ -109,7 +109,7 @@ def nearest(
 
     Ties go by row. Where `only`, (n,), is given, none of the other rows.
     """
-    if are_sketched(snapshot, layer):
+    if uses_sketches(snapshot, layer):
         return find_near_rows(snapshot, layer, query.vector[None], k, only=only)[0]
     scores = dense_scores(snapshot, layer, query)
     if only is None:
@@ -180,7 +180,7 @@ def find_near_rows(
 ) -> list[sketches.Found]:
     """Return the result of `near_rows` as arrays of rows and cosines."""
     rows = snapshot.layer(layer).vectors
-    if are_sketched(snapshot, layer):
+    if uses_sketches(snapshot, layer):
         return sketches.search_sketches(read_sketches(snapshot, layer), rows, vectors, k, only=only)
     return sketches.search_exactly(rows, vectors, k, only=only)
 
@@ -190,13 +190,13 @@ def find_near_and_far(
 ) -> NDArray[np.intp]:
     """Return approximately the `k` nearest rows to a vector, and some of the farthest; ascending.
 
-    Of a layer that `are_sketched` is true of.
+    Of a layer that `uses_sketches` is true of.
     """
     n = max(2 * k, sketches.CANDIDATES)  # of twice as many most are among the nearest
     return sketches.sample_near_and_far(read_sketches(snapshot, layer), vector, n)
 
 
-def are_sketched(snapshot: Snapshot, layer: str) -> bool:
+def uses_sketches(snapshot: Snapshot, layer: str) -> bool:
     """Check whether a layer is so large that its rows are searched by sketches."""
     is_large = layer in SKETCHES and len(snapshot.layer(layer)) > sketches.EXACT_UP_TO
     return is_large and not snapshot.exact

@@ -72,19 +72,19 @@ def select_hits(method: Selecting, query: str, snapshot: Snapshot, models: Model
     records = _write_records(evidence, snapshot, models)
     if llm is None:
         selected = _select_by_reranker(query, records, snapshot, models)
-        return _put_first(evidence, selected, method.chunks)
+        return _select_first(evidence, selected, method.chunks)
     first = _ask_llm(llm, query, records)
     note = f"the LLM selected no passages ({first.fault}): they are as they were found"
     evidence = replace(evidence, notes=(*evidence.notes, note)) if first.fault else evidence
     if not first.question:
-        return _put_first(evidence, first.chunks, method.chunks)
+        return _select_first(evidence, first.chunks, method.chunks)
     more = plain.retrieve(first.question, snapshot, models)
     new = dict(islice(_write_records(more, snapshot, models).items(), _NEW))
     joined, texts = dict.fromkeys([*first.chunks, *new, *records]), records | new
     again = _ask_llm(llm, query, {each: texts[each] for each in islice(joined, CANDIDATES)})
     note = f"the LLM went on with a question of its own: {first.question}"
     note += f" (and selected no more then: {again.fault})" if again.fault else ""
-    return _put_first(_join(evidence, more, note), again.chunks or first.chunks, method.chunks)
+    return _select_first(_join(evidence, more, note), again.chunks or first.chunks, method.chunks)
 
 
 def _write_records(evidence: Evidence, snapshot: Snapshot, models: Models) -> dict[str, str]:
@@ -167,7 +167,7 @@ def _join(evidence: Evidence, more: Evidence, note: str) -> Evidence:
     )
 
 
-def _put_first(evidence: Evidence, selected: Sequence[str], n: int) -> Evidence:
+def _select_first(evidence: Evidence, selected: Sequence[str], n: int) -> Evidence:
     """Return the evidence with `n` hits, those of the selected chunks first."""
     place = {chunk: i for i, chunk in enumerate(selected)}
     hits = sorted(evidence.hits, key=lambda hit: place.get(hit.chunk_id, len(place)))[:n]

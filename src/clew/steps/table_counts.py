@@ -24,7 +24,7 @@ from clew.steps.table_reading import (
     read_question,
 )
 from clew.text.amounts import Amounts, is_empty
-from clew.text.columns import QUANTITIES, find_main_amount, have_no_sum
+from clew.text.columns import QUANTITIES, find_main_amount, not_summable
 from clew.text.counting import PAYING, CountQuestion, find_token_base
 from clew.text.normalize import collapse, fold
 from clew.text.quantities import format_count
@@ -125,7 +125,7 @@ def _is_trivial(chosen: _Chosen, conditions: Sequence[RowCondition]) -> bool:
     is_named = noun is not None or (start is not None and reading.explained.get(start) == CAPTION)
     names = [c for c in equal if len(set(reading.table.cells(c))) == len(reading.table.rows)]
     says_rows = len(conditions) > 1 or {CAPTION, COLUMN}.intersection(reading.explained.values())
-    if _counts_value(reading) and not says_rows and _find_quantity(chosen) is None:
+    if _counts_cell_value(reading) and not says_rows and _find_quantity(chosen) is None:
         return True
     is_label = noun is None and _choose_key(reading) in names
     return noun in equal or is_label or (not is_named and bool(names))
@@ -175,12 +175,12 @@ def _find_quantity(chosen: _Chosen) -> int | None:
     reading, noun = chosen.reading, chosen.noun
     if noun is not None:
         return noun if reading.columns[noun].is_counted else None
-    if not _counts_value(reading):
+    if not _counts_cell_value(reading):
         return None
     return next((i for i, c in enumerate(reading.columns) if QUANTITIES & set(c.words)), None)
 
 
-def _counts_value(reading: TableReading) -> bool:
+def _counts_cell_value(reading: TableReading) -> bool:
     """Check whether the counted noun is a value in a column, not the name of one or of a table."""
     question = reading.question
     start = next((i for i, t in enumerate(question.tokens) if t.start >= question.noun), -1)
@@ -276,7 +276,7 @@ def _add_up(chosen: _Chosen, measure: int | None, operation: str) -> TableResult
     if measure is None or amounts is None:
         return None
     known = chosen.places[~np.isnan(amounts.values[chosen.places])]
-    if not len(known) or have_no_sum(
+    if not len(known) or not_summable(
         chosen.table.names, [chosen.table.rows[place].cells for place in known]
     ):
         return None

@@ -122,8 +122,8 @@ def read_question(
     named = _choose_parts(reading, _explain_caption(reading))
     if named:
         return read_question(question, join_tables(named))
-    _explain_paying(reading)
-    if not _names_rows(reading) or _compares(reading):
+    _explain_money_verbs(reading)
+    if not _has_table_heading(reading) or _has_comparison(reading):
         return None
     left = (i for i in range(len(tokens)) if i not in reading.explained)
     is_clear = any(reading.explained.values()) and all(_says_nothing(tokens, i) for i in left)
@@ -140,7 +140,7 @@ def _says_nothing(tokens: Sequence[Token], i: int) -> bool:
     return token.base in FILLERS or is_about
 
 
-def _names_rows(reading: TableReading) -> bool:
+def _has_table_heading(reading: TableReading) -> bool:
     """Check whether a question contains the whole heading above a table within a text.
 
     Of a document that is nothing but tables any of its words are enough.
@@ -150,7 +150,7 @@ def _names_rows(reading: TableReading) -> bool:
     return reading.table.is_tabular or is_named
 
 
-def _explain_paying(reading: TableReading) -> None:
+def _explain_money_verbs(reading: TableReading) -> None:
     """Explain "spend" and "pay" if the sums are of money, or of a named column."""
     columns = reading.columns
     if reading.question.operation not in {"sum", "count", "most"}:
@@ -172,7 +172,7 @@ def _join_names(question: CountQuestion, table: DataTable) -> CountQuestion:
     return question if text == question.text else read_count_question(text) or question
 
 
-def _compares(reading: TableReading) -> bool:
+def _has_comparison(reading: TableReading) -> bool:
     """Check whether a question compares with anything but a number: "longer than the Fram"."""
     places = (i for i, t in enumerate(reading.question.tokens) if t.key == "than")
     return any(

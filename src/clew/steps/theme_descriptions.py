@@ -62,7 +62,7 @@ def _describe(found: Themes, theme: int) -> Theme:
     terms, of_terms = weigh_columns(
         snapshot.linked("chunk", "term"), chunks, lambda rows: steps.term_chunks(snapshot, rows)
     )
-    some = _tell_apart(snapshot, snapshot.linked("term", "chunk"), terms)
+    some = _are_distinctive(snapshot, snapshot.linked("term", "chunk"), terms)
     terms, of_terms = list(compress(terms, some)), list(compress(of_terms, some))
     names, words = snapshot.layer("entity").texts(entities), snapshot.layer("term").ids(terms)
     order = documents[np.lexsort((documents, -counts))].tolist()
@@ -70,7 +70,7 @@ def _describe(found: Themes, theme: int) -> Theme:
     dates = sorted(filter(None, (known[row][1] for row in order)))
     parent = int(found.parents[theme])
     sentences = choose_sentences(snapshot, chunks, found.vectors[theme], terms, of_terms)
-    telling = _choose_telling(zip([*names, *words], [*weights, *of_terms], strict=True))
+    telling = _choose_descriptive(zip([*names, *words], [*weights, *of_terms], strict=True))
     return Theme(
         id=found.ids[theme],
         name=", ".join(_spell_terms(snapshot, chunks, telling, set(words) - set(names))),
@@ -134,7 +134,7 @@ def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[f
     layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
     found = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
     is_name = layer.columns["linkable"] | layer.columns["extracted"]
-    texts, tells = layer.texts(found[0]), _tell_apart(snapshot, back, found[0])
+    texts, tells = layer.texts(found[0]), _are_distinctive(snapshot, back, found[0])
     kept = [
         (row, weight)
         for row, weight, text, own in zip(*found, texts, tells, strict=True)
@@ -143,7 +143,7 @@ def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[f
     return [row for row, _ in kept], [weight for _, weight in kept]
 
 
-def _tell_apart(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
+def _are_distinctive(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
     """Return whether each row occurs in at most half of the documents, or these are few.
 
     What stands in more, such as the head of every page, tells no theme from another.
@@ -159,7 +159,7 @@ def _tell_apart(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[boo
     return apart
 
 
-def _choose_telling(weighed: Iterable[tuple[str, float]]) -> list[str]:
+def _choose_descriptive(weighed: Iterable[tuple[str, float]]) -> list[str]:
     """Return the names and terms with most weight, none of which contains all words of another."""
     chosen: list[str] = []
     words: list[frozenset[str]] = []

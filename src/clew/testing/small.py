@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.base.types import Document
 from clew.index import adding, choose
 from clew.index import recipe as recipes
-from clew.index.extract import extract_wanted
+from clew.index.extract import run_extractions
 from clew.index.generation import open_snapshot
 from clew.index.snapshot import Snapshot
 from clew.index.store.embedded import EmbeddedStore
@@ -71,7 +71,7 @@ def built(
             adding.add_documents(store, documents, given)
             if triples:
                 rules = Cooccurrence(given.tagger)
-                extract_wanted(store, given, choose.Wanted(triples="cooccurrence"), rules=rules)
+                run_extractions(store, given, choose.Wanted(triples="cooccurrence"), rules=rules)
             snapshot = open_snapshot(store)
         try:
             yield snapshot

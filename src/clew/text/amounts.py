@@ -46,7 +46,7 @@ def is_empty(cell: str) -> bool:
 
 
 def read_date_number(text: str, *, day_first: DayFirst = None) -> float | None:
-    """Return a date as a number (see `Amounts`); None if it is none, or has no year.
+    """Return a date as a number (see `Amounts`), or None for other texts and dates without a year.
 
     >>> read_date_number("12 May 1998"), read_date_number("12.5.1998"), read_date_number("1998")
     (19980512.0, 19980512.0, 19980000.0)

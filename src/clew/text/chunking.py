@@ -48,18 +48,18 @@ class Chunking:
         splitter = values.pop("splitter")
         arguments.check_arguments(values, dict.fromkeys(values, arguments.WHOLE))
         if splitter not in get_args(Splitter):
-            raise InputError(f"sentences are cut by nupunkt or nltk, not by {splitter!r:.60}")
+            raise InputError(f"the sentence splitter must be nupunkt or nltk, not {splitter!r:.60}")
         if splitter == "nltk":
             load_punkt()  # what is missing is known before a document is read
         if self.size < 1 or not 0 <= self.overlap < self.size:
             raise InputError(
                 f"chunks of {self.size} tokens cannot overlap by {self.overlap}: "
-                "take a size of at least 1 and an overlap below it"
+                "use a size of at least 1 and a smaller overlap"
             )
         if not 0 <= self.subchunk_depth < self.size.bit_length():
             raise InputError(
                 f"chunks of {self.size} tokens cannot be halved {self.subchunk_depth} times: "
-                f"take a sub-chunk depth of 0 to {self.size.bit_length() - 1}"
+                f"use a sub-chunk depth of 0 to {self.size.bit_length() - 1}"
             )
 
 
@@ -230,7 +230,7 @@ def halve(text: str, start: int, end: int, depth: int, limit: int) -> list[tuple
     if depth < 0 or limit < 1:
         raise InputError(
             f"cannot halve {depth} times from {limit} tokens: "
-            "take a depth of at least 0 and a limit of at least 1"
+            "use a depth of at least 0 and a limit of at least 1"
         )
     if depth == 0:
         return [(start, end)] if start < end else []

@@ -1,4 +1,4 @@
-"""Decide whether a table holds records, and what its columns have.
+"""Decide whether a table holds records, and determine its columns' types.
 
 In a table of records the header names the columns, and the rows are of one shape. Boxes of names
 and values, tables that lay out a page, and navigation are none. Identifiers are never amounts,
@@ -56,7 +56,7 @@ _MOST = 0.8  # of the rows, so many have the shape of a record
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column: the words and the unit of its name, its kind, and its numbers or dates."""
+    """A column: the words and unit of its name, its kind, and its numbers or dates."""
 
     name: str
     words: tuple[str, ...]  # the bases of the name's words
@@ -66,7 +66,7 @@ class TableColumn:
 
     @property
     def is_counted(self) -> bool:
-        """Whether "how many" of this name adds up the column: "Cars" and "Quantity", not "Week"."""
+        """Check whether "how many" sums up the column: "Cars" and "Quantity", not "Week"."""
         is_quantity = bool(QUANTITIES.intersection(self.words))
         is_plural = any(map(_is_plural, read_tokens(plain_name(self.name))))
         return self.kind == "measure" and (is_quantity or is_plural)
@@ -90,7 +90,7 @@ _WHOLE = frozenset(("total", "sum", "summe", "amount", "betrag"))
 
 
 def are_records(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Say whether a table of a text holds records.
+    """Check whether a table in a text holds records.
 
     >>> are_records(["Port", "Boats"], [["Oslo", "12"], ["Moss", "7"]])
     True
@@ -115,7 +115,7 @@ def are_records(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_value(name: str) -> bool:
-    """Say whether what stands in a header is no name of a column: a label's value, a sentence."""
+    """Check whether a header cell is not a column name but a value or a sentence."""
     return (
         name.endswith((":", ";"))
         or len(name) > _LONGEST_NAME
@@ -124,20 +124,20 @@ def _is_value(name: str) -> bool:
     )
 
 
-def drop_totals(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return which rows are no sums of others, by their words, or of the last one by its numbers.
+def skip_totals(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the rows without totals, by their words, or by their numbers for the last row.
 
-    >>> drop_totals([["Oslo", "2", "5"], ["Moss", "1", "3"], ["All ports", "3", "8"]])
+    >>> skip_totals([["Oslo", "2", "5"], ["Moss", "1", "3"], ["All ports", "3", "8"]])
     [0, 1]
     """
     kept = [i for i, row in enumerate(rows) if not _is_total(row)]
-    if len(kept) > _LEAST_ADDED and kept[-1] == len(rows) - 1 and _adds_up([rows[i] for i in kept]):
+    if len(kept) > _LEAST_ADDED and kept[-1] == len(rows) - 1 and _has_sum([rows[i] for i in kept]):
         kept.pop()
     return kept
 
 
-def _adds_up(rows: Sequence[Sequence[str]]) -> bool:
-    """Say whether the last row has the sums of the others in two columns or more, and none else."""
+def _has_sum(rows: Sequence[Sequence[str]]) -> bool:
+    """Check whether the last row has the sums of the others in at least two columns."""
     read = [read_amounts(cells) for cells in zip(*rows, strict=True)]
     numbers = [each.values for each in read if each is not None and not each.are_dates]
     sums = [abs(float(values[:-1].sum() - values[-1])) < _NEARLY for values in numbers]
@@ -145,7 +145,7 @@ def _adds_up(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_total(cells: Sequence[str]) -> bool:
-    """Say whether a row sums others up: "Total", or "Total cars" with numbers alone behind it."""
+    """Check for a row of totals: "Total", or "Total cars" followed by numbers only."""
     full = [_EMPHASIS.sub(r"\1", cell) for cell in cells if not is_empty(cell)]
     first, *others = full or [""]
     words = [word.strip(":.,").casefold() for word in first.split()]
@@ -155,8 +155,8 @@ def _is_total(cells: Sequence[str]) -> bool:
     return len(words) == 1 or all(any(map(str.isdigit, cell)) for cell in others)
 
 
-def have_no_sum(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Say whether amounts of some rows go both ways, or are in several currencies."""
+def not_summable(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Check whether amounts cannot be summed: mixed signs or several currencies."""
     for column, name in enumerate(names):
         values = {row[column].strip().casefold().removesuffix("s") for row in rows}
         is_mixed = not _CURRENCY_COLUMNS.isdisjoint(fold(name).split()) and len(values - {""}) > 1
@@ -166,7 +166,7 @@ def have_no_sum(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def read_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[TableColumn, ...]:
-    """Return what the columns of a table of records have."""
+    """Return the columns of a table of records."""
     return tuple(
         _read_column(name, [row[i] for row in rows], is_first=not i) for i, name in enumerate(names)
     )
@@ -195,7 +195,7 @@ def _read_column(name: str, cells: Sequence[str], *, is_first: bool) -> TableCol
 def _are_identifiers(
     name: str, words: Sequence[str], cells: Sequence[str], *, is_first: bool
 ) -> bool:
-    """Say whether the numbers of a column name rows, or places of an order, and no amounts.
+    """Check whether a column's numbers are identifiers or ranks rather than amounts.
 
     Their name says so, one of them begins with a zero, or they are whole numbers in the first
     column, each there once, whose name is no plural.
@@ -228,7 +228,7 @@ def _is_identifying(name: str) -> bool:
 
 
 def split_name(name: str) -> str:
-    """Return the words of a name as programs write it: "homePort", "sales-2024.csv"."""
+    """Split a column or file name into words: "homePort", "sales-2024.csv"."""
     return _WORDS.sub(" ", name)
 
 
@@ -236,7 +236,7 @@ _WORDS = compile_re(r"(?<=[a-z])(?=[A-Z])|[_.-]")
 
 
 def plain_name(name: str) -> str:
-    """Return the words of a column's name without its unit.
+    """Return a column's name in words, without its unit.
 
     >>> plain_name("Length (m)"), plain_name("portsOfCall")
     ('Length', 'ports Of Call')
@@ -245,7 +245,7 @@ def plain_name(name: str) -> str:
 
 
 def find_main_amount(columns: Sequence[TableColumn]) -> int | None:
-    """Return the column that "the total" and "spent" mean where none is named, if one can be meant.
+    """Return the column meant by "the total" or "spent" if none is named, or None.
 
     That is the only total, or the only sum of money.
     """
@@ -259,14 +259,14 @@ def find_main_amount(columns: Sequence[TableColumn]) -> int | None:
 
 
 def is_money(column: TableColumn) -> bool:
-    """Say whether a column has amounts of money, by its name and unit."""
+    """Check whether a column has amounts of money, by name and unit."""
     unit = column.unit or (column.amounts.unit if column.amounts else "")
     words = {*column.words, *unit.casefold().split()}
     return bool(words & (_MONEY | _CURRENCIES))
 
 
 def caption_key(token: Token) -> str:
-    """Return what a word of a caption and of a question share, "" for one that says nothing.
+    """Return the key for matching a caption's word with a question's, "" for a filler.
 
     In capitals "A" and "IT" are names.
 

@@ -1,4 +1,4 @@
-"""What a question about all of something wants: a count, a list, a sum, a mean, an extreme, groups.
+"""Interpret questions about all items: count, list, sum, mean, extreme, groups.
 
 Known by its words, English ones. What they are about is left to who knows the tables and texts.
 """
@@ -13,7 +13,7 @@ from clew.base.runtime.lazy import compile_re
 from clew.text.amounts import read_date_number
 from clew.text.forms import find_base
 from clew.text.normalize import fold
-from clew.text.questions import asks_of_whole
+from clew.text.questions import is_about_whole
 
 Operation = Literal["count", "list", "sum", "mean", "median", "most", "least"]
 
@@ -142,7 +142,7 @@ _TOKEN = compile_re(r"\w+(?:[.,'’/+&-]\w+)*|[^\W\d]\.")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a question: text[start:end], folded, and the base of its forms."""
+    """A word of a question: text[start:end], folded, and its stem."""
 
     start: int
     end: int
@@ -153,7 +153,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class QuestionBound:
-    """A bound that a question sets: "more than 20"; of between, two."""
+    """A bound in a question: "more than 20"; "between" has two."""
 
     start: int  # of its words in the question
     end: int
@@ -164,7 +164,7 @@ class QuestionBound:
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion:
-    """A question about all of something. Places are characters of its text."""
+    """A question about all items of a kind. Positions are characters of its text."""
 
     text: str
     operation: Operation
@@ -190,7 +190,7 @@ def read_tokens(text: str) -> list[Token]:
 
 @lru_cache(maxsize=1 << 12)
 def find_token_base(key: str) -> str:
-    """Return what the forms of a word share: "ferries" and "ferry", "men" and "man"."""
+    """Return the stem of a word: the same for "ferries" and "ferry", "men" and "man"."""
     key = key.removesuffix("'s").removesuffix("’s")
     return _PLURALS.get(key) or find_base(key)
 
@@ -227,7 +227,7 @@ SAID_BY = {
 
 
 def read_count_question(text: str) -> CountQuestion | None:
-    """Return what a question wants of all of something, None for any other question.
+    """Return the interpretation of a counting or listing question, or None.
 
     >>> read_count_question("How many ferries carry more than 200 cars?").operation
     'count'
@@ -262,7 +262,7 @@ def read_count_question(text: str) -> CountQuestion | None:
 
 
 def _says(operation: Operation, name: str) -> bool:
-    """Say whether words say the operation: in the mean of a total, "total" names a column."""
+    """Check whether words name the operation: in "the mean of the total", "total" is a column."""
     return name not in {"mean", "sum", "most"} or operation == name
 
 
@@ -276,7 +276,7 @@ def _search(
 def _choose_operation(
     text: str, words: Mapping[str, re.Match[str] | None], *, is_bounded: bool, has_groups: bool
 ) -> Operation | None:
-    """Return what a question asks for by its words, None for nothing of all.
+    """Return the operation that a question asks for, or None.
 
     "Which" asks for several by a noun in the plural, or by a bound: "which ferry is longer than".
     """
@@ -295,7 +295,7 @@ def _choose_operation(
 
 
 def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestion:
-    """Return a question for an extreme with which one it is, and how many it asks for."""
+    """Return a question for an extreme with its direction and number of results."""
     text, end = question.text, match.end()
     stem, word = (match["stem"] or "").casefold(), (match["word"] or match["end"] or "").casefold()
     is_least = (stem or word) in _DOWN
@@ -318,8 +318,8 @@ def _read_extreme(question: CountQuestion, match: re.Match[str]) -> CountQuestio
 
 
 def may_count(text: str) -> bool:
-    """Say whether a question may be about all of something that can be counted."""
-    return not asks_of_whole(text) and read_count_question(text) is not None
+    """Check whether a question may be about all countable items."""
+    return not is_about_whole(text) and read_count_question(text) is not None
 
 
 def _is_inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
@@ -355,7 +355,7 @@ def _find_comparisons(text: str) -> list[QuestionBound]:
 
 
 def _read_bound(match: re.Match[str], name: str) -> tuple[float, bool]:
-    """Return a number and whether it is a date, which a lone year is."""
+    """Return a number, and whether it is a date, as a lone year is."""
     text = match[name]
     date = read_date_number(text) if "," not in text or text[-5:].strip().isdigit() else None
     times = _TIMES.get((match[f"{name}x"] or "").casefold(), 1.0)

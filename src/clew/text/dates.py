@@ -1,4 +1,4 @@
-"""Dates as values: find them in a text however they are written, and compare them.
+"""Find dates in text in any notation, and compare them.
 
 "5 March 2026", "March 5th, 2026", "2026-03-05", "05.03.26", "5 mars 2026" and "2026年3月5日" are
 one date. What a text leaves out, such as the year, stays open. Months, quarters, seasons, years and
@@ -126,27 +126,27 @@ Term = tuple[str, int, int]  # a word of a date, and where it is written
 
 
 class Date(NamedTuple):
-    """A time from its first day, month or year to its last, which most often are the same."""
+    """A date as the range from its first to its last day, month or year."""
 
     first: Parts
     last: Parts
 
     def __str__(self) -> str:
-        """Its beginning as ISO 8601 writes it: "2026-03-05", "2026-03" or "2026"."""
+        """Return the beginning in ISO 8601: "2026-03-05", "2026-03" or "2026"."""
         return "-".join(f"{part:02}" for part in self.first if part)
 
     def low(self, year: int = 0) -> Parts:
-        """Return its first day, of that year where the text leaves it open."""
+        """Return the first day, in the given year if the date has none."""
         y, m, d = self.first
         return y or year, m or 1, d or 1
 
     def high(self, year: int = 0) -> Parts:
-        """Return its last day, the same."""
+        """Return the last day, in the given year if the date has none."""
         y, m, d = self.last
         return y or year, m or _MONTHS, d or _DAYS_AT_MOST
 
     def has(self, other: Date) -> bool:
-        """Say whether another date lies in this one, as far as both say a year.
+        """Check whether another date lies within this one, as far as both have a year.
 
         >>> read_date("March").has(read_date("05.03.26"))
         True
@@ -155,13 +155,13 @@ class Date(NamedTuple):
         return bool(mine and others) and mine[0] <= others[0] and others[1] <= mine[1]
 
     def is_apart(self, other: Date) -> bool:
-        """Say whether no day is of both dates: neither of "March" and "2026" says so."""
+        """Check whether two dates certainly share no day; "March" and "2026" may."""
         mine, others = _align(self, other)
         return bool(mine and others) and (mine[1] < others[0] or others[1] < mine[0])
 
 
 def _align(one: Date, other: Date) -> tuple[tuple[Parts, ...], tuple[Parts, ...]]:
-    """Return the first and last days of two dates, () where they cannot be compared."""
+    """Return the first and last days of two dates, () if they are not comparable."""
     if one.first[0] and other.first[0]:
         return (one.low(), one.high()), (other.low(), other.high())
     if not (one.first[1] and other.first[1]):
@@ -173,7 +173,7 @@ def _align(one: Date, other: Date) -> tuple[tuple[Parts, ...], tuple[Parts, ...]
 
 
 class FoundDate(NamedTuple):
-    """Where a text writes a date, its value, and the words of a day or month."""
+    """A date in a text: its position, its value, and its month or day words."""
 
     start: int
     end: int
@@ -194,7 +194,7 @@ def find_dates(text: str, *, day_first: DayFirst = None) -> tuple[FoundDate, ...
 
 
 def find_days(text: str) -> list[FoundDate]:
-    """Return the dates in a text that have a month: their words do not depend on the spelling.
+    """Return the dates with a month in a text.
 
     >>> [each.words[1][0] for each in find_days("On 05.03.26, and on 5. März 2026")]
     ['march', 'march']
@@ -203,13 +203,13 @@ def find_days(text: str) -> list[FoundDate]:
 
 
 def date_spans(text: str) -> Iterator[Span]:
-    """Yield where a text writes dates, years, decades and centuries."""
+    """Yield the positions of dates, years, decades and centuries in a text."""
     for found in find_dates(text):
         yield found.start, found.end
 
 
 def read_date(text: str, *, day_first: DayFirst = None) -> Date | None:
-    """Return the date that a text is, None if it is something else.
+    """Return the date that a whole text denotes, or None.
 
     >>> read_date("12 May 1998") == read_date("12.5.1998"), read_date("40 m")
     (True, None)
@@ -223,7 +223,7 @@ def read_date(text: str, *, day_first: DayFirst = None) -> Date | None:
 
 
 def find_day_first(texts: Iterable[str]) -> DayFirst:
-    """Say whether texts write the day before the month in "15/9/2025", None if they do not tell."""
+    """Check whether texts write the day before the month in "15/9/2025", None if unclear."""
     for text in texts:
         for match in _SLASHED.finditer(text) if "/" in text else ():
             a, b = int(match[1]), int(match[2])
@@ -233,7 +233,7 @@ def find_day_first(texts: Iterable[str]) -> DayFirst:
 
 
 def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
-    """Return the dates in a text, those of a range as one: "between 1932 and 1938"."""
+    """Return the dates in a text, with ranges as one: "between 1932 and 1938"."""
     found: list[FoundDate] = []
     for each in find_dates(text, day_first=day_first):
         last = found[-1] if found else None
@@ -249,7 +249,7 @@ def find_periods(text: str, *, day_first: DayFirst = None) -> list[FoundDate]:
 
 
 def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> list[FoundDate]:
-    """Return the dates that forms match, of two that overlap the one of the earlier form."""
+    """Return the dates matched by some forms; earlier forms win over overlapping ones."""
     if not _DIGIT.search(text):
         forms = [_OF_DAYS[3]]
     elif day_first is None:
@@ -265,7 +265,7 @@ def _find(text: str, forms: Sequence[re.Pattern[str]], day_first: DayFirst) -> l
 
 
 def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
-    """Return what a form has matched as a date, None where its numbers or words are none."""
+    """Return the date of a match, None if its numbers or words are invalid."""
     spans = {name: match.span(name) for name, text in match.groupdict().items() if text}
     if not {"m", "a"} & spans.keys():
         return FoundDate(*match.span(), _read_time(match), ())
@@ -285,7 +285,7 @@ def _read_match(match: re.Match[str], day_first: DayFirst) -> FoundDate | None:
 
 
 def _order(spans: dict[str, Span], mark: str, day_first: DayFirst) -> list[dict[str, Span]]:
-    """Return a date of numbers with day before month and after it, the likelier one first.
+    """Return the readings of a numeric date, day first and month first, the likelier first.
 
     Between slashes the month is first, as in America, unless the text tells that the day is.
     """
@@ -295,7 +295,7 @@ def _order(spans: dict[str, Span], mark: str, day_first: DayFirst) -> list[dict[
 
 
 def _read_days(text: str, spans: dict[str, Span], mark: str) -> Date | None:
-    """Return a day, days of one month, or a month."""
+    """Return a day, a range of days within one month, or a month."""
     parts = {name: text[a:b] for name, (a, b) in spans.items()}
     month = _read_month(parts["m"], alone=not {"d", "y"} & parts.keys())
     day, year = int(parts.get("d", 0)), _read_year(parts.get("y", "0"))
@@ -308,7 +308,7 @@ def _read_days(text: str, spans: dict[str, Span], mark: str) -> Date | None:
 
 
 def _read_month(text: str, *, alone: bool) -> int:
-    """Return the number of a month, 0 of another word: "Mars" is a planet."""
+    """Return the number of a month, 0 for another word: "Mars" is a planet."""
     if text.isdecimal():
         return int(text)
     name = text.casefold()
@@ -317,7 +317,7 @@ def _read_month(text: str, *, alone: bool) -> int:
 
 
 def _read_year(text: str) -> int:
-    """Return a year of four digits, or of two in this century or the one before."""
+    """Return a year of four digits, or of two in this or the last century."""
     year = int(text)
     if len(text) >= _LONG or not year:
         return year
@@ -325,7 +325,7 @@ def _read_year(text: str) -> int:
 
 
 def _spell(date: Date, spans: dict[str, Span]) -> Iterator[Term]:
-    """Yield the parts of a date as English writes them, with where each stands."""
+    """Yield the parts of a date as written in English, with their positions."""
     year, month, day = date.last
     words = {"d0": date.first[2], "d": day, "m": _MONTH_NAMES[month - 1][0], "y": year}
     for name, span in spans.items():
@@ -333,7 +333,7 @@ def _spell(date: Date, spans: dict[str, Span]) -> Iterator[Term]:
 
 
 def _read_time(match: re.Match[str]) -> Date:
-    """Return a quarter, a season, a year, years or a century."""
+    """Return a quarter, a season, a year, a range of years or a century."""
     groups = match.groupdict()
     if "century" in groups:
         last = int(match["century"]) * 100
@@ -356,7 +356,7 @@ def _read_time(match: re.Match[str]) -> Date:
 
 
 class Period(NamedTuple):
-    """From `start` up to `end`, in UTC; a moment is a period of one microsecond."""
+    """The time from `start` to before `end`, in UTC; a moment lasts one microsecond."""
 
     start: datetime
     end: datetime

@@ -1,4 +1,4 @@
-"""What is known of other languages than English: in which one a text is, what asks, what ends.
+"""Language-specific patterns: detection, question words, sentence ends.
 
 English has its own rules where these are read: `analyze`, `questions`, `sentences`.
 """
@@ -55,12 +55,12 @@ _SCRIPTS = (
 
 
 def _split(words: str) -> list[str]:
-    """Return the patterns that stand in a text with commas between them."""
+    """Return the comma-separated patterns of a text."""
     return [word.strip() for word in words.split(",") if word.strip()]
 
 
 def _match_any(words: str, parts: str) -> re.Pattern[str]:
-    """Return a pattern of whole words, and of parts of what is written without spaces."""
+    """Return a pattern of whole words, and of parts of words in scripts without spaces."""
     return compile_re(
         rf"\b(?:{'|'.join(_split(words))})\b|{'|'.join(_split(parts))}", re.IGNORECASE
     )
@@ -114,7 +114,7 @@ _PLACES = """Stadt, Land, Ort, ville, pays, lieu, ciudad, país, lugar, città, 
 
 
 def _find_nouns(nouns: str) -> str:
-    """Return a pattern of the words that ask which, where one of some nouns is near."""
+    """Return a pattern of question words followed closely by some nouns."""
     return _NEAR.format(which=_WHICH, nouns="|".join(_split(nouns)))
 
 
@@ -191,12 +191,12 @@ COUNTED = compile_re(
 
 
 def capitalizes_nouns(question: str) -> bool:
-    """Say whether a question that is not in English has words of German."""
+    """Check whether a non-English question has German words."""
     return bool(_GERMAN.search(question))
 
 
 def find_language(text: str) -> str | None:
-    """Return the name of the language or script of a text, None where nothing tells.
+    """Return the language or script of a text, or None.
 
     >>> find_language("Der Turm ist nicht auf dem Berg, und das Haus ist in der Stadt.")
     'German'

@@ -101,7 +101,7 @@ class Block:
 
 
 def find_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> Iterator[Block]:
-    """Yield the blocks of text[start:], which together have all of its words.
+    """Yield the blocks of text[start:], which together cover all words.
 
     Without `headings` lines that begin with a # and a blank are such; where a document has none,
     those with two or more.
@@ -116,28 +116,28 @@ def find_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> Ite
 
 
 def ends_as_question(text: str) -> bool:
-    """Say whether a text ends with the mark of a question."""
+    """Check whether a text ends with a question mark."""
     return text.rstrip().removesuffix("</summary>").rstrip(f"{MARKUP}#\n").endswith(_ASKS)
 
 
 def is_message(text: str, start: int, end: int) -> bool:
-    """Say whether a block begins with the time of a message, or with who wrote it when."""
+    """Check whether a block begins with a message's time or author."""
     first = end_line(text, start, end)
     return any(p.match(text, start, first) for p in (_STAMP, _SPOKEN))
 
 
 def is_phrase(text: str, start: int, end: int) -> bool:
-    """Say whether a block is short, and within one sentence."""
+    """Check whether a block is short and at most one sentence."""
     return end - start <= WHOLE and not _SENTENCE_END.search(text, start, end)
 
 
 def is_tag(text: str, start: int, end: int) -> bool:
-    """Say whether a block is a tag of HTML alone, as Markdown may have it."""
+    """Check whether a block is a single HTML tag."""
     return _TAG.fullmatch(text, start, end) is not None
 
 
 def end_line(text: str, start: int, end: int) -> int:
-    """Return where the line of a place ends."""
+    """Return the end of the line at a position."""
     stop = text.find("\n", start, end)
     return end if stop < 0 else stop
 
@@ -171,7 +171,7 @@ def _find_paragraphs(
 
 
 def _find_lines(text: str, start: int, end: int) -> list[Span]:
-    """Return the lines with a word, each behind marks alone that open a comment above it."""
+    """Return the lines with a word, each with the comment marks above it."""
     lines: list[Span] = []
     opened: int | None = None
     while start < end:
@@ -186,7 +186,7 @@ def _find_lines(text: str, start: int, end: int) -> list[Span]:
 
 
 def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
-    """Yield the blocks of lines between which none is blank."""
+    """Yield the blocks of consecutive lines without a blank one."""
     if not lines:
         return
     stamps = [i for i, (a, b) in enumerate(lines) if _begins_event(text, a, b)]
@@ -224,7 +224,7 @@ def _begins_block(text: str, start: int) -> bool:
 
 
 def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[Block]:
-    """Yield the blocks of lines of which only the first may have a mark."""
+    """Yield the blocks of lines of which only the first may have a list mark."""
     start, end = lines[0][0], lines[-1][1]
     if bold := _BOLD_QUESTION.match(text, start, end):
         yield _make(text, start, bold.end(), "question")
@@ -241,7 +241,7 @@ def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[
 
 
 def _find_kind(text: str, start: int, end: int, *, is_item: bool) -> Kind:
-    """Return the kind of a block that is no table, program or list of lines."""
+    """Return the kind of a block that is not a table, code or a list."""
     said = text[start:end].rstrip(f"{MARKUP}\n")
     if _ASKED.match(text, start, end) or _is_question(text, start, end):
         return "question"
@@ -256,14 +256,14 @@ def _find_kind(text: str, start: int, end: int, *, is_item: bool) -> Kind:
 
 
 def _is_question(text: str, start: int, end: int) -> bool:
-    """Say whether text[start:end] is one question alone."""
+    """Check whether text[start:end] is a single question."""
     said = text[start:end].rstrip(f"{MARKUP}\n")
     is_alone = len(said) <= WHOLE and not _SENTENCE_END.search(said[:-1])
     return is_alone and said.endswith(_ASKS)
 
 
 def _are_wrapped(text: str, lines: Sequence[Span]) -> bool:
-    """Say whether lines go on: where the next word had no room, or begins in lower case."""
+    """Check whether lines are wrapped prose."""
     width = max(_WIDTH, *(b - a for a, b in lines))
     needed = 0
     for (a, b), (c, d) in pairwise(lines):
@@ -274,7 +274,7 @@ def _are_wrapped(text: str, lines: Sequence[Span]) -> bool:
 
 
 def _read_broken(text: str, lines: Sequence[Span]) -> Iterator[Block]:
-    """Yield lines that are no prose: one block of a stanza, or one of each line."""
+    """Yield non-prose lines as blocks: a stanza as one, other lines singly."""
     n_ended = sum(text[a:b].rstrip(MARKUP).endswith((".", "。")) for a, b in lines)
     start, end = lines[0][0], lines[-1][1]
     if end - start <= WHOLE and 2 * n_ended <= len(lines):
@@ -285,7 +285,7 @@ def _read_broken(text: str, lines: Sequence[Span]) -> Iterator[Block]:
 
 
 def _is_term(text: str, lines: Sequence[Span]) -> bool:
-    """Say whether the first of several lines is a term or lead-in above the others."""
+    """Check whether the first line is a term or lead-in of the others."""
     (a, b), *others = lines
     said = text[a:b].strip(MARKUP)
     if not others or _begins_block(text, a) or CODE.match(text, a, b) or len(said) > SHORT:
@@ -303,7 +303,7 @@ def _is_term(text: str, lines: Sequence[Span]) -> bool:
 
 
 def _is_code(text: str, lines: Sequence[Span]) -> bool:
-    """Say whether most lines end as those of a program do, or stand in a comment of one."""
+    """Check whether most lines end like code or are in a comment."""
     in_comment = text[slice(*lines[0])].lstrip().startswith("/*")
     marks = [
         CODE.match(text, a, b) is not None or (in_comment and text[a:b].lstrip().startswith("*"))
@@ -313,7 +313,7 @@ def _is_code(text: str, lines: Sequence[Span]) -> bool:
 
 
 def _read_code(text: str, lines: Sequence[Span]) -> Iterator[Block]:
-    """Yield the lines of a program as one block, or as more that begin at the least indented."""
+    """Yield code as one block, or split at its least indented lines."""
     least = min(_indent(text, a) for a, _ in lines)
     begin = 0
     for i, (a, _) in enumerate(lines):
@@ -337,7 +337,7 @@ def _has_label(text: str, start: int, end: int) -> bool:
 
 
 def _read_labels(text: str, lines: Sequence[Span]) -> Iterator[Block]:
-    """Yield a block of each label with its value, behind the comment above it."""
+    """Yield a block for each label with its value, after the comment above it."""
     last: Block | None = None
     comment: int | None = None
     for a, b in lines:
@@ -359,7 +359,7 @@ def _read_labels(text: str, lines: Sequence[Span]) -> Iterator[Block]:
 
 
 def _read_label(text: str, start: int, end: int) -> Block:
-    """Return a label with its value, or what is above others: a section, or a label alone."""
+    """Return a label with its value, or a section or bare label above others."""
     label = _LABEL.match(text, start, end)
     if label is None and _SECTION.match(text, start, end):
         return _make(text, start, end, "term", -1)
@@ -368,7 +368,7 @@ def _read_label(text: str, start: int, end: int) -> Block:
 
 
 def _read_record(text: str, line: Span, values: Sequence[int]) -> Iterator[Block]:
-    """Yield a question and its answer, or a record with its long values apart."""
+    """Yield a question and answer, or a record with long values as separate blocks."""
     start, end = line
     ends = [*(text.rfind("; ", a, b) for a, b in pairwise(values)), end]
     names = [start, *(stop + 2 for stop in ends[:-1])]
@@ -393,7 +393,7 @@ def _read_record(text: str, line: Span, values: Sequence[int]) -> Iterator[Block
 
 
 def _make(text: str, start: int, end: int, kind: Kind, indent: int | None = None) -> Block:
-    """Return a block without the white space at its ends."""
+    """Return a block stripped of white space."""
     indent = _indent(text, start) if indent is None else indent
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
@@ -401,7 +401,7 @@ def _make(text: str, start: int, end: int, kind: Kind, indent: int | None = None
 
 
 def _indent(text: str, start: int) -> int:
-    """Return the columns before the first word of a line."""
+    """Return the indentation of a line, in columns."""
     begin = text.rfind("\n", 0, start) + 1
     head = text[begin : start + 40].partition("\n")[0]
     return len(head[: len(head) - len(head.lstrip(" \t>"))].expandtabs(4))

@@ -1,4 +1,4 @@
-"""What kind of value a question asks for: money, a duration, a weight, and so on.
+"""Recognize the kind of value that a question asks for: money, a duration, a weight.
 
 What answers "How heavy is it?" has a number of kilograms, whatever its other words are. Words are
 those of English, German, French, Spanish, Japanese and Chinese.
@@ -21,7 +21,7 @@ _NUMBER = (
 
 
 class _Measure(NamedTuple):
-    """How a kind of value is asked for, its units, and how else it is written."""
+    """A kind of value: its question words, units, and other notations."""
 
     asked: str
     units: str
@@ -113,7 +113,7 @@ _SURE = tuple(_MEASURES).index("duration")  # kinds before it
 
 @cache
 def _compile(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return what asks for a kind, its values, and its units in the header of a table."""
+    """Return the patterns of a kind: its questions, its values, its units in table headers."""
     asked, units, others = _MEASURES[name]
     between = rf"\s?(?:(?:-|–|~|〜|to|bis|à|a)\s?{_NUMBER}\s?)?-?"
     values = rf"(?:{_NUMBER}{between}(?:{units}))|{others}"
@@ -125,13 +125,13 @@ def _compile(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
 
 @cache
 def _find_measures(question: str) -> list[str]:
-    """Return the kinds of value that a question asks for, the surest alone."""
+    """Return the kinds of value that a question asks for, only the most certain ones."""
     names = [name for name in _MEASURES if _compile(name)[0].search(question)]
     return [name for name in names if list(_MEASURES).index(name) < _SURE] or names
 
 
 def has_asked_value(question: str, text: str, above: str = "") -> bool:
-    """Say whether a text has a value of a kind that a question asks for, if that asks for any.
+    """Check whether a text has a value of a kind that the question asks for.
 
     The unit may stand in the header above a row.
 

@@ -95,7 +95,7 @@ class _Word(NamedTuple):  # which is made in a third of the time of a dataclass
 
 
 def quoted_spans(text: str) -> Iterator[Span]:
-    """Yield quotations of up to 80 characters, without their marks and end marks."""
+    """Yield quotations of up to 80 characters, without quotation marks and end marks."""
     for match in _QUOTED.finditer(text):
         start, end = match.span(match.lastindex or 0)
         while end > start and text[end - 1] in ",.;:!? ":
@@ -105,7 +105,7 @@ def quoted_spans(text: str) -> Iterator[Span]:
 
 
 def uncased_spans(text: str) -> Iterator[Span]:
-    """Yield what may be names in scripts without capital letters.
+    """Yield possible names in scripts without capital letters.
 
     Beside kana those are runs of Han characters and katakana, since endings and particles are in
     hiragana; without kana, pairs of Han characters none of which is a function word's. In other
@@ -125,7 +125,7 @@ def uncased_spans(text: str) -> Iterator[Span]:
 
 
 def is_long_term(term: str) -> bool:
-    """Say whether a term in a script without spaces is a word of three characters or more."""
+    """Check whether a term in a script without spaces has three or more characters."""
     return len(term) > _PAIR and bool(UNSPACED.match(term))
 
 
@@ -144,13 +144,13 @@ def name_spans(text: str) -> Iterator[Span]:
 
 
 def _is_plain(text: str, word: _Word) -> bool:
-    """Say whether a word has its capital only as it begins a sentence: "Nine", "Unable to"."""
+    """Check whether a word is capitalized only at the start of a sentence: "Nine"."""
     before = text[max(0, word.start - _BREAK) : word.start]
     return bool(_PLAIN_WORD.fullmatch(word.lower)) and not before.rstrip(' "“(')[-1:].isalnum()
 
 
 def _drop_calendar(run: list[_Word]) -> list[_Word]:
-    """Return a run without months, weekdays and numbers that are joined to a name.
+    """Return a run without months, weekdays and numbers attached to a name.
 
     Of "Melville Bay in August" that is "Melville Bay", of "Sunday" nothing. "Black Friday" stays.
     """
@@ -167,7 +167,7 @@ def _drop_calendar(run: list[_Word]) -> list[_Word]:
 
 
 def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str]:
-    """Return the words that begin no name, also those of the language of a text."""
+    """Return the words that cannot begin a name, also those of the text's language."""
     if not any(run[0].lower in JOINING and run[0].lower not in STOP_WORDS for run in runs):
         return _LEADING
     is_foreign = find_language(text) not in {None, "English"}
@@ -176,7 +176,7 @@ def _find_leading(text: str, runs: Sequence[Sequence[_Word]]) -> AbstractSet[str
 
 @lru_cache(maxsize=1 << 10)
 def strip_title(title: str) -> str:
-    """Return the key part of a document's title: of "The Thing (1982 film)" it is "Thing".
+    """Return the core of a document's title: "Thing" for "The Thing (1982 film)".
 
     An answer gives the whole name, by `drop_qualifier`.
     """
@@ -186,12 +186,12 @@ def strip_title(title: str) -> str:
 
 
 def drop_qualifier(title: str) -> str:
-    """Return a title without a parenthesis at its end: of "The Thing (1982 film)", "The Thing"."""
+    """Return a title without its final parenthesis: "The Thing" for "The Thing (1982 film)"."""
     return _PARENTHESIS.sub("", title) or title
 
 
 def joins_names(name: str) -> bool:
-    """Say whether a name may be two, such as "Amundsen in Oslo", of which both parts are names."""
+    """Check whether a name may be two joined names, such as "Amundsen in Oslo"."""
     return _LOOSELY.search(name) is not None
 
 
@@ -275,7 +275,7 @@ def _run_names(text: str, run: list[_Word], leading: AbstractSet[str]) -> Iterat
 
 
 def _find_parts(run: list[_Word]) -> tuple[set[int], Sequence[list[_Word]]]:
-    """Return where lone words before a tight connector start, and what may be names in a run.
+    """Return the starts of single words before a connector, and possible names in a run.
 
     "Bay" of "Bay of Whales" is no name by itself.
     """
@@ -300,7 +300,7 @@ def _find_parts(run: list[_Word]) -> tuple[set[int], Sequence[list[_Word]]]:
 def _find_ends(
     run: list[_Word], parts: list[list[_Word]], edges: list[int]
 ) -> Iterator[list[_Word]]:
-    """Yield what ends a name and has two parts: "Bank of America" of "CEO of Bank of America"."""
+    """Yield two-part names at the end of a run: "Bank of America" in "CEO of Bank of America"."""
     for a, b in pairwise(edges or [0, len(parts)]):
         for part in parts[a + 1 : b - 1]:
             if part and parts[b - 1]:
@@ -317,7 +317,7 @@ def _name_end(text: str, word: _Word) -> int:
 
 
 def split_title(text: str) -> tuple[str, int]:
-    """Return the name in the title of `text`, and where the text behind the title begins.
+    """Return the name in a text's title, and the start of the text after the title.
 
     A first line that is long, that ends like a sentence, or that goes on in lower case on the
     next line is no title: the text then begins at 0. It may begin with what it is about, which

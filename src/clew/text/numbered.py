@@ -1,4 +1,4 @@
-"""Numbered items, such as clauses and steps: which one a question names, and which a text is."""
+"""Numbered items, such as clauses and steps, in questions and texts."""
 
 import re
 
@@ -17,7 +17,7 @@ _ORDINAL = compile_re(rf"\b({'|'.join(_ORDINALS)}) (?:{_NOUNS})\b", re.IGNORECAS
 
 
 def find_item_number(question: str) -> str:
-    """Return the number of the clause, step or section that a question names, "" without one.
+    """Return the number of the clause, step or section that a question names, or "".
 
     >>> find_item_number("What does clause 7.2 say?"), find_item_number("What is the third step?")
     ('7.2', '3')
@@ -29,7 +29,7 @@ def find_item_number(question: str) -> str:
 
 
 def has_item_number(text: str, number: str) -> bool:
-    """Say whether a text begins with a number, or with the name of an item, that and a mark.
+    """Check whether a text begins with the number, possibly after "Clause", "Step", ....
 
     >>> has_item_number("7.2 Notice is given.", "7.2"), has_item_number("7.21 Rent", "7.2")
     (True, False)

@@ -15,7 +15,7 @@ class PieceStream:
 
     @property
     def has_sent(self) -> bool:
-        """Whether any piece was sent since the last restart."""
+        """Check whether any piece was sent since the last restart."""
         return bool(self._pieces)
 
     def add(self, piece: str) -> None:

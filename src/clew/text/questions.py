@@ -1,4 +1,4 @@
-"""What a question asks for, by its words: a number, a date, a place, a person, a name."""
+"""Determine what a question asks for, by its words: a number, date, place, person, name."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -102,7 +102,7 @@ _PRONOUN = compile_re(
 
 
 def find_question_word(question: str) -> int:
-    """Return the place of the word that asks, in the last sentence that has one.
+    """Return the position of the question word in the last sentence that has one.
 
     One that opens the sentence, or stands near its end, comes before one in the middle, which may
     refer to a noun: "which city" in "The man who built her was born in which city?".
@@ -117,7 +117,7 @@ def find_question_word(question: str) -> int:
 
 
 def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
-    """Return the nearness of each span to the word that asks, 1 beside it, less further off.
+    """Return the nearness of each span to the question word, 1 if adjacent.
 
     What a question asks for stands beside that word; what it knows about it, further off.
     """
@@ -127,14 +127,14 @@ def score_nearness(question: str, spans: Sequence[Span]) -> list[float]:
 
 
 def question_kind(question: str) -> Kind:
-    """Return the kind of thing that a question asks for, "name" if its words do not say."""
+    """Return the type of answer that a question asks for, "name" if unclear."""
     asking = find_question_word(question)
     kinds = (kind for kind, words in _ASKED if words.match(question, asking))
     return next(kinds, None) or (find_foreign_asking(question) or ("name",))[0]
 
 
 def find_foreign_asking(question: str) -> tuple[Kind, Span] | None:
-    """Return what a question in another language asks for, and the words that say so.
+    """Return the answer type of a non-English question, and the words that show it.
 
     In the Latin script it takes a mark: "dove migration" is no Italian question.
     """
@@ -145,7 +145,7 @@ def find_foreign_asking(question: str) -> tuple[Kind, Span] | None:
 
 
 def is_foreign_question(question: str) -> bool:
-    """Say whether a question is in another language than English, as far as its words tell.
+    """Check whether a question is not in English, as far as its words show.
 
     In ASCII it takes a mark: "dove migration" is no Italian question.
     """
@@ -155,7 +155,7 @@ def is_foreign_question(question: str) -> bool:
 
 
 def find_joining(question: str) -> frozenset[str]:
-    """Return the words that only join or ask in a question that is not in English.
+    """Return the function words of a non-English question.
 
     They are in lower case, and without accents as well.
     """
@@ -170,12 +170,12 @@ def _fold_words(text: str) -> list[str]:
 
 
 def has_question_word(question: str) -> bool:
-    """Say whether a text has a word that asks, which a keyword or a title has not."""
+    """Check whether a text has a question word, which keywords and titles lack."""
     return re.search(_ASKING, question, re.IGNORECASE) is not None
 
 
 def find_kind_noun(question: str) -> Span | None:
-    """Return the place of the noun that says for what kind of thing a question asks, if any.
+    """Return the position of the noun for the type of answer, if any.
 
     >>> question = "In which small town was she built?"
     >>> question[slice(*find_kind_noun(question))]
@@ -190,12 +190,12 @@ def find_kind_noun(question: str) -> Span | None:
 
 
 def names_alternatives(question: str, names: Sequence[Span]) -> bool:
-    """Say whether "or" stands between two of the names of a question, given in their order."""
+    """Check whether "or" is between two of a question's names, given in order."""
     return any(_OR.search(question[a[1] : b[0]]) for a, b in pairwise(names))
 
 
 def comparison_kind(question: str) -> Kind | None:
-    """Return the kind of thing that tells compared things apart, or None.
+    """Return the kind of value by which things are compared, or None.
 
     >>> comparison_kind("Who died later, Ada Lund or Bo Tarn?")
     'date'
@@ -204,7 +204,7 @@ def comparison_kind(question: str) -> Kind | None:
 
 
 def is_yes_no(question: str) -> bool:
-    """Say whether a question can be answered by yes or no: it begins with a verb for that.
+    """Check for a yes/no question: it begins with an auxiliary verb.
 
     >>> is_yes_no("Was A built first?"), is_yes_no("Was A or B built first?")
     (True, False)
@@ -214,7 +214,7 @@ def is_yes_no(question: str) -> bool:
 
 
 def find_content_words(question: str) -> list[str]:
-    """Return the words of a question but those that only ask, as they are written.
+    """Return the content words of a question, as written.
 
     >>> find_content_words("Who leads IT?"), find_content_words("What changed in v2.10?")
     (['leads', 'IT'], ['v2.10'])
@@ -229,17 +229,17 @@ def find_content_words(question: str) -> list[str]:
 
 
 def find_numbers(text: str) -> list[str]:
-    """Return the numbers of a text, in figures or in words."""
+    """Return the numbers in a text, in digits or words."""
     return _NUMBER.findall(text)
 
 
-def names_a_place(text: str) -> bool:
-    """Say whether a name stands behind a preposition, as places do."""
+def follows_preposition(text: str) -> bool:
+    """Check whether a name follows a preposition, as places do."""
     return bool(_BEHIND_PREPOSITION.search(text))
 
 
 def refers_back(sentence: str) -> bool:
-    """Say whether a sentence begins with a word for what one before it named."""
+    """Check whether a sentence begins with a reference to an earlier one, such as "It"."""
     return bool(_PRONOUN.match(sentence) or REFERRING.match(sentence))
 
 
@@ -294,17 +294,17 @@ _OF_WHOLE = compile_re(
 )
 
 
-def asks_of_whole(question: str) -> bool:
-    """Say whether a question is about all documents, not about something in one of them.
+def is_about_whole(question: str) -> bool:
+    """Check whether a question is about all documents together.
 
-    >>> asks_of_whole("What are the main themes?"), asks_of_whole("Who built the Fram?")
+    >>> is_about_whole("What are the main themes?"), is_about_whole("Who built the Fram?")
     (True, False)
     """
     return bool(_WHOLE.search(question))
 
 
 def asks_to_compare(question: str) -> bool:
-    """Say whether a question asks what sets the things apart that it names.
+    """Check whether a question asks for the differences between things it names.
 
     >>> asks_to_compare("Compare the Fram and the Belgica"), asks_to_compare("Which is older?")
     (True, False)
@@ -313,7 +313,7 @@ def asks_to_compare(question: str) -> bool:
 
 
 def find_topic(question: str, names: Iterable[str] = ()) -> str:
-    """Return the words of a question about the whole that say which part of it is meant.
+    """Return the words of a global question that restrict it to a topic.
 
     Those of the `names` that it compares are none.
 

@@ -42,7 +42,7 @@ def load_punkt() -> PunktTokenizer:
         return PunktTokenizer("english")
     except LookupError as error:
         raise InputError(
-            "NLTK's splitter lacks its data: fetch them by 'python -m nltk.downloader punkt_tab', "
+            "NLTK's splitter lacks data: download it with 'python -m nltk.downloader punkt_tab', "
             "or name in NLTK_DATA a folder that has tokenizers/punkt_tab"
         ) from error
 
@@ -61,7 +61,7 @@ def split_prose(
 
 
 def has_word(text: str, start: int, end: int) -> bool:
-    """Say whether text[start:end] has a letter or digit."""
+    """Check whether text[start:end] has a letter or digit."""
     return _WORD.search(text, start, end) is not None
 
 
@@ -121,7 +121,7 @@ def _cuts(block: str) -> Iterator[int]:
 
 
 def split_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield text[start:end], cut at white space where it is longer than `MAX_CHARACTERS`."""
+    """Yield text[start:end], cut at white space into at most `MAX_CHARACTERS` each."""
     while end - start > MAX_CHARACTERS:
         cut = max(text.rfind(c, start, start + MAX_CHARACTERS) for c in " \n\t")
         cut = cut if cut > start else start + MAX_CHARACTERS

@@ -1,4 +1,4 @@
-"""Find the statements of a text: what says something by itself, and what it is read below.
+"""Find the statements of a text, each with the heading or lead-in it depends on.
 
     How long can I keep items?            the question above an answer
     Films and games: one week
@@ -45,7 +45,7 @@ _ANSWER = 2_000  # characters behind a question that may answer it
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A range that says something by itself, and the range that makes it understood, if any."""
+    """A self-contained range of a text, and the range that gives it context, if any."""
 
     start: int
     end: int
@@ -76,12 +76,12 @@ def find_statements(
 
 
 def statement_spans(text: str, start: int = 0, splitter: Splitter = NUPUNKT) -> list[Span]:
-    """Return where the statements of text[start:] and their contexts stand, in order."""
+    """Return the ranges of the statements of text[start:] and of their contexts, in order."""
     return [(each.start, each.end) for each in find_statements(text, start, splitter)]
 
 
 def find_above(text: str, place: int) -> Span | None:
-    """Return what stands above the statement around a place, None where that is a heading."""
+    """Return the context of the statement at a position, None if it is a heading."""
     if (table := find_table(text, place)) and table.n_head:
         return table.rows[0][0], table.rows[table.n_head - 1][1]
     begin = text.rfind("\n\n", 0, max(place - _NEAR, 0)) + 1
@@ -100,7 +100,7 @@ def _split(text: str, block: Block, splitter: Splitter) -> Iterable[Span]:
 
 
 def _link_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> list[Block]:
-    """Return the blocks of a text, each with what stands above it."""
+    """Return the blocks of a text, each with its context."""
     blocks = [b for b in find_blocks(text, start, headings) if has_word(text, *b.span)]
     _name_terms(text, blocks)
     _mark_items(text, blocks)
@@ -112,7 +112,7 @@ def _link_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> li
 
 @dataclass(slots=True)
 class _Levels:
-    """What may stand above the next block."""
+    """The possible contexts of the next block."""
 
     heading: Span | None = None
     question: Span | None = None
@@ -121,7 +121,7 @@ class _Levels:
     parents: list[tuple[int, Span]] = field(default_factory=list)  # by their indentation
 
     def place(self, text: str, block: Block, earlier: Block | None, follower: Block | None) -> None:
-        """Say what stands above a block, between an earlier one and its follower."""
+        """Return the context of a block, between an earlier one and its follower."""
         if block.kind == "heading":
             self._open_heading(text, block)
             return
@@ -138,8 +138,8 @@ class _Levels:
         elif block.kind == "question":
             self._open_question(text, block, follower, near)
         elif block.kind in {"lead", "term", "title"}:
-            block.above = _find_begun(text, earlier, block) or near or wide
-            self._lead_to(text, block, follower)
+            block.above = _find_lead_in(text, earlier, block) or near or wide
+            self._add_context(text, block, follower)
         elif block.kind in {"item", "line"}:
             block.above = near or self.lead or wide
             if earlier is not None and earlier.kind == block.kind == "line":
@@ -150,7 +150,7 @@ class _Levels:
                 if is_asked and not is_stanza:
                     block.above = earlier.span
         else:
-            block.above = _find_begun(text, earlier, block) or near or wide
+            block.above = _find_lead_in(text, earlier, block) or near or wide
             block.is_whole = self.question is not None and block.above == self.question
             self.lead = None
         if block.kind in {"item", "term", "code"}:
@@ -158,7 +158,7 @@ class _Levels:
             self.parents.append((block.indent, first if block.kind == "code" else block.span))
 
     def _close_levels(self, block: Block) -> None:
-        """Forget what does not stand above a block: a question far before, items as deep as it."""
+        """Drop contexts that no longer apply: a distant question, items of equal depth."""
         if self.question is not None:
             is_next = block.kind in {"item", "term"} and block.indent <= self.asked_at
             if is_next or block.start - self.question[1] > _ANSWER:
@@ -181,8 +181,8 @@ class _Levels:
         self.question, self.lead = block.span if is_answered else None, None
         self.asked_at = block.indent if ITEM.match(text, block.start) else -1
 
-    def _lead_to(self, text: str, block: Block, follower: Block | None) -> None:
-        """Let a lead-in, term or title stand above what follows it.
+    def _add_context(self, text: str, block: Block, follower: Block | None) -> None:
+        """Add a lead-in, term or title as context of the following blocks.
 
         One with a number, and a long lead-in, says something by itself, too.
         """
@@ -195,8 +195,8 @@ class _Levels:
             block.is_context = leads and is_short and (behind == "row" or not has_digit)
 
 
-def _find_asked(text: str, earlier: Block | None, block: Block) -> Span | None:
-    """Return the line or message before a block where that asks; a stanza is neither."""
+def _find_preceding_question(text: str, earlier: Block | None, block: Block) -> Span | None:
+    """Return the preceding line or message if it is a question."""
     if earlier is None or not earlier.kind == block.kind == "line":
         return None
     said = text[slice(*earlier.span)]
@@ -204,8 +204,8 @@ def _find_asked(text: str, earlier: Block | None, block: Block) -> Span | None:
     return earlier.span if is_one and ends_as_question(said) else None
 
 
-def _find_begun(text: str, earlier: Block | None, block: Block) -> Span | None:
-    """Return what stands before a block where that begins it: "use", or "as follows:"."""
+def _find_lead_in(text: str, earlier: Block | None, block: Block) -> Span | None:
+    """Return the preceding line if this block completes it: "use", or "as follows:"."""
     if earlier is None or earlier.size > WHOLE:
         return None
     is_open = earlier.kind in {"prose", "title"} and not _ends(text, earlier)
@@ -218,7 +218,7 @@ def _ends(text: str, block: Block) -> bool:
 
 
 def _name_terms(text: str, blocks: Sequence[Block]) -> None:
-    """Make terms of titles where title and prose take turns, or what is below them is indented."""
+    """Reclassify titles as terms if they alternate with prose or have indented text."""
     for block, follower in pairwise(blocks):
         is_term = block.kind == "title" or (block.kind == "prose" and is_phrase(text, *block.span))
         if is_term and follower.indent > block.indent and not _ends(text, block):
@@ -242,7 +242,7 @@ def _name_terms(text: str, blocks: Sequence[Block]) -> None:
 
 
 def _mark_items(text: str, blocks: Sequence[Block]) -> None:
-    """Make items of short paragraphs behind a lead-in, which readers write without marks."""
+    """Reclassify short paragraphs after a lead-in as list items."""
     is_behind = False
     for block in blocks:
         said = text[block.start : block.end]
@@ -253,7 +253,7 @@ def _mark_items(text: str, blocks: Sequence[Block]) -> None:
 
 
 def _join_terms(blocks: Sequence[Block]) -> list[Block]:
-    """Join each term with its definition, where that is one short block."""
+    """Join each term with its definition if that is one short block."""
     joined: list[Block] = []
     for i, block in enumerate(blocks):
         term = joined[-1] if joined else None

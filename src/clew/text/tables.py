@@ -1,4 +1,4 @@
-"""Find the tables of a text: rows of cells between bars, a line or a paragraph each.
+"""Find the tables of a text: rows of cells between bars, a line or paragraph each.
 
     | Port   | Summer |        Port | Summer        Port | Summer
     |--------|--------|
@@ -38,7 +38,7 @@ _LONGEST = 400  # characters of the names of columns
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table: text[start:end], the places of its rows, and what names its columns."""
+    """A table: text[start:end], the positions of its rows, and its column names."""
 
     rows: tuple[tuple[int, int], ...]  # without rules
     n_head: int  # of the first of these, how many are the header
@@ -50,7 +50,7 @@ class TextTable:
 
     @property
     def body(self) -> int:
-        """Where the first row behind the header begins, or the table ends."""
+        """Return the start of the first row after the header, or the table's end."""
         return self.rows[self.n_head][0] if self.n_head < len(self.rows) else self.end
 
     @property
@@ -74,7 +74,7 @@ def find_tables(text: str) -> list[TextTable]:
 
 
 def read_table_rows(text: str, table: TextTable) -> tuple[list[str], list[list[str]]]:
-    r"""Return the names of a table's columns, and the cells of each row behind the header.
+    r"""Return the column names of a table, and the cells of each row after the header.
 
     >>> text = "Port | Summer\n\nBergen | 12\n\nOslo | "
     >>> [table] = find_tables(text)
@@ -92,19 +92,19 @@ def read_table_rows(text: str, table: TextTable) -> tuple[list[str], list[list[s
 
 
 def columns_of(section: str) -> str:
-    """Return the names of columns that end a section as models read it, or ""."""
+    """Return the column names at the end of a section, or ""."""
     last = section.rpartition(SEPARATOR)[2]
     return last if BAR in last else ""
 
 
 def names_of_columns(text: str, places: Sequence[int]) -> list[str]:
-    """Return of each place what names the columns of the table whose body it is in, else ""."""
+    """Return for each position the column names of the table around it, or ""."""
     found = [find_table(text, place) for place in places]
     return ["" if table is None else table.columns for table in found]
 
 
 def find_table(text: str, place: int) -> TextTable | None:
-    """Return the table in whose body a place is, if it is in one."""
+    """Return the table whose body contains a position, if any."""
     if not _is_row(text, place):
         return None
     tables = _cached_tables(text)
@@ -114,24 +114,24 @@ def find_table(text: str, place: int) -> TextTable | None:
 
 @lru_cache(maxsize=4)
 def _cached_tables(text: str) -> tuple[TextTable, ...]:
-    """Return the tables of a text; hits of one document ask for them in turn."""
+    """Return the tables of a text, cached for hits of one document."""
     return tuple(find_tables(text))
 
 
 def _is_row(text: str, place: int) -> bool:
-    """Return whether a place is in a line with a bar."""
+    """Check whether a position is in a line with a bar."""
     begin = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     return text.find("|", begin, len(text) if end < 0 else end) >= 0
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number, with its unit or currency; a year is a name."""
+    """Check whether a cell is a number, with unit or currency; a year is a name."""
     return bool(_NUMBER.fullmatch(cell))
 
 
 def _runs(text: str) -> Iterator[list[tuple[int, int]]]:
-    """Yield lines with bars between which is at most one blank line."""
+    """Yield runs of lines with bars, separated by at most one blank line."""
     run: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         between = text[run[-1][1] : line.start()] if run else ""
@@ -144,7 +144,7 @@ def _runs(text: str) -> Iterator[list[tuple[int, int]]]:
 
 
 def _tables_of(text: str, run: Sequence[tuple[int, int]]) -> Iterator[TextTable]:
-    """Yield the tables of a run of lines: below a rule, or with as many cells in each row."""
+    """Yield the tables in a run of lines: below a rule, or with equal numbers of cells."""
     lines = [text[a:b].strip() for a, b in run]
     rules = {i for i, line in enumerate(lines) if _RULE.fullmatch(line)}
     rows = [i for i in range(len(run)) if i not in rules]
@@ -171,7 +171,7 @@ def _tables_of(text: str, run: Sequence[tuple[int, int]]) -> Iterator[TextTable]
 
 
 def _is_table(text: str, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> bool:
-    """Return whether rows of as many cells are a table though no rule says so."""
+    """Check whether rows of equal length are a table without a rule."""
     n_cells = len(LONE_BAR.findall(lines[0])) + 1
     if len(lines) < 2 or n_cells < 2 or max(len(lines), n_cells) < _LEAST:
         return False
@@ -181,14 +181,14 @@ def _is_table(text: str, spans: Sequence[tuple[int, int]], lines: Sequence[str])
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a row below or above a rule; bars at its ends are no borders."""
+    """Return the cells of a row; bars at its ends are no cells."""
     line = line.removeprefix("|")
     line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
     return [collapse(cell) for cell in _BORDER.split(line)]
 
 
 def _find_head(rows: Sequence[Sequence[str]]) -> tuple[int, str]:
-    """Return how many of the first rows are the header, and what they name the columns.
+    """Return the number of header rows, and the column names.
 
     Rows of one value say what the table is; one whose neighbours are equal goes on below. A row
     with a number that is no year is none of a header.
@@ -211,7 +211,7 @@ def _goes_on(row: Sequence[str]) -> bool:
 
 
 def _join_levels(rows: Sequence[Sequence[str]]) -> str:
-    """Return the names of columns, each of what stands above it, a name that is repeated once."""
+    """Return column names joined over header rows, without repetitions."""
     width = max(map(len, rows))
     columns = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
     names = BAR.join(" ".join(dict.fromkeys(each)) for each in columns if each)

@@ -147,7 +147,7 @@ def _compare_document(
 def _drop_common(
     went: Collection[Sequence[_Sentence]], came: Collection[Sequence[_Sentence]]
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Drop the sentences that both sides have."""
+    """Drop the sentences common to both sides."""
     old = {each.text for some in went for each in some}
     new = {each.text for some in came for each in some}
     return (
@@ -223,6 +223,6 @@ def _list_entities(
 
 
 def _are_entities(snapshot: Snapshot | None, keys: Sequence[str]) -> set[str]:
-    """Return the keys that are entities of a state."""
+    """Return which keys are entities of a state."""
     rows = [-1] * len(keys) if snapshot is None else snapshot.layer("entity").rows(keys)
     return {key for key, row in zip(keys, rows, strict=True) if row >= 0}

@@ -95,7 +95,7 @@ def test_every_argument_is_checked(call, function, parameter):
         (Index.ask, "min_support", 1.5, "from 0 to 1, not 1.5"),
         (Index.ask, "min_support", float("nan"), "from 0 to 1, not nan"),
         (Index.ask, "method", 0, "'method' is a method's name, or has `layers`"),
-        (Index.search, "where", 3, "a filter is a text or made of clew.field, not 3"),
+        (Index.search, "where", 3, "a filter must be a text or built with clew.field, not 3"),
         (Index.search, "budget", 100, "'budget' is a clew.Budget, not 100"),
         (Index.add, "source", 3, "a path, a document, or a list of either"),
         (Index.add, "source", "", "not ''"),

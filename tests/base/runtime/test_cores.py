@@ -12,13 +12,13 @@ from clew.base.runtime.threads import bound_threads, read_quota
 
 BOUNDED = """
 import json, os, sys
-from clew.base.runtime.threads import bound_threads, cores, unbounded_environment
+from clew.base.runtime.threads import bound_threads, cores, environment_without_bounds
 
 bound_threads(1)
 import numpy
 n_threads = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 1
 names = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
-print(json.dumps([cores(), n_threads, *map(unbounded_environment().get, names)]))
+print(json.dumps([cores(), n_threads, *map(environment_without_bounds().get, names)]))
 """
 
 

@@ -413,7 +413,7 @@ def test_beir_takes_the_split_of_its_judgements(beir, tmp_path):
         (f"{QRELS}\nq1\td1\tnan\n", "line 3: must be a query, a document and a number"),
         (f"{QRELS}q7\td1\t1\n", "line 2: .*queries.jsonl has no query 'q7'"),
         (f"{QRELS}q1\td1\t1\nq2\td1\t1\nq1\td1\t0\n", "line 4: a second .*'q1', 0 after 1"),
-        (f"{QRELS}q1\td1\t0\nq1\td1\t0\n", "line 3: a second judgement of 'd1' for 'q1'"),
+        (f"{QRELS}q1\td1\t0\nq1\td1\t0\n", "line 3: there are two judgements of 'd1' for 'q1'"),
     ],
 )
 def test_malformed_judgements_are_named(beir, text, message):
@@ -443,18 +443,18 @@ def test_beir_needs_its_judgements(beir):
     ("change", "message"),
     [
         ({"_id": "5a02"}, "the id '5a02' is already that of .*record 2"),
-        ({"_id": 7}, "'_id' must be a text that is not empty, but is 7"),
+        ({"_id": 7}, "'_id' must be a non-empty text, but is 7"),
         ({"question": ""}, "'question' must be a text"),
         ({"answer": ["Larvik"]}, "'answer' must be a text"),
         ({"context": None}, "'context' must be a list of .*but is NoneType"),
         ({"context": [["Fram"]]}, r"'context' must hold \[title, .*but has \['Fram'\]"),
         ({"context": [["Fram", "A ship."]]}, "'Fram' in 'context' must be a list of texts"),
-        ({"context": [[1, []]]}, "the titles of 'context' must hold texts, but has 1"),
+        ({"context": [[1, []]]}, "the titles of 'context' must contain texts, but has 1"),
         ({"context": "[[}"}, "'context' is a text that is not JSON"),
         ({"context": {"title": ["a"], "sentences": []}}, "as many lists of sentences as titles"),
         ({"context": {"sentences": []}}, "the titles of 'context' must be a list of texts"),
         ({"supporting_facts": ["Fram"]}, "'supporting_facts' must hold .title, sentence."),
-        ({"supporting_facts": [[None, 0]]}, "'supporting_facts' must hold texts, but has None"),
+        ({"supporting_facts": [[None, 0]]}, "'supporting_facts' must contain texts, but has None"),
         ({"supporting_facts": {"title": "Fram"}}, "'supporting_facts' must be a list of texts"),
     ],
 )
@@ -469,7 +469,7 @@ def test_malformed_questions_are_named(tmp_path, change, message):
     [
         ({"paragraphs": {}}, "'paragraphs' must be a list, but is dict"),
         ({"paragraphs": ["Fram"]}, "paragraph 1 must be a JSON object, but is str"),
-        ({"paragraphs": [{"title": "Fram"}]}, "paragraph 1 must hold texts, but has None"),
+        ({"paragraphs": [{"title": "Fram"}]}, "paragraph 1 must contain texts, but has None"),
         ({"paragraphs": [ODD]}, "'is_supporting' of paragraph 1 must be true or false, but is 'no"),
         ({"answer_aliases": "Norge"}, "'answer_aliases' must be a list of texts"),
     ],
@@ -483,7 +483,7 @@ def test_malformed_paragraphs_are_named(tmp_path, change, message):
 def test_malformed_evidence_is_named(bench):
     path = bench / "Questions" / "novel_questions.json"
     write(path, [{**ABOUT_LONG[0], "evidence": [3]}])
-    with pytest.raises(InputError, match="id Novel-a.: 'evidence' must hold texts, but has 3"):
+    with pytest.raises(InputError, match="id Novel-a.: 'evidence' must contain texts, but has 3"):
         load(bench)
     write(path, [{**ABOUT_LONG[0], "source": None}])
     with pytest.raises(InputError, match="id Novel-a.: 'source' must be a text"):

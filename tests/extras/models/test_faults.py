@@ -50,7 +50,7 @@ def run(url, folder):
     ledger = Ledger(Path(folder) / "calls.sqlite")
     with EmbeddedStore.create(Path(folder), RECIPE) as store:
         add(store, documents(n=N_DOCUMENTS))
-        return extract.extract_wanted(store, models(recorded(chat, ledger)), WANTED, ledger=ledger)
+        return extract.run_extractions(store, models(recorded(chat, ledger)), WANTED, ledger=ledger)
 
 
 def request_of(body):

@@ -13,12 +13,12 @@ import pytest
 
 from clew.errors import EndpointError, InputError, ModelError
 from clew.models import Stopped
-from clew.models.run import ModelRun, begin_question, evaluating
+from clew.models.run import ModelRun, evaluating, start_question_run
 from tests.models.server import Answer, serving
 
 pytest.importorskip("httpx2")
 
-from clew.extras.models.http import BUSY_S, REST_S, Endpoint, Refused, _rest_of
+from clew.extras.models.http import BUSY_S, REST_S, Endpoint, Refused, _timeout_record
 
 KEY = "sk-very-secret-0123456789"
 
@@ -354,7 +354,7 @@ def test_a_server_that_went_away_is_waited_for(waits):
 def test_a_question_waits_for_no_server(waits):
     """What cannot be reached is tried once in it, also by the threads of a batch; then no more."""
     found = closed_endpoint(waits)
-    question = begin_question()
+    question = start_question_run()
     with pytest.raises(EndpointError, match="cannot be reached") as first:
         found.run_jobs(lambda post, each: post({"n": each}), range(4), run=question)
     with pytest.raises(EndpointError) as second:
@@ -364,14 +364,14 @@ def test_a_question_waits_for_no_server(waits):
     with serving() as server:
         server.script(Answer({}, 503))
         busy = Endpoint(base_url=server.url, attempts=2, sleep=waits.append)
-        question = begin_question()
+        question = start_question_run()
         for _ in range(2):
             with pytest.raises(EndpointError, match="in 2 attempts"):
                 send(busy, {}, run=question)
         assert len(server.requests) == 2
     assert len(waits) == 1
     with evaluating():
-        question = begin_question()
+        question = start_question_run()
     with pytest.raises(EndpointError, match="in 3 attempts"):
         send(found, {}, run=question)
     assert len(waits) == 3
@@ -382,7 +382,7 @@ def silent():
     """An address that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    _rest_of.cache_clear()  # another server may have the port then
+    _timeout_record.cache_clear()  # another server may have the port then
 
 
 def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
@@ -392,7 +392,7 @@ def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
         base_url=silent, step_s=0.2, attempts=3, sleep=waits.append, clock=lambda: now[0]
     )
     lost = []
-    question = begin_question()
+    question = start_question_run()
     with pytest.raises(EndpointError, match=r"in 1 attempt; .* 0\.2 s") as first:
         found.post({}, on_lost=lost.append, run=question, part="step")
     with pytest.raises(EndpointError) as second:
@@ -403,11 +403,11 @@ def test_a_question_waits_once_for_a_server_that_says_nothing(silent, waits):
     other = replace(found)  # of another index
     for each, part in ((found, "answer"), (other, "step")):
         with pytest.raises(EndpointError, match="in 1 attempt"):
-            each.post({}, on_lost=lost.append, run=begin_question(), part=part)
+            each.post({}, on_lost=lost.append, run=start_question_run(), part=part)
     assert (lost, waits) == ([False], [])
     now[0] = REST_S
     with pytest.raises(EndpointError):
-        found.post({}, on_lost=lost.append, run=begin_question(), part="step")
+        found.post({}, on_lost=lost.append, run=start_question_run(), part="step")
     assert lost == [False, False]
 
 
@@ -417,7 +417,7 @@ def test_what_cannot_be_done_without_is_asked_in_every_question(silent, waits):
     lost = []
     for _ in range(2):
         with pytest.raises(EndpointError, match="in 1 attempt"):
-            found.post({}, on_lost=lost.append, run=begin_question())
+            found.post({}, on_lost=lost.append, run=start_question_run())
     assert (lost, waits) == ([False, False], [])
 
 
@@ -445,7 +445,7 @@ def test_a_question_tries_again_where_that_is_soon(server, endpoint, waits, answ
     server.script(answer)
     built = endpoint(attempts=5, longest_wait_s=60)
     with pytest.raises(EndpointError, match=rf"in {attempts} attempt"):
-        send(built, {}, run=begin_question())
+        send(built, {}, run=start_question_run())
     assert len(server.requests) == attempts
     assert sum(waits) <= BUSY_S
 

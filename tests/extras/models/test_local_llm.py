@@ -45,8 +45,8 @@ def test_the_real_bill_is_the_planned_one(tmp_path, llm):
         add(store, documents)
         wanted = Wanted(units=1.0, triples="llm")
         models = bind_models(replace(MODELS, llm=conversation), ModelRun(meter=meter))
-        done = extract.extract_wanted(store, models, wanted, ledger=ledger)
-        again = extract.extract_wanted(store, models, wanted, ledger=ledger)
+        done = extract.run_extractions(store, models, wanted, ledger=ledger)
+        again = extract.run_extractions(store, models, wanted, ledger=ledger)
         snapshot = open_snapshot(store)
         snapshots.check_consistent(snapshot)
         columns = snapshot.layer("chunk").columns

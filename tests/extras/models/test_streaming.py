@@ -131,7 +131,7 @@ def test_an_endpoint_that_streams_no_usage(server):
     ],
 )
 def test_a_stream_that_breaks_off_is_asked_for_again(server, spoil, reason):
-    """As any reply that was lost: it may have been billed."""
+    """As any reply that was lost: the request may have been billed."""
     whole = streamed(completion())
     bodies = [whole, spoil(whole)]
     server.respond = lambda _: Answer(bodies.pop(), headers=EVENTS)

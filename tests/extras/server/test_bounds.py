@@ -107,11 +107,11 @@ def test_the_client_refuses_an_empty_question_and_a_taken_name(home):
         with pytest.raises(errors.AlreadyExists, match="there is an index 'small' already"):
             client.make("small")
         served = client.index("small")
-        with pytest.raises(errors.AlreadyExists, match="are one entity already"):
+        with pytest.raises(errors.AlreadyExists, match="are already the same entity"):
             served.merge("Comet", "comet")
         with pytest.raises(clew.client.Refusal, match="there is no entity 'Nobody'"):
             served.merge("Nobody", "Comet")
-        with pytest.raises(clew.client.Refusal, match="stands for no other entity"):
+        with pytest.raises(clew.client.Refusal, match="is not merged into another entity"):
             served.unmerge("Comet")
         with pytest.raises(clew.client.Refusal, match="it cannot be deleted"):
             client.drop("small")

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 import clew
-from clew.extras.models.http import _rest_of
+from clew.extras.models.http import _timeout_record
 from clew.models import OpenAIChat, OpenAIEmbeddings
 from clew.testing import models
 from tests.extras.server.test_addresses import by_mcp
@@ -59,7 +59,7 @@ def silent():
     """An address that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    _rest_of.cache_clear()  # another server may have the port then
+    _timeout_record.cache_clear()  # another server may have the port then
 
 
 def opener_of(llm=None, **given):

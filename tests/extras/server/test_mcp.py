@@ -171,7 +171,7 @@ async def test_several_indexes_are_searched_together(home, tmp_path):
         assert found[0]["id"] == "other/dawn"
         assert {each["id"].partition("/")[0] for each in found} == {"other", "small"}
         said = await refused(client, "ask", question=QUESTION)
-        assert said == "say which index is meant: there are small, other"
+        assert said == "name an index: there are small, other"
         assert (await given(client, "fetch", id="other/a/b:1-2"))["text"] == "Salt."
 
 

@@ -306,7 +306,7 @@ def test_an_answer_ends_where_the_client_wants(client):
         (
             {"messages": [user([{"type": "image_url", "image_url": {}}])]},
             400,
-            "a message has a part of the type 'image_url'",
+            "unsupported message part 'image_url'",
         ),
     ],
 )

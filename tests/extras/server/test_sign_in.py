@@ -602,11 +602,11 @@ def test_many_sign_in_at_one_time(provider):
     asked = Provider(settings_of(provider))
     with ExitStack() as stack:
         for _ in range(50):
-            stack.enter_context(asked.taking_part())
-        with pytest.raises(Refusal, match="too many people") as refused, asked.taking_part():
+            stack.enter_context(asked.counting_sign_in())
+        with pytest.raises(Refusal, match="too many people") as refused, asked.counting_sign_in():
             pass
         assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
-    with asked.taking_part():
+    with asked.counting_sign_in():
         pass
 
 
@@ -637,11 +637,11 @@ def test_without_a_provider(client):
     ("changes", "words"),
     [
         ({"issuer": "http://login.example.org"}, "http is for this machine alone"),
-        ({"issuer": "login.example.org"}, "takes the issuer's address"),
-        ({"issuer": "https://"}, "takes the issuer's address"),
-        ({"issuer": "https://a:b"}, "takes the issuer's address"),
-        ({"issuer": "https://u@a"}, "takes the issuer's address"),
-        ({"issuer": "https://a?b"}, "takes the issuer's address"),
+        ({"issuer": "login.example.org"}, "takes the issuer's URL"),
+        ({"issuer": "https://"}, "takes the issuer's URL"),
+        ({"issuer": "https://a:b"}, "takes the issuer's URL"),
+        ({"issuer": "https://u@a"}, "takes the issuer's URL"),
+        ({"issuer": "https://a?b"}, "takes the issuer's URL"),
         ({"client": ""}, "needs --oidc-client"),
         ({"roles": ()}, "without one nobody could"),
         ({"roles": (("a", "k"), ("a", "l"))}, "'a' is given twice"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clew import testing
 from clew.base.types import Document
 from clew.index import adding, choose
-from clew.index.extract import extract_wanted
+from clew.index.extract import run_extractions
 from clew.index.generation import compact, open_snapshot
 from clew.index.store.embedded import EmbeddedStore
 from clew.models.extractors.cooccurrence import Cooccurrence
@@ -27,7 +27,7 @@ def build(store, names):
         store, [version(name, i % 2) for i, name in enumerate(ALL) if name in names], MODELS
     )
     rules = Cooccurrence(MODELS.tagger)
-    extract_wanted(store, MODELS, choose.Wanted(triples="cooccurrence"), rules=rules)
+    run_extractions(store, MODELS, choose.Wanted(triples="cooccurrence"), rules=rules)
     store.set_aliases({"bo dahl": "dahl", "amber lane": "amber"})
 
 

@@ -208,7 +208,7 @@ def test_a_graph_that_chooses_chunks_is_computed_once(store, monkeypatch):
     for each in DOCUMENTS:
         add(store, [each])
     llm = testing.ScriptedLLM(*["no graph at all"] * len(DOCUMENTS))
-    extraction.extract_wanted(store, replace(MODELS, llm=llm), Wanted(triples="llm", core=0.5))
+    extraction.run_extractions(store, replace(MODELS, llm=llm), Wanted(triples="llm", core=0.5))
     with closing(store.view()) as view:
         numbering = view.numbering
     assert numbering > 0

@@ -70,7 +70,7 @@ def test_the_same_generation_is_the_same_bytes(folder, tmp_path):
 def test_a_writer_beside_it(folder, tmp_path, monkeypatch):
     """Each backup is one of the generations that were committed, through merges and compactions."""
     known, over = {}, threading.Event()
-    tell = Database.tell_generation
+    tell = Database.record_generation
 
     def note(database):  # called behind each commit
         hashes = dict(database.hashes())
@@ -88,7 +88,7 @@ def test_a_writer_beside_it(folder, tmp_path, monkeypatch):
                 else:
                     index.add(texts(10 * i, 2))
 
-    monkeypatch.setattr(Database, "tell_generation", note)
+    monkeypatch.setattr(Database, "record_generation", note)
     writer = threading.Thread(target=write)
     writer.start()
     try:

@@ -86,7 +86,7 @@ def check_ledger(ledger, path, seed):
         for (*_, text), value in pieces.items():
             i = int(text.split()[1])
             assert value == {"names": [f"Åse {i}"] * (1 + i % 40)}, how
-    for read in (Ledger.pieces_of, Ledger.costs, Ledger.totals, Ledger.mend):
+    for read in (Ledger.list_versions, Ledger.costs, Ledger.totals, Ledger.mend):
         tried(lambda read=read: read(Ledger(path)))
 
 

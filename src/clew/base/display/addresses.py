@@ -22,7 +22,7 @@ _EMPTY = re.compile(r"[?&;]+(?=[#?]|$)|#$")
 
 
 def hide_secrets(address: str) -> str:
-    """Return an address, or a chain of them, without what only its owner should know.
+    """Return an address, or several, with its secrets masked.
 
     A user stays, but not of a web address, where it is a token. Fields of the query stay, but those
     whose names say that they are a password, a key, a token, a session or a signature.
@@ -31,7 +31,7 @@ def hide_secrets(address: str) -> str:
 
 
 def hide_secrets_in(text: str) -> str:
-    """Return a text without the secrets of the addresses that it names."""
+    """Return a text with the secrets of its addresses masked."""
     if "://" in text:
         text = _ADDRESS.sub(lambda found: _hide_found(found[0]), text)
     return _FIELD_OF_TEXT.sub(r"\1\2=...", text) if "=" in text else text

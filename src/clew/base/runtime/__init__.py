@@ -1,1 +1,1 @@
-"""What every room uses of Python and of this machine."""
+"""Helpers for Python's runtime and the machine: arguments, files, SQLite, threads."""

@@ -1,4 +1,4 @@
-"""What callers may give to public functions, checked by the names of the arguments.
+"""Check the arguments of public functions.
 
 A wrong argument is an InputError in one sentence, before anything is read, asked or written. What
 only the function itself can tell, such as whether a document of that id exists, is left to it.
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an argument may be, and how that is said."""
+    """An accepted kind of argument: a check, and its description."""
 
     holds: Callable[[object], bool]
     words: str
@@ -33,12 +33,12 @@ SURROGATE = re.compile("[\ud800-\udfff]")  # alone: what a byte that is no UTF-8
 
 
 def is_text(value: object) -> bool:
-    """Say whether a value is a text that can be written in an encoding."""
+    """Check whether a value is a string that can be encoded."""
     return isinstance(value, str) and not SURROGATE.search(value)
 
 
 def is_path(value: object) -> bool:
-    """Say whether a value may be a path."""
+    """Check whether a value can be a path."""
     return isinstance(value, str | PathLike) and str(value) != "" and "\0" not in str(value)
 
 
@@ -47,7 +47,7 @@ def _are_texts(value: object) -> bool:
 
 
 def are_several(value: object) -> bool:
-    """Say whether a value holds others, one after the other."""
+    """Check whether a value is a collection other than a string."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
@@ -56,7 +56,7 @@ def _is_whole(value: object) -> bool:
 
 
 def whole_numbers(least: int, most: float = math.inf) -> Kind:
-    """Return the kind of whole numbers between two bounds."""
+    """Return the kind of integers between two bounds."""
     within = number(least, most)
     return Kind(
         lambda value: _is_whole(value) and within.holds(value),
@@ -65,7 +65,7 @@ def whole_numbers(least: int, most: float = math.inf) -> Kind:
 
 
 def number(least: float, most: float = math.inf, *, is_below: bool = False) -> Kind:
-    """Return the kind of numbers between two bounds, of which `most` may itself be too much."""
+    """Return the kind of numbers between two bounds; `is_below` excludes `most`."""
 
     def holds(value: object) -> bool:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -77,12 +77,12 @@ def number(least: float, most: float = math.inf, *, is_below: bool = False) -> K
 
 
 def instance(words: str, *kinds: type) -> Kind:
-    """Return the kind of what is of one of these classes."""
+    """Return the kind of instances of the given classes."""
     return Kind(lambda value: isinstance(value, kinds), words)
 
 
 def instance_of(place: str, words: str) -> Kind:
-    """Return the kind of what is of the class at MODULE:NAME, which only a value of it loads."""
+    """Return the kind of instances of the class at MODULE:NAME, without importing the module."""
     module, _, name = place.partition(":")
     return Kind(lambda value: isinstance(value, getattr(import_module(module), name)), words)
 
@@ -101,7 +101,7 @@ MAPPING = instance("a mapping", Mapping)
 
 
 def check_values(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that checks what a function is given, each argument by its name.
+    """Return a decorator that checks the arguments of a function by name.
 
     An argument that is its own default is right, and so is one that `kinds` does not name.
     """
@@ -129,7 +129,7 @@ def check_values(kinds: Mapping[str, Kind]) -> Callable[[Callable[P, T]], Callab
 
 
 def check_arguments(given: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
-    """Raise InputError for the first of some arguments that is not of its kind, or has none."""
+    """Raise InputError for the first argument that is invalid or unknown."""
     for name, value in given.items():
         if name not in kinds:
             near = suggest(name, kinds)

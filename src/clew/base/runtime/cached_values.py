@@ -1,4 +1,4 @@
-"""Values that are computed once, however many threads ask for them."""
+"""Thread-safe caches of computed values."""
 
 import threading
 from collections import OrderedDict
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Once(Generic[K]):
-    """The last `most` values that were asked for, by name.
+    """A cache of the last `most` values by name, each computed once.
 
     While one thread computes a value, those that ask for the same one wait for it and others do
     not. What computes a value may ask for other ones, as long as none asks for itself.
@@ -24,7 +24,7 @@ class Once(Generic[K]):
         self._computing: dict[K, threading.Lock] = {}
 
     def get(self, name: K, compute: Callable[[], T]) -> T:
-        """Return what `compute` gives, or gave before. What it raises is raised, and not kept."""
+        """Return the cached value, or compute it; an exception is raised and not cached."""
         with self._lock:
             if name in self._values:
                 self._values.move_to_end(name)
@@ -52,7 +52,7 @@ class Once(Generic[K]):
     def get_all(
         self, names: Iterable[K], compute: Callable[[Sequence[K]], Iterable[T]]
     ) -> dict[K, T]:
-        """Return values by their names; `compute` gives those that are not kept, all at once.
+        """Return values by name; `compute` gets all missing names at once.
 
         Threads that ask for the same ones at the same time may each compute them.
         """
@@ -72,25 +72,25 @@ class Once(Generic[K]):
         return values
 
     def keep(self, values: Mapping[K, Any]) -> None:
-        """Keep values that were computed elsewhere."""
+        """Add values that were computed elsewhere."""
         with self._lock:
             self._values |= values
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
 
     def names(self) -> list[K]:
-        """Return the names of the values that are kept, those asked for last behind the others."""
+        """Return the names of the cached values, most recently used last."""
         with self._lock:
             return list(self._values)
 
 
 def reading(source: Mapping[K, T], names: Iterable[K]) -> dict[K, Callable[[], T]]:
-    """Return what reads each of some values of a mapping, for `Lazily`."""
+    """Return a function per name that reads its value of a mapping, for `Lazily`."""
     return {name: partial(source.__getitem__, name) for name in names}
 
 
 class Lazily(Mapping[K, T]):
-    """A mapping whose values are made when they are asked for, each once by each thread at most."""
+    """A mapping that computes its values on first access."""
 
     def __init__(self, makers: Mapping[K, Callable[[], T]]) -> None:
         self._makers = makers

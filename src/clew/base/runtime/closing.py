@@ -1,11 +1,11 @@
-"""What a `with` block closes at its end."""
+"""Close a resource at the end of a `with` block."""
 
 from abc import abstractmethod
 from typing import Self
 
 
 class Closing:
-    """Something that is closed when the `with` block ends that it was opened for."""
+    """A context manager that closes itself."""
 
     @abstractmethod
     def close(self) -> None: ...

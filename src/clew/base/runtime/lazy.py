@@ -1,4 +1,4 @@
-"""What is imported or compiled when it is asked for."""
+"""Import or compile on first use."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from clew.errors import MissingExtra
 
 
 def lazy(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """Return a `__getattr__` that imports these names from the modules of a package.
+    """Return a module `__getattr__` that imports names from a package's modules on access.
 
     A name is written NAME, or NAME=OTHER where the module calls it OTHER.
     """
@@ -37,7 +37,7 @@ def lazy(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], ob
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """Turn an import that fails in this block into MissingExtra."""
+    """Turn a failed import in the block into MissingExtra."""
     try:
         yield
     except ImportError:
@@ -45,7 +45,7 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
 
 
 def check_installed(package: str, extra: str, purpose: str) -> None:
-    """Raise MissingExtra where a package is not installed, without importing it."""
+    """Raise MissingExtra if a package is not installed, without importing it."""
     if find_spec(package) is None:
         raise MissingExtra(package, extra, purpose)
 
@@ -59,7 +59,7 @@ class LazyPattern:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The pattern itself."""
+        """Return the compiled pattern."""
         return re.compile(self.pattern, self._flags)
 
     def __getattr__(self, name: str) -> object:
@@ -69,7 +69,7 @@ class LazyPattern:
 
 
 def compile_re(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern for a module that every command loads.
+    """Return a lazily compiled pattern.
 
     To compile all of them takes longer than to load NumPy, and a command uses few.
     """

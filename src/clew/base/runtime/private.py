@@ -1,4 +1,4 @@
-"""Folders and files of an index: their owner's alone, unless the folder was opened to others.
+"""Create the folders and files of an index, private to their owner by default.
 
 An index holds the texts of its documents and what an LLM was asked. A new folder may be read by its
 owner only, and what is made in it has its permissions: `chmod g+rx my.clew` shares what comes.
@@ -11,20 +11,20 @@ from typing import BinaryIO
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for an index, if it is not there, with those above it."""
+    """Create a folder for an index and its parents, unless it exists."""
     if not folder.parent.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_inner_folder(folder: Path) -> None:
-    """Make a folder in one of an index, if it is not there, with the same permissions."""
+    """Create a subfolder with the permissions of its parent, unless it exists."""
     if not folder.exists():
         folder.mkdir(mode=_mode(folder.parent, 0o777), parents=True, exist_ok=True)
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file with the permissions of its folder, if it is not there."""
+    """Create an empty file with the permissions of its folder, unless it exists."""
     with suppress(FileExistsError):
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
         os.close(os.open(path, flags, _mode(path.parent, 0o666)))
@@ -37,7 +37,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Flush a folder's entries to disk."""
     if os.name == "nt":  # Windows cannot sync a folder, and need not
         return
     descriptor = os.open(folder, os.O_RDONLY)

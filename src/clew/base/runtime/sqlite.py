@@ -1,4 +1,4 @@
-"""SQLite files whose pages have checksums, so that damage is an error where it is met.
+"""Open SQLite files with page checksums, so that damage raises an error when read.
 
 SQLite comes with APSW, and with it the checksum VFS of the SQLite project: the last eight bytes of
 a page are a checksum of the others, which is looked at whenever a page is read. Below it a VFS of
@@ -52,7 +52,7 @@ _lock = threading.Lock()
 
 
 def connect(path: Path, *, wait: float) -> Connection:
-    """Open a database, which is made where it is not there; `wait` seconds for other processes.
+    """Open or create a database; wait up to `wait` seconds for other processes.
 
     One that may not be written, or whose folder may not, is read as it is. Raises StoreError where
     it cannot be: it may not be read, or the newest commits are in a file beside it that only SQLite
@@ -77,7 +77,7 @@ def connect(path: Path, *, wait: float) -> Connection:
 
 
 def may_be_written(path: Path) -> bool:
-    """Say whether a database, there or not, may be written: SQLite needs its folder too."""
+    """Check whether a database can be written; SQLite needs write access to its folder too."""
     if not path.parent.exists():
         return True  # SQLite will say what is wrong
     return os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists())
@@ -97,12 +97,12 @@ def _check_readable(path: Path) -> None:
 
 
 def mark(connection: Connection) -> None:
-    """Note in a new file, inside the transaction that makes its tables, that it has checksums."""
+    """Mark a new file, in the transaction that creates its tables, as having checksums."""
     connection.execute(f"PRAGMA user_version = {_OF_PLACE}")
 
 
 def check_checksums(connection: Connection, path: Path) -> None:
-    """Raise CorruptError where a file that was made with checksums says that it has none."""
+    """Raise CorruptError if a file marked as having checksums has none."""
     if connection.execute("PRAGMA user_version").get in (_OF_CONTENT, _OF_PLACE):
         header = read_header(path)
         if header and header[_RESERVED] != _CHECKSUM:
@@ -110,7 +110,7 @@ def check_checksums(connection: Connection, path: Path) -> None:
 
 
 def read_header(path: Path) -> bytes:
-    """Return the header of a file, empty where it has none or cannot be read."""
+    """Return the header of a file, or b"" if it has none or is unreadable."""
     try:
         with own_file(path, apsw.SQLITE_OPEN_READONLY) as file:
             header = file.xRead(_HEADER, 0)
@@ -120,14 +120,14 @@ def read_header(path: Path) -> bytes:
 
 
 def is_made_by(path: Path, application_id: int) -> bool:
-    """Say whether a file's header names the application, however damaged the rest is."""
+    """Check whether a file's header has the application id, even if the rest is damaged."""
     header = read_header(path)
     return header.startswith(_MAGIC) and header[_APPLICATION_ID] == application_id.to_bytes(4)
 
 
 @contextmanager
 def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
-    """Open a database's file as SQLite does, which keeps the locks of the process's connections.
+    """Open a database's file through SQLite, which keeps the process's locks valid.
 
     `access` is SQLITE_OPEN_READONLY or SQLITE_OPEN_READWRITE. Raises Error.
     """
@@ -140,7 +140,7 @@ def own_file(path: Path, access: int) -> Iterator[apsw.VFSFile]:
 
 @contextmanager
 def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
-    """Hold a database alone in the block, whatever its pages hold: no connection may read it.
+    """Lock a database exclusively for the block, without reading its pages.
 
     Raises BusyError where others did not let go of it within `wait` seconds.
     """
@@ -153,7 +153,7 @@ def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
                 (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED),
                 (apsw.SQLITE_LOCK_EXCLUSIVE,),
             ):
-                while not _raise_lock(file, levels):
+                while not _acquire_levels(file, levels):
                     if time.monotonic() > end:
                         raise apsw.BusyError("another connection uses it")
                     time.sleep(_PAUSE_S)
@@ -162,8 +162,8 @@ def lock_database(path: Path, *, wait: float) -> Iterator[apsw.VFSFile]:
             file.xUnlock(apsw.SQLITE_LOCK_NONE)
 
 
-def _raise_lock(file: apsw.VFSFile, levels: Sequence[int]) -> bool:
-    """Take locks one after the other; where one is not to be had, give those back."""
+def _acquire_levels(file: apsw.VFSFile, levels: Sequence[int]) -> bool:
+    """Take locks in order; release all if one is not available."""
     try:
         for level in levels:
             file.xLock(level)
@@ -182,7 +182,7 @@ def copy_out(file: apsw.VFSFile, path: Path) -> None:
 
 
 def copy_in(path: Path, file: apsw.VFSFile) -> None:
-    """Write the bytes of a file that nobody uses into a locked database, and sync them."""
+    """Write the bytes of an unused file into a locked database, and sync them."""
     with path.open("rb") as source:
         size = 0
         while piece := source.read(_PIECE):
@@ -193,13 +193,13 @@ def copy_in(path: Path, file: apsw.VFSFile) -> None:
 
 
 def is_full(error: Error) -> bool:
-    """Say whether an error tells of a disk without space: it may be gone once some is free."""
+    """Check whether an error means a full disk."""
     full = (apsw.SQLITE_IOERR_SHMSIZE,)  # the log's index could not grow
     return isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in full
 
 
 def is_damage(error: Error) -> bool:
-    """Say whether an error tells of bytes that are not those that were written."""
+    """Check whether an error means corrupted data."""
     return (
         isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.FormatError))
         or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
@@ -207,7 +207,7 @@ def is_damage(error: Error) -> bool:
 
 
 class _PlacedFile(apsw.VFSFile):
-    """A file in whose pages the checksum is combined with the number of pages before.
+    """A file whose page checksums include the page number.
 
     The first page is as the checksum VFS writes it, and so is every page of a file that does not
     say that its checksums are bound. One that is not there yet will say so.
@@ -245,7 +245,7 @@ class _PlacedFile(apsw.VFSFile):
 
 
 class _Places(apsw.VFS):
-    """The system's files, with checksums that are bound to the places of their pages."""
+    """A SQLite VFS that binds page checksums to page numbers."""
 
     def __init__(self) -> None:
         super().__init__(_PLACES, _system(), makedefault=True)
@@ -256,13 +256,13 @@ class _Places(apsw.VFS):
 
 @cache
 def _system() -> str:
-    """Return the name of the system's own VFS, which reads and writes bytes as they are."""
+    """Return the name of the system's default VFS."""
     return next(name for name in apsw.vfs_names() if name not in (_VFS, _PLACES))
 
 
 @cache
 def _load() -> apsw.VFS:
-    """Bring the checksum VFS into the process, and the one below it, which lives on with this."""
+    """Load the checksum VFS into the process, once."""
     import apsw.sqlite_extra  # 15 ms
 
     places = _Places()  # the default, which the checksum VFS takes for the one below it
@@ -292,12 +292,12 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 
 def rows(connection: Connection, question: str, values: Sequence[Any] = ()) -> list[Row]:
-    """Return what a question finds."""
+    """Return the rows of a query."""
     return connection.execute(question, values).fetchall()
 
 
 def faults(connection: Connection) -> list[str]:
-    """Return what SQLite finds wrong in a file, of which it reads every page that is in use."""
+    """Return SQLite's integrity errors; reads every used page."""
     lines = [str(row[0]) for row in rows(connection, "PRAGMA integrity_check(20)")]
     if lines == ["ok"]:
         return []
@@ -305,7 +305,7 @@ def faults(connection: Connection) -> list[str]:
 
 
 def read_damaged(connection: Connection) -> bool:
-    """Let as much of a damaged file be read as can be, by a connection that writes nothing to it.
+    """Make a read-only connection read as much of a damaged file as possible.
 
     Of one that was cut off that is what is left. The first page holds only which tables there are,
     so that is read whatever its checksum says; a table that it does not have right has no rows.
@@ -326,7 +326,7 @@ def read_damaged(connection: Connection) -> bool:
 
 
 def copy(connection: Connection, path: Path) -> None:
-    """Write what a connection sees, with the transaction that it is in, to a new file at `path`.
+    """Copy a connection's view, including its open transaction, to a new file.
 
     Pages are copied as they are, and nobody waits: a reader hinders no writer of a WAL.
     """
@@ -346,7 +346,7 @@ def copy(connection: Connection, path: Path) -> None:
 def readable(
     connection: Connection, table: str, key: str, within: tuple[Any, Any]
 ) -> Iterator[Row]:
-    """Yield the rows of a damaged table whose pages can be read, by a key `within` two values.
+    """Yield the readable rows of a damaged table with a key `within` two values.
 
     The key is the first column. These are integers, or byte strings of one length as digests are,
     and are among what is read, or texts. A range is read from both ends up to what is damaged, and
@@ -378,7 +378,7 @@ def readable(
 def _read_until_damage(
     connection: Connection, table: str, key: str, within: tuple[Any, Any], order: str
 ) -> tuple[list[Row], bool]:
-    """Return the rows of a range up to the first that cannot be read, and whether all could be."""
+    """Return the rows of a range up to the first unreadable one, and whether all were read."""
     question = f"SELECT * FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key} {order}"  # noqa: S608 -- names of ours
     sound: list[Row] = []
     try:
@@ -391,14 +391,14 @@ def _read_until_damage(
 
 
 def _middle(first: Any, last: Any) -> Any:  # noqa: ANN401 -- as SQLite's values
-    """Return the last value of a range's first half."""
+    """Return the middle key of a range."""
     if isinstance(first, int):
         return (first + last) // 2
     return _middle(int.from_bytes(first), int.from_bytes(last)).to_bytes(len(first))
 
 
 def _shift(value: Any, by: int) -> Any:  # noqa: ANN401 -- as SQLite's values
-    """Return the value that is `by` higher; of byte strings the highest and lowest stay."""
+    """Return the value increased by `by`; byte strings change only between extremes."""
     if isinstance(value, int):
         return value + by
     most = (1 << (8 * len(value))) - 1

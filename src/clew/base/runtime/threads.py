@@ -1,4 +1,4 @@
-"""Threads: turns at computing, awaitables, what looks again, and the cores for them.
+"""Threads: a shared compute lock, awaitables, polling, and core counts.
 
 Of the questions that a process answers at one time, one computes. Threads that compute together
 take Python's lock from each other thousands of times a question, and all of them need longer. So a
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """Have the turn in the block."""
+    """Hold the compute lock in the block."""
     _acquire()
     try:
         yield
@@ -43,7 +43,7 @@ def computing() -> Iterator[None]:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Let others have the turn in the block, if this thread has it."""
+    """Release the compute lock in the block, if this thread holds it."""
     had_it = _release()
     try:
         yield
@@ -57,7 +57,7 @@ def _acquire() -> None:
 
 
 def _release() -> bool:
-    """Give the turn back; return whether this thread had it."""
+    """Release the compute lock; return whether this thread held it."""
     had_it: bool = getattr(_own, "has_it", False)
     _own.has_it = False
     if had_it:
@@ -66,7 +66,7 @@ def _release() -> bool:
 
 
 def follow(target: T, look: Callable[[T], object], every_s: float) -> Callable[[], None]:
-    """Call `look` with an object every `every_s` seconds, and return a function that ends that.
+    """Call `look` with an object every `every_s` seconds; return a function that stops it.
 
     It ends with the object, too. What goes wrong is told once, and is tried again.
     """
@@ -93,7 +93,7 @@ def follow(target: T, look: Callable[[T], object], every_s: float) -> Callable[[
 
 
 def awaitable(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Return a method as one that is awaited while a thread does it; its name begins with an a.
+    """Return an awaitable form of a method that runs in a thread; its name gets an "a" prefix.
 
     NumPy, CTranslate2 and SQLite know no event loop, and a second object with awaitable methods
     would have locks and models of its own. To cancel it ends the waiting and not the thread: a
@@ -124,7 +124,7 @@ _LOOK_S = 1.0  # how often it is looked whether there is a parent
 
 
 def cores() -> int:
-    """Return how many cores this process may use: OMP_NUM_THREADS bounds them where it is set."""
+    """Return the number of usable cores, limited by OMP_NUM_THREADS if set."""
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
     n = int(min(len(allowed(0)) if allowed else os.cpu_count() or 1, read_quota()))
     bound = os.environ.get(_COMPUTING, "")
@@ -132,7 +132,7 @@ def cores() -> int:
 
 
 def read_quota(root: Path = Path("/")) -> float:
-    """Return how many cores a container or a unit of systemd may use; infinity: no bound is set.
+    """Return the CPU quota of a container or systemd unit in cores, infinity if unlimited.
 
     Linux has it in the files of version 2 of control groups, below `root`.
     """
@@ -146,7 +146,7 @@ def read_quota(root: Path = Path("/")) -> float:
 
 
 def bound_threads(n: int) -> None:
-    """Let a model compute in `n` threads and BLAS in one, unless the environment says otherwise.
+    """Let a model use `n` threads and BLAS one, unless the environment sets them.
 
     Call this before NumPy is imported, since BLAS starts its threads then. A later call replaces
     what an earlier one has set.
@@ -158,13 +158,13 @@ def bound_threads(n: int) -> None:
             os.environ[name] = str(most)
 
 
-def unbounded_environment() -> dict[str, str]:
-    """Return the environment without what `bound_threads` has set, for another process."""
+def environment_without_bounds() -> dict[str, str]:
+    """Return the environment without the variables set by `bound_threads`, for a subprocess."""
     return {name: value for name, value in os.environ.items() if name not in _bounds}
 
 
-def live_with_parent() -> None:
-    """Leave Ctrl-C to the process that has started this one, and end where that has ended."""
+def exit_with_parent() -> None:
+    """Ignore Ctrl-C, which the parent process handles, and exit when the parent does."""
     parent = os.getppid()
 
     def watch() -> None:

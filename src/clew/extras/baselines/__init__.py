@@ -1,1 +1,1 @@
-"""Methods of papers that others are compared with, registered as `clew.methods`."""
+"""Published methods to compare with, registered as `clew.methods`."""

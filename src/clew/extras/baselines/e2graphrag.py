@@ -1,4 +1,4 @@
-"""E²GraphRAG: chunks that two names of the question share, or the nearest in a tree of summaries.
+"""E²GraphRAG: chunks shared by two names of the question, or the nearest in a summary tree.
 
 Zhao et al. (2025), arXiv:2505.24226. Entities that stand in one sentence are joined; the question
 is local where two of its names are few steps apart, else global. Choices where the paper and its
@@ -29,7 +29,7 @@ Hops = Mapping[tuple[int, int], int]  # between two entities
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class E2GraphRag:
-    """E²GraphRAG's retrieval with its released settings, but for the number of chunks."""
+    """E²GraphRAG's retrieval with its released settings, except the number of chunks."""
 
     layers: ClassVar = frozenset({"chunk", "unit", "entity"})
     needs: ClassVar = (
@@ -121,7 +121,7 @@ def count_hops(snapshot: Snapshot, entities: Sequence[int], most: int) -> Hops:
 
 
 def _surround(snapshot: Snapshot, entity: int, most: int) -> Iterator[NDArray[np.integer]]:
-    """Yield the entities at distance 0, 1, 2, ... from an entity, ascending."""
+    """Yield the entities at distance 0, 1, 2, ... from an entity, in ascending order."""
     into, back = snapshot.linked("entity", "unit"), snapshot.linked("unit", "entity")
     last = seen = np.array([entity])
     yield last
@@ -143,7 +143,7 @@ def _share_chunks(snapshot: Snapshot, apart: Hops, most: int) -> Chosen:
 
 
 def rank_by_entities(snapshot: Snapshot, chunks: Chosen) -> list[int]:
-    """Rank chunks by the number of their entities that led to them.
+    """Rank chunks by the number of entities through which they were found.
 
     Ties are broken by the longest run of chunks of a document with these entities, then by
     mentions.

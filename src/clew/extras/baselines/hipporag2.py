@@ -32,7 +32,7 @@ _DOUBLE = 2.0  # edges between phrases are counted from both ends, those of pass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HippoRag2:
-    """HippoRAG 2's retrieval with its settings. Without an LLM no fact is left out."""
+    """HippoRAG 2's retrieval with its settings; without an LLM, all facts are kept."""
 
     layers: ClassVar = frozenset({"chunk", "entity", "triple"})
     needs: ClassVar = (steps.SKETCHES["chunk"], steps.SKETCHES["triple"], SYNONYMS)

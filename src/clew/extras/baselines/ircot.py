@@ -1,4 +1,4 @@
-"""IRCoT: an LLM writes a sentence of reasoning, a search finds passages for it, and so on.
+"""IRCoT: alternate an LLM's reasoning sentences with searches for passages.
 
 Trivedi et al. (2023), arXiv:2212.10509. Where this departs from the paper: docs/methods/ircot.md.
 """
@@ -26,7 +26,7 @@ _SCHEMA = closed_schema({"sentence": {"type": "string"}, "done": {"type": "boole
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """An LLM's next sentence, whether it is the answer, or why there is none."""
+    """An LLM's next reasoning sentence, and whether it is the answer; or why there is none."""
 
     text: str = ""
     done: bool = False
@@ -35,7 +35,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ircot:
-    """Retrieval and chain of thought in turn; refused without an LLM."""
+    """Interleaved retrieval and chain of thought; needs an LLM."""
 
     layers: ClassVar = frozenset({"chunk", "term"})
     needs: ClassVar = (*steps.LEXICAL, steps.SKETCHES["chunk"])

@@ -1,4 +1,4 @@
-"""LightRAG: entities by the specific keywords of a question, relations by the general ones.
+"""LightRAG: find entities by specific keywords of a question, relations by general ones.
 
 Guo et al. (2024), arXiv:2410.05779. An LLM gives keywords; without one they are the question's
 names, and the question. Where the paper and its released code differ: docs/methods/lightrag.md.
@@ -33,7 +33,7 @@ _SCHEMA = closed_schema({"specific": _WORDS, "general": _WORDS})
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """The keywords to search entities and relations for; a note if no LLM gave them."""
+    """The keywords to search entities and relations for, with a note if no LLM gave them."""
 
     specific: str
     general: str

@@ -97,7 +97,7 @@ class LinearRag:
     def _weigh_chunks(
         self, snapshot: Snapshot, active: Mapping[int, Activated], dense: steps.Ranking
     ) -> dict[int, float]:
-        """Return the restart weights of all chunks, or of the likeliest and the entities' own.
+        """Return the restart weights of all chunks, or of likely ones and the entities' chunks.
 
         A chunk weighs its cosine, scaled to 0..1, times a ratio, plus ln(1 + b), where b sums score
         · ln(1 + mentions) / level over its active entities.
@@ -174,7 +174,7 @@ def _build_thread(
     reasons: Mapping[int, str],
     chunk: int,
 ) -> tuple[Step, ...]:
-    """Return the path to the most active entity of a chunk, if there is one."""
+    """Return the path to the most active entity of a chunk, or None."""
     inside = steps.chunk_entities(snapshot).row(chunk).tolist()
     here = max(inside, key=lambda row: active[row].score if row in active else -1.0, default=-1)
     backwards = [steps.chunk_step(snapshot, chunk, "holds it")]

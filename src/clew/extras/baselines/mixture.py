@@ -67,7 +67,7 @@ def fit_mixture(points: Points, k: int) -> tuple[Mixture, float]:
     are drawn as in k-means++ (Arthur and Vassilvitskii 2007), the same ones each time.
     """
     least = np.maximum(_MIN_SHARE * points.var(axis=0), _NONE)
-    centres = points[_draw_apart(points, k)]
+    centres = points[_draw_distant(points, k)]
     nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
     shares = np.eye(k)[nearest]
     mixture, before = Mixture.from_shares(points, shares, least), -np.inf
@@ -163,8 +163,8 @@ def _sample(n: int) -> Rows:
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
 
 
-def _draw_apart(points: Points, k: int) -> list[int]:
-    """Draw `k` points by their squared distance to those drawn before (k-means++)."""
+def _draw_distant(points: Points, k: int) -> list[int]:
+    """Draw `k` points with probability by squared distance to earlier ones (k-means++)."""
     random = np.random.default_rng(0)
     drawn = [int(random.integers(len(points)))]
     distances = np.full(len(points), np.inf)

@@ -17,7 +17,7 @@ from clew.models import Models
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raptor:
-    """Chunks and summaries of them by their cosines; a summary gives the chunk of one sentence."""
+    """Rank chunks and summaries by cosine; a summary returns the chunk of one of its sentences."""
 
     layers: ClassVar = frozenset({"chunk", "unit"})
     needs: ClassVar = (steps.SKETCHES["chunk"], SUMMARIES)

@@ -226,11 +226,11 @@ class Client(_BaseClient, Closing, is_awaited=False):
         self._http.close()
 
     def index(self, name: str) -> ServedIndex:
-        """Return an index of the server; nothing is asked yet."""
+        """Return a client for an index, without a request."""
         return ServedIndex(self, name)
 
     def follow(self, job_id: str, *, after: int = 0) -> Iterator[JobEvent]:
-        """Yield the events of a job as they come, from after the number `after`."""
+        """Yield the events of a job as they occur, starting after event number `after`."""
         for message in self._read_events(operations.request_job_stream(job_id, after)):
             yield requests.read_job_event(self.address, message.event, message.data, message.id)
 
@@ -343,7 +343,7 @@ class ServedIndex(_BaseServedIndex[Client], is_awaited=False):
         raise self.client.address.make_broken("the stream ended without an answer")
 
     def stream(self, question: str, **given: Any) -> Iterator[AnswerEvent]:  # noqa: ANN401 -- as `ask`
-        """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
+        """Yield the events of an answer: evidence, pieces of text, then the whole answer."""
         request = operations.request_answer_stream(self.path, question, **given)
         for message in self.client._read_events(request):  # noqa: SLF001 -- of this module
             event = requests.read_answer_event(self.client.address, message.event, message.data)
@@ -368,11 +368,11 @@ class AsyncClient(_BaseClient, is_awaited=True):
         await self._http.aclose()
 
     def index(self, name: str) -> AsyncServedIndex:
-        """Return an index of the server; nothing is asked yet."""
+        """Return a client for an index, without a request."""
         return AsyncServedIndex(self, name)
 
     async def follow(self, job_id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
-        """Yield the events of a job as they come, behind the number `after`."""
+        """Yield the events of a job as they occur, starting after event number `after`."""
         async for message in self._read_events(operations.request_job_stream(job_id, after)):
             yield requests.read_job_event(self.address, message.event, message.data, message.id)
 
@@ -440,7 +440,7 @@ class AsyncServedIndex(_BaseServedIndex[AsyncClient], is_awaited=True):
         raise self.client.address.make_broken("the stream ended without an answer")
 
     async def stream(self, question: str, **given: Any) -> AsyncIterator[AnswerEvent]:  # noqa: ANN401 -- as `ask`
-        """Yield an answer as it comes: the evidence, pieces of its text, and at last all of it."""
+        """Yield the events of an answer: evidence, pieces of text, then the whole answer."""
         request = operations.request_answer_stream(self.path, question, **given)
         async for message in self.client._read_events(request):  # noqa: SLF001 -- of this module
             event = requests.read_answer_event(self.client.address, message.event, message.data)

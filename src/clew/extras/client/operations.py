@@ -75,7 +75,7 @@ def _list_all(path: str, reply: type[T], **query: str | int) -> Operation[list[T
 
 
 def describe_server() -> Operation[AboutServer]:
-    """Return the server's version, and what you may do and have spent."""
+    """Return the server's version, and your permissions and spending."""
     return _get("", AboutServer)
 
 
@@ -130,7 +130,7 @@ def cancel_job(job_id: str) -> Operation[JobView]:
 
 
 def wait_for_job(job_id: str, *, seconds: float | None = None) -> Operation[JobView]:
-    """Wait for a job; return it when it is done or the timeout is over.
+    """Wait for a job; return it when it is done or the timeout expires.
 
     Raises the error with which it failed, and Refusal where it was cancelled.
     """
@@ -249,7 +249,7 @@ def _make_body(
 def plan(
     at: str, /, documents: Iterable[Document] | None = None, *, core: float | None = None
 ) -> Operation[Plan]:
-    """Estimate the cost of an extraction by the server's LLM; nothing is spent."""
+    """Estimate the cost of an extraction by the server's LLM, without spending anything."""
     body: dict[str, Any] = _leave_out_none({"core": core})
     if documents is not None:
         body["documents"] = [{"id": d.id, "text": d.text, "title": d.title} for d in documents]
@@ -264,7 +264,7 @@ def _make_options(
     parameters: Mapping[str, Scalar],
 ) -> dict[str, Any]:
     if method is not None and not isinstance(method, str):
-        raise InputError(f"a server takes a method by its name, not {method!r:.60}")
+        raise InputError(f"a server needs a method's name, not {method!r:.60}")
     options = {
         "method": method,
         "where": None if where is None else str(where),
@@ -328,7 +328,7 @@ def add_documents(
     elif all(isinstance(each, str | Path) for each in items):
         body, upload = None, collect_upload(items, AddOptions(**selecting).select_files(), options)
     else:
-        raise InputError("add takes paths or documents (clew.Document), not both")
+        raise InputError("add needs paths or documents (clew.Document), not both")
     return _submit(f"{at}/documents", wait, body=body, upload=upload)
 
 
@@ -476,5 +476,5 @@ def request_job_stream(job_id: str, after: int = 0) -> ClientRequest:
 def make_index_path(name: str) -> str:
     """Return the path of an index. Raises InputError for an invalid name."""
     if not name or not isinstance(name, str):
-        raise InputError(f"an index of a server has a name, not {name!r:.60}")
+        raise InputError(f"an index on a server is given by name, not {name!r:.60}")
     return f"/indexes/{_quote_name(name)}"

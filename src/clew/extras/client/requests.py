@@ -31,7 +31,7 @@ _SHOWN = 200  # characters of what a server says
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Files with their names, and options beside them."""
+    """Files to upload with their names, and options."""
 
     parts: tuple[tuple[str, Path], ...]
     options: Mapping[str, Any]
@@ -75,7 +75,7 @@ def collect_upload(
             raise InputError(f"{file}: leave it out, or make it readable")
         parts[file.id] = file.path
     if not parts:
-        raise InputError("there is no file to send in what was named")
+        raise InputError("there is no file to upload at the given paths")
     return Upload(tuple(parts.items()), options, secrets.token_hex(16))
 
 
@@ -133,14 +133,14 @@ class Address:
         base = url or os.environ.get(URL_VARIABLE, "") or URL
         parts = urlsplit(base)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InputError("the address of a server begins with http:// or https://")
+            raise InputError("the address of a server must begin with http:// or https://")
         if parts.query or parts.fragment or "@" in parts.netloc:
             raise InputError("the address of a server has no user, '?' or '#': give the key")
         if key is None:
             key = os.environ.get(KEY_VARIABLE, "")
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
-            raise InputError("the key of a server has characters that no key can have")
+            raise InputError("the API key has invalid characters")
         return cls(base.rstrip("/"), key)
 
     @property
@@ -183,7 +183,7 @@ class Address:
             error = json.loads(body)["error"]
             return make_error(error["code"], error["message"], status)
         except (ValueError, KeyError, TypeError, RecursionError):
-            why = "which no Clew server sends: check the address"
+            why = "unlike a Clew server: check the address"
             return EndpointError(f"{self.base} answered HTTP {status}, {why}")
 
 

@@ -37,7 +37,7 @@ class FoundChunk(Shown):
 def opened(
     index: str | Path | Searched, *, url: str | None = None, key: str | None = None
 ) -> Searched:
-    """Open the index in a folder, or with a `url` the index of that name on a server.
+    """Open the index in a folder, or with a `url` the server's index of that name.
 
     An index that is open already is returned as it is.
     """
@@ -45,7 +45,7 @@ def opened(
         return index
     if url is None:
         if key is not None:
-            raise InputError("a key is for a server: give its url, too")
+            raise InputError("a key needs the url of its server")
         from clew.api import open_index
 
         return open_index(index)
@@ -72,7 +72,7 @@ def find(
     by step, each with its reason.
     """
     if k is not None and k < 1:
-        raise InputError(f"k is a whole number, at least 1, not {k}")
+        raise InputError(f"k must be an integer of at least 1, not {k}")
     given: dict[str, Any] = dict(parameters or {})
     if k is not None and (limit := _find_limit(method)):
         given.setdefault(limit, k)

@@ -1,4 +1,4 @@
-"""`clew split`: an index becomes several, asked as one."""
+"""`clew split`: split an index into shards."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from clew.text.quantities import format_count
 def split_index(
     opener: options.Opener, home: Path, shards: int, folder: Path, *, as_json: bool
 ) -> None:
-    """Cut an index into N shards in a new FOLDER, which are asked as one.
+    """Split an index into N shards in a new FOLDER, which are queried as one.
 
     Nothing is computed anew, and the index stays what it is. 'clew ask', 'search', 'index',
     'list', 'remove' and 'compact' take the FOLDER as an index; all else takes one of the shards.

@@ -100,7 +100,7 @@ class Target:
             part.replace(self.path)
         except OSError as error:
             raise InputError(
-                f"{self.path} cannot be written ({error.strerror or error}): name another file"
+                f"{self.path} cannot be written ({error.strerror or error}): choose another file"
             ) from error
         finally:
             with suppress(OSError):

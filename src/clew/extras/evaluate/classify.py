@@ -1,4 +1,4 @@
-"""A text to one of the labels that the texts of an index have.
+"""Classify a text by the labels of similar indexed texts.
 
 After AGRAG (arXiv:2511.05549, classification): the labels of what a method finds for the text are
 candidates, and an LLM takes one of them. Here the names of the labels propose candidates too, as
@@ -27,7 +27,7 @@ from clew.models.bound import bind_models
 from clew.models.maxsim import best_matches, unit_rows
 from clew.models.prompts import fill_prompt
 from clew.models.prompts.quoted import Excerpt, quote_lines
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 from clew.steps import reply_to
 from clew.text import tokens
 from clew.text.normalize import collapse, label_key
@@ -57,14 +57,14 @@ class Classified(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """The labels of an index's documents, those that differ by their keys."""
+    """The distinct labels of an index's documents; equal keys are one label."""
 
     names: tuple[str, ...]
     rows: Mapping[str, int]  # of the names, by their keys
     of_document: NDArray[np.int64]  # (n_documents,), -1 for one without a label
 
     def find(self, reply: str) -> int | None:
-        """Return the label of this name, or None.
+        """Return the label named in a reply, or None.
 
         A reply may have it alone on its last line, or behind a colon there.
         """
@@ -74,7 +74,7 @@ class Labels:
 
 
 def read_labels(snapshot: Snapshot, column: str) -> Labels:
-    """Return the labels that documents have in a column of their metadata, read once.
+    """Return the labels in a metadata column of the documents, cached per snapshot.
 
     Raises InputError where no document has one.
     """
@@ -82,7 +82,7 @@ def read_labels(snapshot: Snapshot, column: str) -> Labels:
 
 
 def document_label(document: Document, column: str) -> str:
-    """Return the label that a document has in a column of its metadata, "" for none."""
+    """Return a document's label in a metadata column, or ""."""
     value = document.metadata.get(column)
     if isinstance(value, bool):
         return str(value).lower()  # as JSON and tables have it
@@ -96,7 +96,7 @@ def document_label(document: Document, column: str) -> str:
 def classify_question(
     question: Question, index: Index, column: str = "label", name_weight: float | None = None
 ) -> Classified:
-    """Return the label of a question's text by what its method retrieves, with all usage.
+    """Classify the text of a question by the hits of its method; the usage covers everything.
 
     Of a text that is too long for a question the beginning is read, which a note says. Raises
     InputError as `classify_text`, before anything is paid for.
@@ -105,7 +105,7 @@ def classify_question(
     whole = len(question.text)
     question = replace(question, text=pipeline.shorten_question(question.text))
     retrieved = pipeline.retrieve_evidence(question, index)
-    run = begin_question(question.budget, whole=retrieved.run)
+    run = start_question_run(question.budget, whole=retrieved.run)
     with run.meter.stage("classify"):
         classified = classify_text(
             question.text,
@@ -133,7 +133,7 @@ def classify_text(
     name_weight: float | None = None,
     budget_tokens: int = 4_000,
 ) -> Classified:
-    """Return the label of `text`, for which a method found `evidence`.
+    """Classify `text` by the `evidence` that a method found for it.
 
     With an LLM it chooses among the candidates, from at most `budget_tokens` tokens of examples,
     tables and text; without one, or when it gives no label, the first candidate is taken. The
@@ -144,7 +144,7 @@ def classify_text(
     if name_weight is not None and not 0 <= name_weight <= 1:
         raise InputError(f"the weight of names must be between 0 and 1, not {name_weight}")
     if budget_tokens < 1:
-        raise InputError(f"a context budget is at least 1 token, not {budget_tokens}")
+        raise InputError(f"a context budget must be at least 1 token, not {budget_tokens}")
     labels = read_labels(snapshot, column)
     candidates: list[tuple[int, float]] = []
     weight = name_weight or 0.0
@@ -176,7 +176,7 @@ def classify_text(
 def _take_reply(
     classified: Classified, reply: Reply, rows: Sequence[int], labels: Labels
 ) -> Classified:
-    """Return what was classified with the label that an LLM chose among `rows`, or with a note."""
+    """Return the result with the label an LLM chose among `rows`, or with a note."""
     text, notes = reply.text.strip(), classified.notes
     if reply.error or not text:
         note = f"the LLM gave no label ({reply.error or 'an empty reply'}){_INSTEAD}"
@@ -215,14 +215,14 @@ _LABELS = Derived("labels of documents", _compute_labels)
 
 @dataclass(frozen=True, slots=True)
 class _LabelNames:
-    """The names of labels as the embedder reads them."""
+    """The labels' names, embedded."""
 
     vectors: NDArray[np.float32]  # (m, d) unit rows: tokens, or whole names
     owners: NDArray[np.int64]  # (m,), the label of each
     n_labels: int
 
     def score_fit(self, text: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return how well each name is met by a text of (t, d) vectors, (n_labels,) mean cosines.
+        """Return (n_labels,) mean cosines of label names to a text's (t, d) vectors.
 
         Late interaction with the name as the query: for each of its tokens the best of the text's.
         """
@@ -241,7 +241,7 @@ _LABEL_NAMES = Derived("vectors of labels", _embed_names)
 
 
 def _estimate_name_weight(snapshot: Snapshot, column: str, *, models: Models) -> float:
-    """Return the share of errors that names avoid, of those that the most frequent label makes.
+    """Return the share of the most-frequent-label baseline's errors that label names avoid.
 
     1 for all texts right, 0 for no fewer errors (as Goodman and Kruskal's lambda). Up to
     `_SAMPLE` labelled texts of the index, evenly taken, are tried.
@@ -261,7 +261,7 @@ _NAME_WEIGHT = Derived("the weight of label names", _estimate_name_weight)
 
 
 def _embed_texts(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[NDArray[np.float32]]:
-    """Return (t, d) unit rows for each text: its tokens' where the embedder gives them, else one.
+    """Return (t, d) unit vectors per text: one per token if the embedder has these, else one.
 
     A text is read whole, by windows where it is longer than what the model takes at once.
     """
@@ -271,7 +271,7 @@ def _embed_texts(embedder: Embedder, texts: Sequence[str], kind: Kind) -> list[N
 
 
 def _stored_vectors(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
-    """Return the (t, d) vectors that the index has of a document: tokens', else its chunks'."""
+    """Return a document's stored (t, d) vectors: token vectors, else chunk vectors."""
     layer = snapshot.layer("chunk")
     owners = layer.columns["document"]  # ascending
     rows = list(range(*np.searchsorted(owners, [document, document + 1]).tolist()))
@@ -284,7 +284,7 @@ def _stored_vectors(snapshot: Snapshot, document: int) -> NDArray[np.float32]:
 
 
 def _hit_labels(labels: Labels, snapshot: Snapshot, evidence: Evidence) -> list[int]:
-    """Return the label of each hit's document, -1 for one that has none or is gone."""
+    """Return the label of each hit's document, -1 if it has none or was deleted."""
     documents = snapshot.layer("document").rows([hit.document_id for hit in evidence.hits])
     return [int(labels.of_document[row]) if row >= 0 else -1 for row in documents]
 
@@ -314,7 +314,7 @@ def _choose_first(
     models: Models,
     text: str,
 ) -> int:
-    """Return the best candidate; where there is none, the label of the nearest labelled chunk."""
+    """Return the best candidate, or without one the label of the nearest labelled chunk."""
     if candidates:
         return candidates[0][0]
     [vector] = models.embedder.embed([text], kind="query")
@@ -335,7 +335,7 @@ def _build_prompt(
     evidence: Evidence,
     budget_tokens: int,
 ) -> tuple[Prompt | None, tuple[str, ...]]:
-    """Return the prompt, None where no label fits into it, and notes of what was left out.
+    """Return the prompt, or None if no label fits, and notes on omitted parts.
 
     The text takes half of the budget at most, the labels what it leaves, or half of that where
     there are tables, which take the rest.
@@ -371,7 +371,7 @@ def _build_prompt(
 def _describe_labels(
     rows: Sequence[int], labels: Labels, snapshot: Snapshot, evidence: Evidence, room: int
 ) -> list[str]:
-    """Return a line for each label, with the beginning of its first hit, or of its first text.
+    """Return a line per label, with the beginning of its first hit or first text.
 
     Examples share what the labels themselves leave of `room` tokens.
     """

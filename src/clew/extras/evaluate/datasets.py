@@ -104,7 +104,7 @@ def load(
 
 def _check_wanted(limit: int | None, sample: int | None) -> None:
     if limit is not None and sample is not None:
-        raise InputError("take the first questions or a sample of them, not both")
+        raise InputError("give a limit or a sample size, not both")
 
 
 def _dataset(

@@ -63,7 +63,7 @@ def evaluate(  # noqa: PLR0913 -- one argument for each function that takes part
     scoring = scoring or Scoring()
     _check(dataset, settings, scoring)
     if concurrency < 1:
-        raise InputError(f"at least one question is asked at once, not {concurrency}")
+        raise InputError(f"concurrency must be at least 1, not {concurrency}")
     scoring = replace(scoring, ks=tuple(sorted(scoring.ks)))
     functions = _Functions(search, answer, judge, scoring)
     rows_before = recorded or {}
@@ -173,7 +173,7 @@ def _check(dataset: Dataset, settings: Sequence[Setting], scoring: Scoring) -> N
         raise InputError(f"the dataset {dataset.name!r} has no questions")
     labels = [setting.label for setting in settings]
     if not labels or len(set(labels)) < len(labels):
-        raise InputError(f"settings must be a list with different labels, but are {labels}")
+        raise InputError(f"settings must be a list with distinct labels, but are {labels}")
     ks = scoring.ks
     if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
         raise InputError(f"ks must be different numbers of at least 1, but are {ks}")

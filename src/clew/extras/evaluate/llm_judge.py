@@ -22,7 +22,7 @@ from clew.models.prompts import fill_prompt
 from clew.models.prompts.packing import closed_schema, number_texts, reply_schema
 from clew.models.prompts.quoted import Excerpt, QuotedBlock, quote_lines
 from clew.models.recorded_llm import recorded
-from clew.models.run import ModelRun, unbound_run
+from clew.models.run import ModelRun, default_run
 from clew.text.normalize import collapse
 
 METRICS = ("judge", "graded", "correctness", "answer coverage", "faithfulness")
@@ -76,7 +76,7 @@ class LLMJudge:
         wanted = [m for m in METRICS if m in self.metrics and (case.right or m == "faithfulness")]
         if not case.given:
             return Verdict(scores=dict.fromkeys(wanted, 0.0))
-        run = unbound_run()
+        run = default_run()
         first = self._ask(_first_round(case, wanted), run)
         stated = _AnswerStatements(_statements(first.get("given")), _statements(first.get("right")))
         replies = {**first, **self._ask(_second_round(case, stated, wanted), run)}

@@ -82,7 +82,7 @@ def check_protocol(protocol: Protocol) -> None:
             what = repr(unknown[0]) if unknown else "nothing"
             raise InputError(f"a judge gives {', '.join(METRICS)}, not {what}")
         if not protocol.answers:
-            raise InputError("a judge judges answers: have questions answered too")
+            raise InputError("a judge needs answers: enable answering too")
     for each in protocol.settings:
         parameters = protocol.parameters(each)
         method = build_method(each.method, parameters)
@@ -90,7 +90,7 @@ def check_protocol(protocol: Protocol) -> None:
         room = protocol.scoring.context_tokens
         if isinstance(wanted, int) and wanted > room:
             raise InputError(
-                f"{each.method} is to fill {wanted:,} tokens, and contexts have at most "
+                f"{each.method} fills contexts of {wanted:,} tokens, but the limit is "
                 f"{room:,}: raise --context-tokens"
             )
 
@@ -132,7 +132,7 @@ def measure(
         protocol.scoring,
         on_progress,
         answer=respond if protocol.answers else None,
-        judge=judge and _end_with_budget(judge, budget),
+        judge=judge and _stop_at_budget(judge, budget),
         recorded=_read_recorded_rows(files, heads),
         on_row=(lambda row: run_files.append(files[row.label], row)) if files else None,
         on_found=(lambda row, found: run_files.append_found(files[row.label], row, found))
@@ -258,10 +258,10 @@ def _asking(
             budget=budget,
         )
 
-    return _end_with_budget(search, budget), _end_with_budget(answer, budget)
+    return _stop_at_budget(search, budget), _stop_at_budget(answer, budget)
 
 
-def _end_with_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, T]:
+def _stop_at_budget(ask: Callable[P, T], budget: Budget | None) -> Callable[P, T]:
     """Wrap `ask` to end the evaluation when the budget is exhausted.
 
     A method takes another way then, which is not the one that is to be measured.

@@ -63,7 +63,7 @@ def _sum_gains(ranks: Iterable[int]) -> float:
 
 
 def answer_scores(prediction: str, answers: Sequence[str]) -> dict[str, float]:
-    """Return EM, F1 by both rules for yes and no, Acc and ROUGE-L of an answer, in this order.
+    """Return EM, F1 with and without the yes/no rule, Acc and ROUGE-L of an answer.
 
     Raises InputError where a right answer is empty, MissingExtra as `rouge_l` does.
     """
@@ -158,7 +158,7 @@ def _normalize_answers(answers: Sequence[str]) -> list[str]:
     normalized = [normalize_answer(answer) for answer in answers]
     if "" in normalized:
         empty = answers[normalized.index("")]
-        raise InputError(f"the right answer {empty!r} is empty once normalised: all texts match it")
+        raise InputError(f"the right answer {empty!r} is empty once normalised: any text matches")
     return normalized
 
 

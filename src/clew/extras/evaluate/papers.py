@@ -164,16 +164,16 @@ def find_columns(
         for column in columns:
             if column.format == LABELS:
                 raise InputError(
-                    f"{column.name} is of labelled texts: 'clew index' those of its first half,"
-                    " then 'clew classify --file' the others, with --name-weight 0"
+                    f"{column.name} has labelled texts: 'clew index' its first half,"
+                    " then 'clew classify --file' the rest, with --name-weight 0"
                 )
         return columns
     fit = tuple(column for column in table.columns if column.format == dataset.format)
     if not fit:
         have = "; ".join(column.name for column in table.columns)
         raise InputError(
-            f"{dataset.name} is of the format {dataset.format}: say by --column which column of "
-            f"{table.title} it is of: {have}"
+            f"{dataset.name} is of the format {dataset.format}: choose with --column a column of "
+            f"{table.title}: {have}"
         )
     return fit
 

@@ -108,7 +108,7 @@ def check_head(file: Path, head: Head) -> None:
 
 
 def _refuse_other(file: Path, other: Head, head: Head) -> None:
-    change = difference(_decisive(other), _decisive(head))
+    change = difference(_deciding_fields(other), _deciding_fields(head))
     if change:
         raise InputError(
             f"{file} is a run in which {change[0]} is {change[1]}, and now it is {change[2]}: "
@@ -163,9 +163,9 @@ def read_run(file: Path) -> Run:
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from error
     if not lines or not lines[0].startswith(_FILE_START):
-        raise InputError(f"{file} is not a run: name a file or folder of 'clew eval --runs'")
+        raise InputError(f"{file} is not a run file: give one written by 'clew eval --runs'")
     if not lines[0].startswith(_FILE_START + str(FORMAT).encode() + b","):
-        raise InputError(f"{file} is a run of another version of Clew: measure it again")
+        raise InputError(f"{file} was written by another version of Clew: measure again")
     head = _read_line(lines[0], Head, f"{file}, line 1")
     rows = [
         _read_line(line, Row, f"{file}, line {number}", label=head.setting.label)
@@ -186,7 +186,7 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
         for file in (sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path])
     ]
     if not files:
-        raise InputError("there is no run: name files or folders of 'clew eval --runs'")
+        raise InputError("there is no run: give files or folders written by 'clew eval --runs'")
     return [read_run(file) for file in dict.fromkeys(files)]
 
 
@@ -290,7 +290,7 @@ def _comparable(head: Head) -> dict[str, Any]:
     return _plain({"dataset": dataset, "index": index, "scoring": asdict(head.scoring)})
 
 
-def _decisive(head: Head) -> dict[str, Any]:
+def _deciding_fields(head: Head) -> dict[str, Any]:
     record = _plain(_head_record(head))
     del record["index_cost"]
     return record

@@ -78,7 +78,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """The cost of a question, over those that did not fail."""
+    """The cost per question, over questions that did not fail."""
 
     p50_s: float
     p95_s: float

@@ -1,1 +1,1 @@
-"""Readers of files that are not plain text: Office, PDF, pictures, messages and calendars."""
+"""Readers of formats other than plain text: Office, PDF, images, email and calendars."""

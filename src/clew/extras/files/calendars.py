@@ -1,4 +1,4 @@
-"""Calendars (.ics): an event, a task or an entry of a journal is a document, its summary the title.
+"""Read calendars (.ics): each event, task or journal entry is a document titled by its summary.
 
 The text is the description, then when and where it is, in the time zone that the file names, and
 who takes part. The id is the `UID`, with the time of an occurrence that was moved.
@@ -42,7 +42,7 @@ class _Property(NamedTuple):
 
 
 def read(file: File) -> Iterator[Document | Skipped]:
-    """Yield the document of each entry of a calendar."""
+    """Yield a document for each entry of a calendar."""
     entry: list[_Property] = []
     number = depth = 0
     for line in _FOLD.sub("", text_of(file)).split("\n"):
@@ -95,7 +95,7 @@ def _say(found: _Property) -> str:
 
 
 def _read_time(written: str) -> str:
-    """Return a date or time as ISO 8601 writes it, and what is none as it stands."""
+    """Return a date or time in ISO 8601, any other text unchanged."""
     match = _TIME.fullmatch(written)
     if match is None:
         return written

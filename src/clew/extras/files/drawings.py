@@ -1,4 +1,4 @@
-"""Charts and diagrams of Office files, whose words and numbers stand in parts of their own."""
+"""Read charts and diagrams of Office files, whose texts and numbers are in separate parts."""
 
 from xml.etree.ElementTree import Element
 
@@ -7,7 +7,7 @@ from clew.text.normalize import collapse
 
 
 def read_chart(root: Element) -> list[str]:
-    """Return a chart as its title and a row for each of its categories, with the series' values.
+    """Return a chart as its title and a row for each category, with the series' values.
 
     Empty where the file does not hold the values.
     """
@@ -25,7 +25,7 @@ def read_chart(root: Element) -> list[str]:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """Return the values of the first of some parts of a series that has any, by their places."""
+    """Return a series' values by position, from the first of several parts that has any."""
     for name in names:
         for part in series.findall(name):
             code = next((_words(each) for each in part.iter("formatCode")), "")

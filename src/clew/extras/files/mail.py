@@ -1,4 +1,4 @@
-"""Mail (.eml, .mbox): a message is a document, its subject the title.
+"""Read email (.eml, .mbox): a message is a document titled by its subject.
 
 The text is that of the message, all its parts and the messages in it in their order, then who wrote
 to whom and when. What it quotes of earlier messages at its end stands below a heading, without the
@@ -59,7 +59,7 @@ _DAMAGE = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
 
 
 class _Policy(Compat32):
-    """Cut long headers of MIME: the time to read them grows with the square of their length."""
+    """An email policy that truncates long headers, whose parsing takes quadratic time."""
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         is_long = name.lower().startswith(_OF_MIME) and len(value) > _LONGEST_OF_MIME
@@ -70,7 +70,7 @@ _POLICY = _Policy()
 
 
 def _decode_words(value: str) -> str:
-    """Return a header on one line, with its encoded words and bytes above ASCII as text."""
+    """Return a header on one line, with encoded words and non-ASCII bytes decoded."""
     if not value.isascii():
         value = _decode(value.encode("utf-8", "surrogateescape"), "")
     if "=?" in value and max(map(len, value.splitlines())) <= _LONGEST_LINE:
@@ -88,7 +88,7 @@ def _decode(words: bytes | str, charset: str | None) -> str:
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a message."""
+    """Yield a message as one document."""
     try:
         message = _message(file.path.read_bytes())
         if not message.keys():
@@ -129,29 +129,29 @@ def _in_mailbox(file: File, data: bytes, number: int) -> Document | Skipped:
 
 
 def _parts(message: Message, file: File) -> tuple[str, list[MarkedParagraph], dict[str, Value]]:
-    """Return the title, the paragraphs and the headers of a message; no text has no paragraphs."""
+    """Return the title, paragraphs and headers of a message; without text, no paragraphs."""
     unread: list[str] = []  # names of attachments
     body = _read_part(message, file, unread)
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED])
         more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
         file.partly.append(f"{format_count(len(unread), 'attachment')} not read: {shown}{more}")
-    said, *history = _divide(body)
+    said, *history = _split_quotations(body)
     about = MarkedParagraph(_head(message, _SHOWN))
     paragraphs = [each for each in (said, about, *history) if each.text] if body else []
     headers = properties((name.lower(), _header(message, name)) for name in _KEPT)
     return _header(message, "Subject"), paragraphs, headers
 
 
-def _divide(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
-    """Yield a text without what it quotes at its end, then that below headings that say of whom."""
+def _split_quotations(text: str, level: int = 1) -> Iterator[MarkedParagraph]:
+    """Yield a text without its trailing quotations, then each quotation below a heading."""
     found = _HISTORY.search(text) if level <= _DEEPEST else None
     kind = QUOTED if level > 1 else ""
     yield MarkedParagraph((text[: found.start()] if found else text).strip(), 0, kind)
     if found is not None:
         yield MarkedParagraph(collapse(found["by"] or found["head"]), level, QUOTED)
         quoted = _QUOTE_MARK.sub("", found["quoted"]) if found["by"] else found["rest"]
-        yield from _divide(quoted, level + 1)
+        yield from _split_quotations(quoted, level + 1)
 
 
 def _head(message: Message, names: Sequence[str]) -> str:
@@ -164,7 +164,7 @@ def _header(message: Message, name: str) -> str:
 
 
 def _read_part(part: Message, file: File, unread: list[str]) -> str:
-    """Return the text of a part of a message, and of what it holds, in order.
+    """Return the text of a message part and its nested parts, in order.
 
     Names of what is not read are added to `unread`.
     """
@@ -199,7 +199,7 @@ def _read_part(part: Message, file: File, unread: list[str]) -> str:
 
 
 def _read_alternatives(parts: Sequence[Message], file: File, unread: list[str]) -> str:
-    """Return the plain text of alternatives, unless it is a stub beside another one."""
+    """Return the plain-text alternative, unless it is only a stub for another one."""
     plain = other = ""
     for each in parts:
         kind = each.get_content_type()

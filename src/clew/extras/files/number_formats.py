@@ -1,4 +1,4 @@
-"""Numbers and dates of a spreadsheet as it shows them, by their format codes: `#,##0.00`, `0.0%`.
+"""Format spreadsheet numbers and dates by their format codes: `#,##0.00`, `0.0%`.
 
 The codes are those of ECMA-376, part 1, 18.8.31. Words are written as in English; colours, widths
 and conditions are left out.
@@ -45,7 +45,7 @@ _LONG, _NAMED = 4, 3  # letters of the name of a month or day, whole or short
 
 
 def format_cell(value: object, code: str = "") -> str:
-    """Return a cell's value as its format code has it, as it is where there is none.
+    """Return a cell's value formatted by its code, unchanged without a code.
 
     >>> format_cell(0.075, "0.0%"), format_cell(1234.5, '"$"#,##0.00'), format_cell(42.0, "00000")
     ('7.5%', '$1,234.50', '00042')
@@ -62,15 +62,15 @@ def format_cell(value: object, code: str = "") -> str:
 
 
 def format_stored(value: str, code: str) -> str:
-    """Return a number of a chart as its format code has it, what is none or has no code as it is.
+    """Return a chart's number formatted by its code; other values and codes leave it unchanged.
 
     >>> format_stored("37261.0", "m/d/yy"), format_stored("0.075", "0.0%"), format_stored("A", "0")
     ('1/5/02', '7.5%', 'A')
     """
     try:
         number = float(value) if code else math.nan
-        signs = "".join(part for part in _sections(code)[0] if len(part) == 1)
-        days = timedelta(days=number if _DATE.search(signs) else 0)
+        codes = "".join(part for part in _sections(code)[0] if len(part) == 1)
+        days = timedelta(days=number if _DATE.search(codes) else 0)
     except (ValueError, OverflowError):
         return value
     if timedelta(0) < days < timedelta(_LAST_DAY):
@@ -79,7 +79,7 @@ def format_stored(value: str, code: str) -> str:
 
 
 def _sections(code: str) -> list[list[str]]:
-    """Return the parts of each section: for positive numbers, negative ones, zero, texts."""
+    """Return the parts of each section of a code: positive, negative, zero, text."""
     sections: list[list[str]] = [[]]
     for part in _PART.findall(code):
         if part == ";":
@@ -96,7 +96,7 @@ def _literal(part: str) -> str:
 
 
 def _format_number(value: Decimal, code: str) -> str:
-    """Return a number, or "" for a code of fractions, powers, dates or none."""
+    """Return the formatted number, or "" for an unsupported code (fractions, powers, dates)."""
     sections = _sections(code)[:3]
     place = 2 if value == 0 and len(sections) > 2 else int(value < 0 and len(sections) > 1)
     parts = sections[place]
@@ -118,7 +118,7 @@ def _format_number(value: Decimal, code: str) -> str:
 
 
 def _spread(value: Decimal, parts: Sequence[str]) -> list[str]:
-    """Return the digits of a whole number in places with other characters between: `000-000`."""
+    """Return the digits of an integer spread over a pattern such as `000-000`."""
     digits = list(str(int(value.quantize(Decimal(1), ROUND_HALF_UP))))
     shown: list[str] = []
     left = sum(part in "0#?" for part in parts)
@@ -145,7 +145,7 @@ def _format_digits(value: Decimal, pattern: str) -> str:
 
 
 def _format_date(value: date | time, code: str) -> str:
-    """Return a date or time, or "" where the code has nothing of either."""
+    """Return the formatted date or time, or "" if the code has no such parts."""
     parts = _sections(code)[0]
     plain = "".join(part if len(part) == 1 else "\0" for part in parts)
     literals = iter([_literal(part) for part in parts if len(part) > 1])
@@ -167,7 +167,7 @@ def _format_date(value: date | time, code: str) -> str:
 
 
 def _format_part(value: date | time, letters: str) -> str:
-    """Return a part of a date or time; "n" are minutes, and "H" the hours of half a day."""
+    """Return a part of a date or time; "n" means minutes, "H" the hours of a 12-hour clock."""
     day = value if isinstance(value, date) else date(1899, 12, 31)
     clock = value if isinstance(value, time) else getattr(value, "time", time)()
     size, kind = len(letters), letters[0]

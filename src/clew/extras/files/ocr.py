@@ -1,4 +1,4 @@
-"""OCR: the text of a picture, by RapidOCR and the models in its package. Needs the extra `ocr`.
+"""Recognize the text of pictures with RapidOCR and its packaged models. Needs the extra `ocr`.
 
 A document that was read so has the hash of its file as `ocr` in its metadata. As long as the file
 has that hash the document of the index stands for it, so that nothing is recognised twice, and one
@@ -37,7 +37,7 @@ _OPEN = 1.0  # of a line's height, from which the space above it parts paragraph
 
 
 class Line(NamedTuple):
-    """A recognised line and its place in pixels, as if the page stood upright."""
+    """A recognised line and its position in pixels, as if the page were upright."""
 
     left: float
     top: float
@@ -48,35 +48,35 @@ class Line(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Return where its middle stands, from above."""
+        """Return the vertical middle of the line."""
         return (self.top + self.bottom) / 2
 
     @property
     def height(self) -> float:
-        """Return how high it is."""
+        """Return the height of the line."""
         return self.bottom - self.top
 
 
 class RecognizedPage(NamedTuple):
-    """The text of a page, "" for none, and the mean confidence of its characters from 0 to 1."""
+    """The text of a page, possibly "", and the mean confidence of its characters from 0 to 1."""
 
     text: str
     confidence: float
 
 
 def keep_unchanged(file: File, data: bytes) -> Document | None:
-    """Return the document of the index, where OCR read it from a file of just these bytes."""
+    """Return the indexed document if it was read by OCR from the same bytes."""
     known = file.known
     return known if known is not None and known.metadata.get(OCR) == hash_file(data) else None
 
 
 def hash_file(data: bytes) -> str:
-    """Return the hash that a document which was read by OCR has of its file."""
+    """Return the hash by which a document read by OCR refers to its file."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
 def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
-    """Return the text that OCR reads in a picture, with its confidence.
+    """Return the recognised text of a picture, with its confidence.
 
     The pixels have the shape (height, width, 3), their colours the order blue, green, red.
     Raises MissingExtra without RapidOCR.
@@ -87,7 +87,7 @@ def recognize(pixels: NDArray[np.uint8]) -> RecognizedPage:
     sizes = [len(each) for each in page.txts or ()]
     scores = zip(sizes, page.scores or (), strict=True)
     confidence = sum(n * score for n, score in scores) / max(sum(sizes), 1)
-    apart.keep_waiting()
+    apart.report_page_done()
     return RecognizedPage(text, float(confidence))
 
 
@@ -126,7 +126,7 @@ def arrange_lines(
 
 
 def _part_columns(lines: list[Line]) -> list[list[Line]]:
-    """Return the columns of prose in lines, from the left; cells of a table stay together."""
+    """Split lines into columns of prose, from the left; cells of a table stay together."""
     by_left, reach = sorted(lines, key=lambda each: each.left), -inf
     for place, line in enumerate(by_left):
         sides = by_left[:place], by_left[place:]
@@ -142,7 +142,7 @@ def _is_prose(lines: Sequence[Line]) -> bool:
 
 
 def _rows(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Yield what stands beside each other, from above."""
+    """Yield rows of pieces at the same height, from the top."""
     row: list[Line] = []
     for line in sorted(lines, key=lambda each: each.middle):
         if row and line.middle - row[0].middle > min(line.height, row[0].height) / 2:
@@ -153,7 +153,7 @@ def _rows(lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 
 def _join_rows(rows: Iterator[list[Line]]) -> Iterator[str]:
-    """Yield the text of each row, from the left, behind what parts it from the row above."""
+    """Yield the text of each row, preceded by its separator from the row above."""
     bottom = inf
     for row, text in _mark_cells(rows):
         height = _median(each.height for each in row)
@@ -164,7 +164,7 @@ def _join_rows(rows: Iterator[list[Line]]) -> Iterator[str]:
 
 
 def _mark_cells(rows: Iterator[list[Line]]) -> Iterator[tuple[list[Line], str]]:
-    """Yield rows with their texts: those that stand in columns have bars between their cells."""
+    """Yield rows as texts, with bars between the cells of aligned columns."""
     for is_row, group in groupby(rows, lambda row: len(row) > 1):
         block = [sorted(row, key=lambda each: each.left) for row in group]
         placed = [[_place(each) for each in row] for row in block]
@@ -185,7 +185,7 @@ def _median(values: Iterable[float]) -> float:
 
 
 def describe_pages(pages: Mapping[int, RecognizedPage], n: int) -> Iterator[str]:
-    """Yield what is to be noted of pages, by number from 1 of `n`, that were read by OCR."""
+    """Yield notes on the pages that were read by OCR; pages count from 1 to `n`."""
     of = format_count(n, "page")
     read = {number: page for number, page in pages.items() if page.text}
     size = sum(len(page.text) for page in read.values())
@@ -204,7 +204,7 @@ def describe_pages(pages: Mapping[int, RecognizedPage], n: int) -> Iterator[str]
 
 
 def describe_bare(bare: Sequence[int], n: int) -> str:
-    """Return the note on pages, of `n`, that hold no text and were not read by OCR."""
+    """Return the note on pages, of `n`, without text and not read by OCR."""
     holds = "holds" if len(bare) == 1 else "hold"
     of = format_count(n, "page")
     return f"{len(bare):,} of {of} {holds} no text ({join_numbers(bare)}): scanned? {HINT}"

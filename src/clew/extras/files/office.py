@@ -1,4 +1,4 @@
-"""Slides, OpenDocument texts and EPUB: the text is the paragraphs, joined by blank lines.
+"""Read slides, OpenDocument texts and EPUB: paragraphs joined by blank lines.
 
 The cells of a table's row are set apart by ` | `, and numbers of lists and headings stand before
 their paragraphs. Footnotes, comments and text boxes stand behind their paragraph; charts, diagrams,
@@ -40,7 +40,7 @@ _APART = _NOT_TEXT | {"note", "frame", "annotation"}  # what is no part of its p
 
 
 def read_slides(file: File) -> Iterator[Document]:
-    """Yield the one document of a PowerPoint file (.pptx)."""
+    """Yield a PowerPoint file (.pptx) as one document."""
     with parts_of(file, "PowerPoint file") as parts:
         slides, roots, n_struck = [], [], 0
         for name in _slide_names(parts):
@@ -66,7 +66,7 @@ _UNREAD = {"picture": "pic", "embedded object": "oleObj"}
 
 
 def _read_beside(parts: ArchiveParts, slide: str) -> Iterator[MarkedParagraph]:
-    """Yield what stands in parts of a slide's own: diagrams, charts, notes and comments."""
+    """Yield the texts of a slide's separate parts: diagrams, charts, notes and comments."""
     related = [part for part in parts.read_relations(slide).values() if part in parts.names]
     for form, read in _BESIDE.items():
         for part in related:
@@ -99,7 +99,7 @@ _BESIDE: Mapping[re.Pattern[str], Callable[[Element], list[str]]] = {
 
 
 def _slide_names(parts: ArchiveParts) -> list[str]:
-    """Return the parts of the slides in the order of the presentation, else by their numbers."""
+    """Return the slides' parts in presentation order, else by number."""
     numbers = {int(match[1]): match[0] for name in parts.names if (match := _SLIDE.fullmatch(name))}
     by_number = [numbers[number] for number in sorted(numbers)]
     if "ppt/presentation.xml" not in parts.names:
@@ -113,7 +113,7 @@ def _slide_names(parts: ArchiveParts) -> list[str]:
 
 
 def read_open_document(file: File) -> Iterator[Document]:
-    """Yield the one document of a text or of slides (.odt, .odp)."""
+    """Yield an OpenDocument text or presentation (.odt, .odp) as one document."""
     with parts_of(file, "OpenDocument file") as parts:
         content = parts.xml("content.xml")
         styles = parts.xml("styles.xml") if "styles.xml" in parts.names else Element("none")
@@ -148,7 +148,7 @@ def _edges(styles: Element) -> Iterator[PageEdge]:
 
 
 def read_about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
-    """Return the title and the other properties that a part has."""
+    """Return the title and other properties in a part."""
     if name not in parts.names:
         return "", {}
     root = parts.xml(name)
@@ -157,7 +157,7 @@ def read_about(parts: ArchiveParts, name: str) -> tuple[str, dict[str, Value]]:
 
 
 def _page_starts(slides: Sequence[Sequence[MarkedParagraph]]) -> list[int]:
-    """Return the character at which each slide begins; one without words, where the next does."""
+    """Return the first character of each slide; an empty slide begins where the next does."""
     lengths = (sum(len(each.text) + 2 for each in slide) for slide in slides[:-1])
     return list(accumulate(lengths, initial=0)) if slides else []
 
@@ -214,13 +214,13 @@ def read_rows(table: Element) -> Iterator[list[Cell]]:
 
 
 def _number(element: Element, name: str) -> int:
-    """Return an attribute that is a whole number, at least 1."""
+    """Return an integer attribute, at least 1."""
     value = element.get(name, "")
     return max(int(value), 1) if value.isdecimal() else 1
 
 
 def find_outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:
-    """Yield the elements below one that have one of the tags, but for those inside of them."""
+    """Yield the outermost elements with one of the tags."""
     stack = list(reversed(root))
     while stack:
         element = stack.pop()
@@ -231,7 +231,7 @@ def find_outermost(root: Element, tags: Collection[str]) -> Iterator[Element]:
 
 
 def _is_text(element: Element) -> bool:
-    """Return whether an element may hold text of its own: none of numbers and feet of slides."""
+    """Check whether an element may contain text; slide numbers and footers do not."""
     if element.tag == "sp":
         place = element.find("nvSpPr/nvPr/ph")
         return place is None or place.get("type") not in _ON_EVERY_SLIDE
@@ -239,7 +239,7 @@ def _is_text(element: Element) -> bool:
 
 
 def _texts_below(cell: Element) -> Iterator[str]:
-    """Yield the paragraphs of a cell, each once, what stands apart in one behind it, comments last.
+    """Yield the distinct paragraphs of a cell, then nested boxes, then comments.
 
     A comment is in parentheses.
     """
@@ -258,7 +258,7 @@ def _texts_below(cell: Element) -> Iterator[str]:
 
 
 def _words(paragraph: Element) -> str:
-    """Return the text of a paragraph behind its number, or the alternative text of a picture."""
+    """Return a paragraph's text after its number, or a picture's alternative text."""
     if paragraph.tag in _ALTERNATIVES:
         return describe_picture(paragraph.get("descr", paragraph.text or ""))
     words = f"{paragraph.get(LIST_NUMBER, '')} {join_shifted(_pieces(paragraph))}"
@@ -266,7 +266,7 @@ def _words(paragraph: Element) -> str:
 
 
 def _pieces(element: Element, shifted: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the texts of a paragraph, and whether each is raised ("super") or lowered ("sub").
+    """Yield the texts of a paragraph, and whether each is superscript or subscript.
 
     Notes, which are paragraphs, and annotations are left out.
     """
@@ -280,7 +280,7 @@ def _pieces(element: Element, shifted: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _read_shift(position: str) -> str:
-    """Return "super" or "sub" of a position such as "30000", "-25%" or "super 58%"."""
+    """Return "super" or "sub" for a position such as "30000", "-25%" or "super 58%"."""
     first = position.split(" ", 1)[0].rstrip("%")
     if first in ("super", "sub") or first.strip("0") in ("", "-"):
         return first if first in ("super", "sub") else ""
@@ -288,7 +288,7 @@ def _read_shift(position: str) -> str:
 
 
 def _mark_positions(content: Element) -> int:
-    """Write the position of raised and lowered text, which its style has, at the text itself.
+    """Copy superscript and subscript positions from the styles to the text elements.
 
     Take struck-out text out, and return how many passages that is.
     """
@@ -308,7 +308,7 @@ def _mark_positions(content: Element) -> int:
 
 
 def _drop_struck(slide: Element) -> int:
-    """Take struck-out text out of a slide, and return how many passages that is."""
+    """Remove struck-out text from a slide; return the number of removed passages."""
     runs = list(slide.iter("r"))
     return sum(
         _empty(run)
@@ -319,7 +319,7 @@ def _drop_struck(slide: Element) -> int:
 
 
 def _empty(element: Element) -> bool:
-    """Take all out of an element, and say whether that had words."""
+    """Empty an element; return whether it had any text."""
     has_words, tail = bool("".join(element.itertext()).strip()), element.tail
     element.clear()
     element.tail = tail
@@ -327,7 +327,7 @@ def _empty(element: Element) -> bool:
 
 
 def read_book(file: File) -> Iterator[Document]:
-    """Yield the one document of a book."""
+    """Yield a book as one document."""
     from clew.readers import html_page  # which slides do not need
 
     with parts_of(file, "EPUB file") as parts:
@@ -341,7 +341,7 @@ def read_book(file: File) -> Iterator[Document]:
 
 
 def _package(parts: ArchiveParts) -> tuple[Element, list[str]]:
-    """Return what a book says of itself, and the names of its pages, each once.
+    """Return the metadata of a book, and the distinct names of its pages.
 
     Raises ValueError.
     """

@@ -1,4 +1,4 @@
-"""Lines of pages: divided words are joined, running heads and page numbers are left out.
+"""Clean the lines of pages: join hyphenated words, drop running heads and page numbers.
 
     1 | Chapter 2: Vectors          9     dropped: page 8 has the same line with an 8
     2 | In particular a constant is       kept
@@ -48,7 +48,7 @@ def _strip_lines(lines: list[str]) -> list[str]:
 
 
 def _find_repeated(edge: list[str]) -> list[int]:
-    """Return the pages whose line at an edge repeats that of other pages, or counts the pages."""
+    """Return the pages whose edge line repeats those of other pages, or is a page number."""
     by_words: dict[str, list[int]] = defaultdict(list)
     by_offset: dict[int, list[int]] = defaultdict(list)
     for page, line in enumerate(edge):
@@ -65,7 +65,7 @@ def _find_repeated(edge: list[str]) -> list[int]:
 
 
 def _parts(line: str) -> tuple[str, int | None]:
-    """Return a line without its page number, and the number."""
+    """Split a line into its text and its page number."""
     match = _NUMBER.search(line)
     if match is None:
         return line, None
@@ -84,7 +84,7 @@ def _value(number: str) -> int:
 
 
 def _select_near(pages: list[int], times: int) -> list[int]:
-    """Return those of the pages, in order, that have `times` of them near, themselves included."""
+    """Return the pages that have at least `times` of the given pages nearby, in order."""
     return [
         page
         for page in pages
@@ -93,12 +93,12 @@ def _select_near(pages: list[int], times: int) -> list[int]:
 
 
 def mark_divided_words(text: str) -> str:
-    """Return a text in which each hyphen that divides a word between two lines is marked."""
+    """Return a text with a mark at each hyphen that divides a word across lines."""
     return _DIVIDED.sub(_HYPHEN, text)
 
 
 def join_divided_words(texts: Sequence[str]) -> list[str]:
-    """Return the pages with divided words joined.
+    """Return the pages with hyphenated words joined.
 
     A hyphen stays where the text has it in the same word elsewhere, or where a capital or a digit
     follows: "built-in", "Mordell-Weil".
@@ -120,7 +120,7 @@ def join_divided_words(texts: Sequence[str]) -> list[str]:
 
 
 def _join_at_hyphens(text: str, whole: Callable[[str, str], str]) -> str:
-    """Return a text in which what stands on both sides of a hyphen is one, as `whole` says."""
+    """Return a text with the parts around each marked hyphen joined, spelled as `whole` decides."""
     before, *pieces = text.split(_HYPHEN)
     parts = []
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""PDF: the text is what PDFium extracts, lines as laid out, pages joined by blank lines.
+"""Read PDF: text as PDFium extracts it, lines as laid out, pages joined by blank lines.
 
 A PDF does not know its paragraphs, so lines stay lines. Words that are hyphenated at the end of a
 line are joined, and running heads and page numbers are dropped (see `page_lines`). Tables have bars
@@ -57,7 +57,7 @@ _HIDDEN = 2  # the flag of an annotation that is not shown
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a PDF."""
+    """Yield a PDF as one document."""
     with needs("pypdfium2", "pdf", "reading a PDF file"):
         import pypdfium2
         from pypdfium2.raw import FPDF_ERR_PASSWORD
@@ -107,7 +107,7 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _read_scan(page: PdfPage) -> ocr.RecognizedPage:
-    """Return what OCR reads on a page."""
+    """Return the text that OCR recognises on a page."""
     scale = min(ocr.SIDE / max(page.get_size()), _SCAN_DPI / _POINTS)
     with closing(page.render(scale=scale)) as bitmap:
         return ocr.recognize(bitmap.to_numpy())
@@ -126,7 +126,7 @@ def _outline(pdf: PdfDocument) -> Iterator[tuple[int, int, str]]:
 def _headings(
     outline: Sequence[tuple[int, int, str]], pages: Sequence[str], starts: Sequence[int]
 ) -> Iterator[Heading]:
-    """Yield bookmarks as headings: where a line of their page has the title, else its beginning.
+    """Yield bookmarks as headings, at the line with their title, else at the start of their page.
 
     One that leads to a page before that of the one before it is left out. Many times as many
     bookmarks as pages have are not all looked for: the last of them are at the beginning.
@@ -148,7 +148,7 @@ def _headings(
 
 
 def describe_form(pdf: PdfDocument) -> Iterator[str]:
-    """Yield notes on what of a document is not read: fields that only Acrobat fills, and files."""
+    """Yield notes on unread parts of a PDF: Acrobat-only form fields, and attachments."""
     from pypdfium2 import raw
 
     if pdf.get_formtype() == raw.FORMTYPE_XFA_FULL:
@@ -202,7 +202,7 @@ def _describe_field(pdf: PdfDocument, widget: Any) -> str:  # noqa: ANN401 -- a 
 
 
 def _read_text(get: Callable[..., int], *arguments: object) -> str:
-    """Return what a function of PDFium writes in UTF-16 into a buffer."""
+    """Return the UTF-16 text that a PDFium function writes into a buffer."""
     size = get(*arguments, None, 0)
     if not 2 < size <= _MOST_BYTES:
         return ""

@@ -1,4 +1,4 @@
-"""Columns and tables of a PDF: lines with wide gaps one above the other.
+"""Detect columns and tables of a PDF page from aligned gaps in its lines.
 
 A PDF knows no cells. Where three lines or more stand together whose gaps are wider than words are
 set apart, and their parts stand in columns, bars take the place of the gaps. Where the parts are
@@ -32,7 +32,7 @@ Line = tuple[str, list[PlacedText]]  # its text, and the pieces between wide gap
 
 
 def mark_cells(text: str, page: PdfTextPage) -> str:
-    """Return the text of a page with bars between cells, columns in order, and plain newlines."""
+    """Return the text of a page in reading order, with bars between table cells."""
     if page.get_text_range() != text or page.count_chars() != len(text):
         return text.replace("\r\n", "\n")
     text = _mark_shifted(text, page)
@@ -50,7 +50,7 @@ def mark_cells(text: str, page: PdfTextPage) -> str:
 
 
 def _read_columns(lines: list[Line]) -> Iterator[Line]:
-    """Yield lines in the order in which they are read: those of columns of prose, one by one.
+    """Yield lines in reading order: columns of prose one after the other.
 
     A first line that fills no column is a heading, or what is printed at the head of each page, and
     a last one with a number, such as that of the page, what is printed at its foot.
@@ -72,7 +72,7 @@ def _read_columns(lines: list[Line]) -> Iterator[Line]:
 
 
 def _are_prose(columns: list[list[PlacedText]], rows: list[list[PlacedText]]) -> bool:
-    """Say whether columns are drawn across, line by line, and are none of a table.
+    """Check whether columns of interleaved lines are prose rather than a table.
 
     Cells of a table that go over several lines begin in the same ones.
     """
@@ -84,7 +84,7 @@ def _are_prose(columns: list[list[PlacedText]], rows: list[list[PlacedText]]) ->
 
 
 def _is_prose(column: list[PlacedText]) -> bool:
-    """Say whether most lines of a column are full, and go on from one to the next."""
+    """Check whether most lines of a column are full and continue on the next line."""
     n_words = sum(len(each.text.split()) for each in column)
     n_going_on = sum(not _begins(each) for each in column)
     n_full = sum(_is_full(each, column) for each in column)
@@ -102,7 +102,7 @@ def _is_full(piece: PlacedText, column: list[PlacedText]) -> bool:
 
 
 def _find_columns(lines: list[Line], start: int) -> tuple[list[list[PlacedText]], int]:
-    """Return the pieces of lines from one on in its columns, and where a line crosses a gutter."""
+    """Return the columns from a line on, and where a line crosses their gap."""
     columns = [[each] for each in lines[start][1]]
     if len(columns) < 2:
         return [], start
@@ -126,7 +126,7 @@ def _find_columns(lines: list[Line], start: int) -> tuple[list[list[PlacedText]]
 
 
 def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[PlacedText]:
-    """Yield the pieces of a line, text[start:end], that wide gaps set apart."""
+    """Yield the pieces of a line, text[start:end], separated by wide gaps."""
     from pypdfium2.raw import FPDFText_GetFontSize
 
     begin, left = start, None
@@ -144,7 +144,7 @@ def _parts(page: PdfTextPage, text: str, start: int, end: int) -> Iterator[Place
 
 
 def _mark_shifted(text: str, page: PdfTextPage) -> str:
-    """Return the text of a page with its raised and lowered digits; each is one character still."""
+    """Return the text of a page with superscript and subscript digits, of equal length."""
     from pypdfium2.raw import FPDFText_GetFontSize
 
     characters = list(text)

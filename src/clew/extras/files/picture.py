@@ -1,4 +1,4 @@
-"""Pictures: what OCR reads in them; a TIFF has pages. Needs the extra `ocr`."""
+"""Read pictures by OCR; a TIFF may have several pages. Needs the extra `ocr`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORMATS = ("BMP", "JPEG", "PNG", "TIFF", "WEBP")
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a picture, with the notes of OCR."""
+    """Yield a picture as one document, with notes on the OCR."""
     data = file.path.read_bytes()
     if document := ocr.keep_unchanged(file, data):
         yield document
@@ -70,7 +70,7 @@ def _frames(file: File, data: bytes) -> Iterator[NDArray[np.uint8]]:
 
 
 def _to_pixels(picture: Picture) -> NDArray[np.uint8]:
-    """Return the pixels of a picture, turned upright, on white, no larger than OCR reads."""
+    """Return the pixels of a picture: upright, on white, within the maximum size for OCR."""
     from PIL import Image, ImageOps
 
     if picture.mode.startswith(("I", "F")):  # more than 8 bits: a scan in fine greys

@@ -1,4 +1,4 @@
-"""Rich Text Format: the text is its paragraphs, joined by blank lines.
+"""Read Rich Text Format: paragraphs joined by blank lines.
 
 Footnotes, comments, headers and footers stand at the end.
 The cells of a table's row are set apart by ` | `. The title is the one in the file's properties,
@@ -35,7 +35,7 @@ _NO_LENGTH = re.compile(r"\\bin(?![a-z0-9])")  # striprtf asks for one
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a file in Rich Text Format."""
+    """Yield a Rich Text file as one document."""
     with needs("striprtf", "files", "reading an RTF file"):
         from striprtf.striprtf import rtf_to_text
 
@@ -89,7 +89,7 @@ def _mark_notes(
 
 
 def _format_line(line: str) -> str:
-    """Return a line, its cells set apart where it is a row: striprtf has a bar behind each."""
+    """Return a line, with its cells separated if it is a table row."""
     *cells, end = line.split("|")
     if end.strip(" \t") or len(cells) < 2:
         return line.strip(" |\t")

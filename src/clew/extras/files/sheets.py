@@ -1,4 +1,4 @@
-"""Spreadsheets (.xlsx .xls .ods): a sheet is its name, and behind it a paragraph for each row.
+"""Read spreadsheets (.xlsx .xls .ods): each sheet as its name and a paragraph per row.
 
 Cells are shown as the spreadsheet shows them, as far as the file says how, with their comments, and
 a merged cell says its value in each of its places. Text boxes of Excel stand behind the rows. The
@@ -25,7 +25,7 @@ from clew.extras.files.drawings import read_diagram
 from clew.extras.files.number_formats import BUILT_IN, format_cell
 from clew.extras.files.office import read_rows
 from clew.limits import LimitMet, ReadingLimits
-from clew.readers.archive import ArchiveParts, parts_of, refuse_bomb
+from clew.readers.archive import ArchiveParts, check_zip_bomb, parts_of
 from clew.readers.grid import fill_spans, format_rows
 from clew.readers.properties import of_xml
 from clew.readers.titled import MarkedParagraph, make_document
@@ -69,7 +69,7 @@ ByCell = Mapping[tuple[int, int], str]  # by the row and column of a cell
 
 
 class SheetParts(NamedTuple):
-    """What an Excel file says of a sheet beside its values."""
+    """The parts of an Excel sheet other than its values."""
 
     formats: ByCell
     comments: ByCell
@@ -80,16 +80,16 @@ _NONE = SheetParts({}, {}, ())
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a spreadsheet."""
+    """Yield a spreadsheet as one document."""
     with needs("python-calamine", "files", "reading a spreadsheet"):
         from python_calamine import CalamineError
 
-    refuse_bomb(file, "spreadsheet")
+    check_zip_bomb(file, "spreadsheet")
     about, shown, beside = _read_parts(file)
     try:
         sheets = shown or _read_sheets(file, beside)
     except (CalamineError, ValueError):
-        reason = "is a broken or encrypted spreadsheet, or not one"
+        reason = "is not a spreadsheet, or is broken or encrypted"
         raise UnreadableSource(file.source, reason) from None
     paragraphs: list[MarkedParagraph] = []
     n_tables = 0
@@ -121,7 +121,7 @@ def _read_sheets(file: File, beside: Mapping[str, SheetParts]) -> list[Sheet]:
 def _rows(
     sheet: CalamineSheet, beside: SheetParts, limits: ReadingLimits
 ) -> tuple[list[list[str]], list[str]]:
-    """Return the cells of a sheet as texts, and its text boxes and the comments on no cell of it.
+    """Return the cells of a sheet as texts, its text boxes, and comments outside its cells.
 
     Those that are merged have the value of the first; a comment stands behind its cell. Raises
     LimitMet where there is too much text.
@@ -150,7 +150,7 @@ def _rows(
 
 
 def _tables(rows: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """Yield the tables of a sheet: below each other behind an empty row, and beside each other."""
+    """Yield the tables of a sheet, separated by empty rows or columns."""
     table: list[Sequence[str]] = []
     used: set[int] = set()
     for i, row in enumerate(rows):
@@ -173,7 +173,7 @@ def _find_filled(row: Sequence[str]) -> set[int]:
 
 
 def _is_head(last: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> bool:
-    """Say whether rows begin with names of columns below values, or with a caption."""
+    """Check whether rows begin with column names or a caption."""
     first, *others = [_find_filled(row) for row in rows]
     if len(first) == 1 and others and len(others[0]) > 1:
         return _is_names(rows[0]) and _is_names(rows[1])
@@ -185,7 +185,7 @@ def _is_names(row: Sequence[str]) -> bool:
 
 
 def _split_beside(table: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    """Yield the tables that empty columns part, where they name the same or differ in length."""
+    """Yield the tables separated by empty columns, if their headers repeat or lengths differ."""
     used = sorted(set().union(*map(_find_filled, table)))
     starts = [i for i, last in zip(used, [-2, *used], strict=False) if i - last > 1]
     parts = [
@@ -193,28 +193,28 @@ def _split_beside(table: Sequence[Sequence[str]]) -> Iterator[list[Sequence[str]
         for a, b in zip(starts, [*starts[1:], used[-1] + 1], strict=True)
     ]
     widths = [max(len(_find_filled(row)) for row in part) for part in parts]
-    if min(widths) < 2 or not _are_apart(parts):
+    if min(widths) < 2 or not _are_separate_tables(parts):
         parts = [list(table)]
     for part in parts:
         yield [row for row in part if _find_filled(row)]
 
 
-def _are_apart(parts: Sequence[Sequence[Sequence[str]]]) -> bool:
-    """Say whether columns beside each other are several tables, and no table with a gap."""
+def _are_separate_tables(parts: Sequence[Sequence[Sequence[str]]]) -> bool:
+    """Check whether adjacent columns are separate tables rather than one with a gap."""
     heads = [{c for c in next(r for r in p if len(_find_filled(r)) > 1) if c} for p in parts]
     lengths = {sum(map(bool, map(_find_filled, part))) for part in parts}
     return len(set().union(*heads)) < sum(map(len, heads)) or len(lengths) > 1
 
 
 def _find_caption(table: Sequence[Sequence[str]]) -> str:
-    """Return the one cell of the row above the names of columns, "" where there is none."""
+    """Return the single cell above the column names as a caption, or ""."""
     first = _find_filled(table[0])
     is_one = len(first) == 1 and len(table) > 2 and len(_find_filled(table[1])) > 1
     return table[0][min(first)] if is_one else ""
 
 
 def _read_parts(file: File) -> tuple[dict[str, Value], list[Sheet], dict[str, SheetParts]]:
-    """Return what a zip file says beside its values.
+    """Return the parts of a zip file other than the values.
 
     Those are its properties, the sheets of an OpenDocument file with their rows as they are shown,
     and the parts of an Excel file by the names of its sheets.
@@ -237,7 +237,7 @@ def _shown_sheets(parts: ArchiveParts) -> list[Sheet]:
 
 
 def _check_extent(sheet: bytes, limits: ReadingLimits) -> None:
-    """Raise LimitMet where the cells of a sheet go too far: calamine makes one of each place."""
+    """Raise LimitMet for a sheet of too many cells; calamine allocates even empty ones."""
     rows = [int(number) for number in _ROW.findall(sheet)]
     columns = [_column(letters) for letters in set(_LETTERS.findall(sheet))]
     if rows and columns:
@@ -267,7 +267,7 @@ def _sheet_parts(parts: ArchiveParts, limits: ReadingLimits) -> dict[str, SheetP
 
 
 def _comments(roots: Sequence[Element]) -> ByCell:
-    """Return the comments on each cell, those of a thread in one."""
+    """Return the comments on each cell; a thread is one comment."""
     comments: dict[tuple[int, int], str] = {}
     for root in roots:
         for comment in chain(root.iter("comment"), root.iter("threadedComment")):
@@ -280,7 +280,7 @@ def _comments(roots: Sequence[Element]) -> ByCell:
 
 
 def _style_codes(parts: ArchiveParts) -> dict[bytes, str]:
-    """Return the format code of each style that has one, by the style's number."""
+    """Return the format codes by style number."""
     if "xl/styles.xml" not in parts.names:
         return {}
     root = parts.xml("xl/styles.xml")
@@ -302,7 +302,7 @@ def _cell_formats(
 
 
 def _column(letters: bytes) -> int:
-    """Return the number of a column, from 0, by its letters."""
+    """Return the column number, from 0, of its letters."""
     number = 0
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1
@@ -310,7 +310,7 @@ def _column(letters: bytes) -> int:
 
 
 def describe_workbook(parts: ArchiveParts) -> Iterator[str]:
-    """Yield notes on a spreadsheet: what is hidden, which is read, and what is not.
+    """Yield notes on hidden parts of a spreadsheet, which are read, and on unread parts.
 
     Raises ValueError where a part is no XML.
     """

@@ -1,4 +1,4 @@
-"""Word (.docx): the text is its paragraphs joined by blank lines; a table row is one paragraph.
+"""Read Word (.docx): paragraphs joined by blank lines; a table row is one paragraph.
 
 The cells of a row are set apart by ` | `. Footnotes, comments, text boxes, charts and diagrams
 stand behind their paragraph, and the numbers of lists and headings before it. Headers and footers
@@ -42,7 +42,7 @@ _DROPPED = {"hidden passage": ("vanish",), "struck-out passage": ("strike", "dst
 
 
 def read(file: File) -> Iterator[Document]:
-    """Yield the one document of a Word file."""
+    """Yield a Word file as one document."""
     with parts_of(file, "Word file") as parts:
         main = next(iter(parts.find_related("", "officeDocument")), "")
         root = _read_part(parts, main)
@@ -62,7 +62,7 @@ def read(file: File) -> Iterator[Document]:
 
 
 def _read_part(parts: ArchiveParts, name: str) -> Element:
-    """Return the root of a part, without what was deleted and prompts such as "Enter text"."""
+    """Return the root of a part, without deletions and prompts such as "Enter text"."""
     root = parts.xml(name)
     for element in list(root.iter()):
         kept = [each for each in element if each.tag not in _DELETED and not _is_prompt(each)]
@@ -72,12 +72,12 @@ def _read_part(parts: ArchiveParts, name: str) -> Element:
 
 
 def _is_prompt(element: Element) -> bool:
-    """Return whether it is a content control that still says "Click here to enter text"."""
+    """Check for a content control that still has its prompt, "Click here to enter text"."""
     return element.tag == "sdt" and element.find("sdtPr/showingPlcHdr") is not None
 
 
 def _drop_unread(body: Element) -> dict[str, int]:
-    """Take hidden and struck-out runs out of a document, and count what is not read in it."""
+    """Remove hidden and struck-out runs from a document, and count the unread parts."""
     n_dropped = {what: _drop_runs(body, marks) for what, marks in _DROPPED.items()}
     counts = {
         what: sum(1 for tag in tags for _ in body.iter(tag)) for what, tags in _UNREAD.items()
@@ -86,7 +86,7 @@ def _drop_unread(body: Element) -> dict[str, int]:
 
 
 def _drop_runs(body: Element, marks: tuple[str, ...]) -> int:
-    """Empty the runs that have one of the marks, and return how many have words."""
+    """Empty the runs with one of the marks; return the number of those with text."""
     runs = [
         run
         for run in body.iter("r")
@@ -99,13 +99,13 @@ def _drop_runs(body: Element, marks: tuple[str, ...]) -> int:
 
 
 def _value(element: Element, path: str, default: str = "") -> str:
-    """Return the value of an element below another, "" where there is no such element."""
+    """Return the value of a descendant element, or ""."""
     found = element.find(path)
     return "" if found is None else found.get("val", default)
 
 
 def _number_paragraphs(body: Element, numbers: ListNumbers) -> None:
-    """Write the numbers of lists at their paragraphs."""
+    """Insert list numbers into the paragraphs."""
     for paragraph in body.iter("p"):
         own = {each.tag: each.get("val", "") for each in paragraph.iterfind("pPr/numPr/*")}
         number = numbers.number(own, _value(paragraph, "pPr/pStyle"))
@@ -164,7 +164,7 @@ def _edges(parts: ArchiveParts, main: str) -> Iterator[PageEdge]:
 
 
 def _blocks(root: Element) -> Iterator[Element]:
-    """Yield paragraphs and tables, those of content controls too; a text box behind its own."""
+    """Yield paragraphs and tables, including content controls; a text box follows its paragraph."""
     for block in find_outermost(root, ("p", "tbl")):
         yield block
         if block.tag == "p":
@@ -187,7 +187,7 @@ def _rows(table: Element) -> Iterator[str]:
 
 
 def _number(element: Element, path: str) -> int:
-    """Return a whole number among the properties of a row or cell, 0 for none."""
+    """Return an integer property of a row or cell, 0 if missing."""
     value = _value(element, path)
     return int(value) if value.isdecimal() else 0
 
@@ -200,12 +200,12 @@ def _cell(cell: Element) -> str:
 
 
 def _text(block: Element) -> str:
-    """Return the text of a paragraph behind its number."""
+    """Return the text of a paragraph after its number."""
     return block.get(LIST_NUMBER, "") + join_shifted(_pieces(block))
 
 
 def _pieces(element: Element, script: str = "") -> Iterator[tuple[str, str]]:
-    """Yield texts, and whether each is a superscript ("super") or a subscript ("sub")."""
+    """Yield texts, and whether each is a superscript ("super") or subscript ("sub")."""
     for child in element:
         tag = child.tag
         if tag == "t":

@@ -1,1 +1,1 @@
-"""Pictures of graphs, and lists of what an index holds, for pages and notebooks."""
+"""Drawings of graphs, and lists of an index's contents, for pages and notebooks."""

@@ -1,4 +1,4 @@
-"""Draw the paths of an answer as SVG: boxes in columns from the question on, joined by curves.
+"""Draw the paths of an answer as SVG: boxes in columns, joined by curves.
 
 Boxes are as high as their text, and boxes and edge labels are moved apart in their columns, so that
 nothing overlaps. Edges only connect adjacent columns, so they pass behind no box. graphviz would be
@@ -69,9 +69,9 @@ def draw(found: Answer | Evidence, most: int = MOST_NODES) -> Drawing:
     but an Answer or Evidence.
     """
     if not isinstance(found, Answer | Evidence):
-        raise InputError(f"draw takes an Answer or an Evidence, not {type(found).__name__}")
+        raise InputError(f"draw needs an Answer or Evidence, not {type(found).__name__}")
     if most < 1:
-        raise InputError(f"draw takes a number of nodes that is at least 1, not {most}")
+        raise InputError(f"the number of nodes to draw must be at least 1, not {most}")
     graph = draw_evidence(_find_quoted(found) if isinstance(found, Answer) else found)
     nodes = graph.nodes[:most]
     by_key = {node.key: node for node in nodes}
@@ -85,7 +85,7 @@ def draw(found: Answer | Evidence, most: int = MOST_NODES) -> Drawing:
 
 
 def _find_quoted(answer: Answer) -> Evidence:
-    """Return the part of an answer's evidence that leads to its quotes."""
+    """Return the part of the evidence on the paths to the answer's quotes."""
     paths = tuple(_find_path(cited, answer) for cited in answer.citations)
     graph = answer.evidence.graph
     facts = None if graph is None else _find_named(answer, graph)
@@ -94,7 +94,7 @@ def _find_quoted(answer: Answer) -> Evidence:
 
 
 def _find_path(cited: Citation, answer: Answer) -> Path:
-    """Return the path to a quote, with other quotes on it in place of their passages."""
+    """Return the path to a quote, with passages replaced by their quotes."""
     before = () if cited.path is None else answer.evidence.paths[cited.path].steps[:-1]
     steps = [_find_quote(step, answer) if step.layer == "unit" else step for step in before]
     last = _make_quote(cited)
@@ -113,7 +113,7 @@ def _make_quote(cited: Citation) -> Step:
 
 
 def _find_named(answer: Answer, graph: EvidenceGraph) -> EvidenceGraph:
-    """Return the facts on the paths to answers that the text names, else to the quoted ones."""
+    """Return the facts on the paths to answers named in the text, else to quoted ones."""
     ways = {fact for each in graph.answers if each.text in answer.text for fact in each.facts}
     cited = {each.chunk_id for each in answer.citations}
     facts = tuple(

@@ -77,7 +77,7 @@ _DRAWN = Derived("the graph of an index as it is drawn", _draw_entities)
 
 
 def _find_themes(snapshot: Snapshot, rows: NDArray[np.int64]) -> list[str]:
-    """Return the id of the top-level theme with most of each entity's chunks, "" for none."""
+    """Return the id of each entity's main top-level theme, by chunk count, or ""."""
     found = themes(snapshot)
     widest = found.of_level(0)
     chunks = _read_ones(steps.entity_chunks(snapshot), rows)

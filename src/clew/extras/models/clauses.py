@@ -1,4 +1,4 @@
-"""Statements in a dependency parse: who did what, who is what, what stands beside what.
+"""Extract statements from a dependency parse: clauses, appositions, possessives.
 
 Each pattern is a small function over spaCy's tokens, with the labels of its English pipelines
 (ClearNLP's: nsubj, dobj, attr, agent, ...). It yields tokens, the heads of noun phrases; what they
@@ -23,24 +23,24 @@ _OPEN = frozenset({"xcomp", "advcl"})  # verbs that borrow the subject of the ve
 
 
 def clauses(sentence: Iterator[Token]) -> Iterator[Clause]:
-    """Yield what every pattern finds at every token, in the order of the tokens."""
+    """Yield the statements that each pattern finds at each token, in token order."""
     for token in sentence:
         for pattern in PATTERNS:
             yield from pattern(token)
 
 
 def is_name(token: Token) -> bool:
-    """Say whether a noun phrase with this head names one thing."""
+    """Check whether a noun phrase with this head is a name."""
     return token.pos_ == "PROPN" or token.ent_type_ not in {"", "NORP", "ORDINAL", "CARDINAL"}
 
 
 def is_common(token: Token) -> bool:
-    """Say whether a noun phrase with this head names nothing and points to nothing."""
+    """Check whether a noun phrase with this head is neither a name nor a pronoun."""
     return token.pos_ != "PRON" and not is_name(token)
 
 
 def verbal(verb: Token) -> Iterator[Clause]:
-    """Subject, verb, object: "Nansen designed the Fram", "Fram was built by Archer in Larvik"."""
+    """Yield subject, verb and object: "Nansen designed the Fram", "Fram was built by Archer"."""
     if verb.pos_ not in {"VERB", "AUX"} or verb.dep_ in {"aux", "auxpass"}:
         return
     for relation, object_ in _arguments(verb, _verb_words(verb)):
@@ -60,7 +60,7 @@ def verbal(verb: Token) -> Iterator[Clause]:
 
 
 def apposition(token: Token) -> Iterator[Clause]:
-    """Yield an apposition: "Nansen, the designer of the Fram", "the painter Edvard Munch"."""
+    """Yield appositions: "Nansen, the designer of the Fram", "the painter Edvard Munch"."""
     if token.dep_ != "appos":
         return
     head = token.head
@@ -79,7 +79,7 @@ def apposition(token: Token) -> Iterator[Clause]:
 
 
 def possession(token: Token) -> Iterator[Clause]:
-    """Yield an owner and a named thing: "Amundsen's brother Leon", "his brother, Leon"."""
+    """Yield possessions: "Amundsen's brother Leon", "his brother, Leon"."""
     if token.dep_ != "poss":
         return
     noun = token.head
@@ -94,7 +94,7 @@ def possession(token: Token) -> Iterator[Clause]:
 
 
 def description(token: Token) -> Iterator[Clause]:
-    """Yield a common noun in front of a name: "the explorer Fridtjof Nansen"."""
+    """Yield common nouns before names: "the explorer Fridtjof Nansen"."""
     before_name = token.dep_ in {"compound", "nmod"} and is_name(token.head)
     owned = any(child.dep_ == "poss" for child in token.head.children)
     if before_name and token.pos_ == "NOUN" and not owned:
@@ -102,7 +102,7 @@ def description(token: Token) -> Iterator[Clause]:
 
 
 def relation_of_name(token: Token) -> Iterator[Clause]:
-    """Yield a name with a preposition: "the University of Oslo in Norway"."""
+    """Yield names with prepositions: "the University of Oslo in Norway"."""
     if is_name(token) and token.ent_type_ != "DATE":
         for relation, object_ in _prepositional(token, ""):
             if is_name(object_):
@@ -119,7 +119,7 @@ PATTERNS: tuple[Callable[[Token], Iterator[Clause]], ...] = (
 
 
 def subjects(verb: Token) -> list[Token]:
-    """Return the heads of a verb's subjects, its own or those it borrows; none if unsaid."""
+    """Return the heads of a verb's subjects, its own or inherited ones."""
     own = [child for child in verb.children if child.dep_ in SUBJECT]
     if own or any(child.dep_ == "expl" for child in verb.children):  # "there was"
         return [one for child in own for one in referents(child)]
@@ -131,7 +131,7 @@ def subjects(verb: Token) -> list[Token]:
 
 
 def referents(noun: Token) -> list[Token]:
-    """Return what a noun stands for, with what is coordinated with it.
+    """Return the referents of a noun and of the nouns coordinated with it.
 
     A relative pronoun stands for what its clause describes; what something is said to be stands
     for that thing: "X is a ship that sank" says that X sank.
@@ -150,7 +150,7 @@ def referents(noun: Token) -> list[Token]:
 
 
 def _find_name(noun: Token) -> Token:
-    """Return the name that a sentence gives a common noun, as in "his brother, Leon"."""
+    """Return the name given to a common noun, as in "his brother, Leon"."""
     if is_name(noun):
         return noun
     names = [child for child in noun.children if child.dep_ == "appos"]
@@ -160,7 +160,7 @@ def _find_name(noun: Token) -> Token:
 
 
 def _list_conjuncts(noun: Token) -> list[Token]:
-    """Return a noun and the nouns joined to it on its right."""
+    """Return a noun and its conjuncts on the right."""
     nouns = [noun]
     for child in noun.children:
         if child.dep_ == "conj" or (is_name(noun) and _is_listed(child)):
@@ -169,19 +169,19 @@ def _list_conjuncts(noun: Token) -> list[Token]:
 
 
 def _is_listed(token: Token) -> bool:
-    """Say whether an apposition is rather a member of a list: "Oslo, Bergen and Tromsø"."""
+    """Check whether an apposition is really a list item: "Oslo, Bergen and Tromsø"."""
     return (
         token.dep_ == "appos" and is_name(token) and any(c.dep_ == "conj" for c in token.children)
     )
 
 
 def _lacks_object(verb: Token) -> bool:
-    """Say whether a relative clause has a subject of its own, so its noun is the object."""
+    """Check whether a relative clause has its own subject, so that its noun is the object."""
     return any(child.dep_ in SUBJECT for child in verb.children)
 
 
 def _arguments(verb: Token, words: str) -> Iterator[tuple[str, Token]]:
-    """Yield each object of a verb with the words that lead to it."""
+    """Yield each object of a verb with the words of the relation to it."""
     for child in verb.children:
         if child.dep_ in _OBJECT:
             yield from _objects(child, words, words)
@@ -197,7 +197,7 @@ def _arguments(verb: Token, words: str) -> Iterator[tuple[str, Token]]:
 
 
 def _objects(noun: Token, words: str, stem: str) -> Iterator[tuple[str, Token]]:
-    """Yield an object and those joined to it, each with what its prepositions lead to.
+    """Yield an object and its conjuncts, and the objects of their prepositions.
 
     `stem` is `words` without the preposition that led to the object: what follows a name is
     mostly said of the verb, as in "met Nansen in Oslo" and "sailed to Hobart in March".
@@ -216,7 +216,7 @@ def _objects(noun: Token, words: str, stem: str) -> Iterator[tuple[str, Token]]:
 
 
 def _prepositional(token: Token, words: str) -> Iterator[tuple[str, Token]]:
-    """Yield what a word's prepositions lead to, each with the words up to there."""
+    """Yield the objects of a word's prepositions, each with the words before it."""
     for child in token.children:
         if child.dep_ in {"prep", "agent"}:
             for preposition in _list_conjuncts(child):  # "by Scott and by Amundsen"
@@ -229,7 +229,7 @@ def _prepositional(token: Token, words: str) -> Iterator[tuple[str, Token]]:
 
 
 def _verb_words(verb: Token) -> str:
-    """Return a verb as a relation says it: without auxiliaries, with "not" and particles."""
+    """Return a verb as a relation: without auxiliaries, with "not" and particles."""
     above = ""
     if verb.dep_ == "xcomp" and not any(c.dep_ in SUBJECT for c in verb.children):
         above = _verb_words(verb.head) + " "
@@ -243,13 +243,13 @@ def _verb_words(verb: Token) -> str:
 
 
 def _noun_words(noun: Token) -> str:
-    """Return a common noun with its modifiers, without articles and owners."""
+    """Return a common noun with its modifiers, without articles and possessors."""
     words = [t.text for t in noun.lefts if t.dep_ in {"amod", "compound", "nmod", "nummod"}]
     return " ".join([*words, noun.text])
 
 
 def _owner(noun: Token) -> Token | None:
-    """Return whose a common noun is: of "its capital", "Norway's capital", "capital of Norway"."""
+    """Return the possessor of a noun: "its capital", "Norway's capital", "capital of Norway"."""
     if is_name(noun):
         return None
     for child in noun.children:

@@ -1,4 +1,4 @@
-"""What the tokens of a parsed text are called, and what its pronouns stand for.
+"""Resolve the tokens and pronouns of a parsed text to entities.
 
 A pronoun stands for the last subject of the text that it fits, or else for what the title names;
 so does "the ship" where the text said that the title's entity is a ship. A last name alone is that
@@ -32,7 +32,7 @@ _EDGES = " \t\n,;:.–—-()[]\"“”‘`'"
 
 @dataclass
 class Reading:
-    """What a reader of one text keeps in mind."""
+    """The discourse state while reading a text: its topic and antecedents."""
 
     text: str  # with its title, its white space collapsed
     topic: End  # what the title names; its label once a sentence shows it
@@ -44,7 +44,7 @@ class Reading:
         self.kinds.update(self.topic.name.lower().split()[-1:])  # "the river" is the Kizir River
 
     def ends(self, doc: Doc) -> dict[int, End]:
-        """Return what the tokens of the next sentence stand for, by their places."""
+        """Return the entities that the tokens of the next sentence refer to, by token index."""
         ends: dict[int, End] = {}
         for token in doc:
             end = self._end(token)
@@ -56,7 +56,7 @@ class Reading:
         return ends
 
     def learn(self, clause: Clause, ends: Mapping[int, End]) -> None:
-        """Keep what a clause says the topic is: "ship", of "Fram was a ship"."""
+        """Record the topic's type from a clause: "ship", from "Fram was a ship"."""
         subject, relation, object_ = clause
         verb, *words = relation.lower().split() or [""]
         if verb in BE and ends[subject.i] == self.topic:
@@ -86,7 +86,7 @@ class Reading:
         return next((end for end in ends if end.name), None)
 
     def _name(self, end: End) -> End:
-        """Return the end in full, where it names what the text is about or a person by a part."""
+        """Return the full name of a partial mention of the topic or a person."""
         topic, words = self.topic, end.name.split() or [""]
         parts = topic.name.split()
         in_full = len(parts) > 1 and [words[0], words[-1]] == [parts[0], parts[-1]]
@@ -105,14 +105,14 @@ class Reading:
 
 
 def _number(text: str) -> End | None:
-    """Return the date in a phrase, or the phrase if it has a figure."""
+    """Return the date or number in a phrase, the whole phrase for a number, or None."""
     for start, end in date_spans(text):
         return End(text[start:end], "DATE")
     return End(text, NUMBER) if any(map(str.isdigit, text)) else None
 
 
 def _phrase(noun: Token) -> str:
-    """Return a noun phrase from its first modifier to its noun, without articles and owners."""
+    """Return a noun phrase from its first modifier to its noun, without articles and possessors."""
     first = noun.i
     if is_name(noun):
         while (

@@ -39,7 +39,7 @@ _NOT_NEEDED = ("lemmatizer", "trainable_lemmatizer", "textcat", "textcat_multila
 
 @dataclass(frozen=True)
 class DependencyTriples:
-    """What each clause, apposition and possessive of a text says."""
+    """Extracts the clauses, appositions and possessives of a text as triples."""
 
     pipeline: str = DEFAULT_PIPELINE  # an installed package, or a folder
 
@@ -49,7 +49,7 @@ class DependencyTriples:
         return f"dependency-1:{meta['lang']}_{meta['name']}-{meta['version']}"
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        """Return what each text says; what models read of a chunk begins with its title."""
+        """Return the triples of each text, which begins with its chunk's title."""
         parted = [(text, *split_sentences(text)) for text in texts]
         read = [(Reading(collapse(text), End(title)), pairs) for text, title, pairs in parted]
         docs = self._parse(
@@ -63,7 +63,7 @@ class DependencyTriples:
         ]
 
     def _parse(self, sentences: Iterable[tuple[str, str]]) -> Iterator[Doc]:
-        """Yield the parse of each (title, sentence), every name in it one token."""
+        """Yield the parse of each (title, sentence), with each name merged into one token."""
         nlp = self._pipeline
         docs = (
             _merge_spans(nlp.make_doc(text), _find_quotations(text, title))
@@ -82,7 +82,7 @@ class DependencyTriples:
 
 
 def _find_quotations(text: str, title: str) -> list[tuple[int, int]]:
-    """Return where quotations and the title stand: names that a parser may take for clauses.
+    """Return the ranges of quotations and of the title, which a parser may take for clauses.
 
     A title of three capitalised words or less is left to the pipeline, which then sees its type.
     """
@@ -94,7 +94,7 @@ def _find_quotations(text: str, title: str) -> list[tuple[int, int]]:
 
 
 def _merge_spans(doc: Doc, spans: Iterable[tuple[int, int]]) -> Doc:
-    """Make one proper noun of each character range; of two that overlap, of the first or longer."""
+    """Merge each character range into one proper noun; of overlapping ones, the first or longer."""
     taken = 0
     with doc.retokenize() as retokenizer:
         for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -106,7 +106,7 @@ def _merge_spans(doc: Doc, spans: Iterable[tuple[int, int]]) -> Doc:
 
 
 def _name_span(entity: Span) -> tuple[int, int] | None:
-    """Return an entity's characters without article and possessive, with proper nouns before it."""
+    """Return an entity's range without article and possessive, with preceding proper nouns."""
     tokens = [token for token in entity if token.pos_ != "PUNCT" and token.tag_ != "POS"]
     while tokens and tokens[0].pos_ in {"DET", "ADP"}:
         tokens.pop(0)
@@ -119,7 +119,7 @@ def _name_span(entity: Span) -> tuple[int, int] | None:
 
 
 def _of_span(token: Token) -> tuple[int, int] | None:
-    """Return the characters of a name with "of" in it: "Bishop of Rome", "Bay of the Seine"."""
+    """Return the range of a name with "of" in it: "Bishop of Rome", "Bay of the Seine"."""
     if token.text != "of" or not token.i or token.nbor(-1).pos_ != "PROPN":
         return None
     for name in token.children:
@@ -130,7 +130,7 @@ def _of_span(token: Token) -> tuple[int, int] | None:
 
 
 def _statements(reading: Reading, sentences: Sequence[tuple[str, Doc]]) -> Iterator[Statement]:
-    """Yield what the sentences of a text say, each with its parse.
+    """Yield the statements of a text's sentences, each with its parse.
 
     A statement about two common nouns is left out: "ships need coal" is of nothing in particular.
     """

@@ -21,7 +21,7 @@ Ask = Callable[[Sequence[str]], NDArray[np.float32]]  # one request: texts to un
 
 
 class Embedded(NamedTuple):
-    """The vectors of texts, the texts that were cut, and errors of those without a vector."""
+    """The vectors of texts, the truncated texts, and errors of texts without a vector."""
 
     rows: NDArray[np.float32]  # (n, d) of length one, zero for a text without a vector
     cut: list[int]
@@ -29,7 +29,7 @@ class Embedded(NamedTuple):
 
 
 class EmbeddingBatches:
-    """Embeds texts in batches, and remembers how many texts an endpoint refuses.
+    """Embeds texts in batches, and remembers the batch size that an endpoint refuses.
 
     A batch that is refused, or gets no vectors, is halved. A text that is too long alone is cut in
     two until its parts are taken; its vector is the mean of theirs, weighted by their lengths. So
@@ -96,7 +96,7 @@ class EmbeddingBatches:
         return Embedded(np.zeros_like(known), [], {first: error})
 
     def _forget_size(self) -> None:
-        """Allow batches of any size again: one text was the reason for the refusal."""
+        """Reset the batch size after a single text turned out to be refused."""
         with self._lock:
             self._size = None
 

@@ -29,7 +29,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from clew.base.runtime.lazy import needs
 from clew.errors import EndpointError, InputError
-from clew.extras.models.refusals import Refused, ServerFault, says_exhausted, says_too_long
+from clew.extras.models.refusals import Refused, ServerFault, is_length_refusal, is_quota_exhausted
 from clew.extras.models.served import STEP_S, EndpointAddress
 from clew.models import OnLost, Part, Stopped
 from clew.models.concurrency import run_jobs
@@ -91,7 +91,7 @@ _KINDS = (  # of errors that come without a status
 
 
 class TooMuch(Exception):
-    """A reply is longer, or takes longer, than any that was asked for."""
+    """A reply exceeds the limit on its length or duration."""
 
 
 class _TooLate(TooMuch):
@@ -111,12 +111,12 @@ class _ErrorEvent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Why an attempt failed that may succeed later."""
+    """The reason for a failed attempt that is worth retrying."""
 
     reason: str
     hint: str
     wait_s: float | None = None  # as the server asked
-    lost: bool = False  # it was sent and brought no answer, so it may have been billed
+    lost: bool = False  # it was sent and brought no answer, so the request may have been billed
     unreached: bool = False  # there was no connection
     is_final: bool = False  # another attempt would bring, and cost, the same
     is_late: bool = False  # it took all the time that it had
@@ -127,7 +127,7 @@ class _Fault:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is sent, and how the reply is received."""
+    """A request, and how to receive its reply."""
 
     content: bytes
     most_bytes: int
@@ -139,7 +139,7 @@ class _Request:
 
 @dataclass(slots=True)
 class _Rest:
-    """The last time-out of an address, and until when questions do without it."""
+    """The last time-out of an address, and until when to skip it."""
 
     fault: _Fault | None = None
     until: float = -math.inf
@@ -148,7 +148,7 @@ class _Rest:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint(EndpointAddress):
-    """One address that takes JSON by POST."""
+    """A JSON endpoint, called by POST."""
 
     path: str = ""
     step_s: float = STEP_S  # time-out, at most, for a step of a question that can do without it
@@ -169,7 +169,7 @@ class Endpoint(EndpointAddress):
 
     @property
     def shown_address(self) -> str:
-        """The address as errors name it: without a query, a user or a password."""
+        """Return the address for messages: without query, user and password."""
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
@@ -180,7 +180,7 @@ class Endpoint(EndpointAddress):
         most_bytes: int = MOST_BYTES,
         run: ModelRun | None = None,
     ) -> list[Result]:
-        """Return job(post, item) for every item, in order, at most `concurrency` at a time.
+        """Return job(post, item) for each item, in order, running at most `concurrency` at once.
 
         The first exception ends the batch: what was not sent stays unsent, and it is raised.
         """
@@ -205,7 +205,7 @@ class Endpoint(EndpointAddress):
         run: ModelRun | None = None,
         part: Part | None = None,
     ) -> Any:  # noqa: ANN401 -- parsed JSON
-        """Return the parsed reply to one request, tried again where that can help.
+        """Return the parsed reply to a request, with retries.
 
         A reply of more than `most_bytes` is cut off, and is an error. A reply that is streamed as
         events is returned as their list. `watch` is called for each attempt, and what it returns
@@ -240,13 +240,13 @@ class Endpoint(EndpointAddress):
                 break
             _log.info("%s, attempt %d: %s", self.shown_address, attempt, reply.reason)
             pause_s = self._pause_s(attempt, reply)
-            last = not self._is_tried_again(request, attempt, reply, waited_s + pause_s)
+            last = not self._should_retry(request, attempt, reply, waited_s + pause_s)
             if reply.lost and on_lost is not None:
                 on_lost(not last)
             if last:
                 error = self._useless(attempt, reply)
                 break
-            self._tell_wait(reply, waited_s, pause_s)
+            self._log_wait(reply, waited_s, pause_s)
             (self.sleep or stop.wait)(pause_s)
             waited_s += pause_s
         if failed is not None and (reply.is_late or not reply.is_final):
@@ -254,17 +254,17 @@ class Endpoint(EndpointAddress):
         raise error
 
     def _check(self, request: _Request) -> None:
-        """Raise EndpointError where the address failed this question, or another one of late."""
-        failed, rest = request.failed, _rest_of(self.shown_address)
+        """Raise EndpointError if the address failed earlier in this question, or recently."""
+        failed, rest = request.failed, _timeout_record(self.shown_address)
         if failed is not None and self.shown_address in failed:
             raise failed[self.shown_address]
         if request.part is not None and rest.fault is not None and self.clock() < rest.until:
             raise self._useless(1, rest.fault)
 
-    def _is_tried_again(
+    def _should_retry(
         self, request: _Request, attempt: int, fault: _Fault, waited_s: float
     ) -> bool:
-        """Say whether another attempt follows; `waited_s` is the wait in all up to it."""
+        """Return whether to retry; `waited_s` is the total wait so far."""
         if fault.is_final or self.attempts == 1:
             return False
         if request.failed is None:  # nobody waits
@@ -274,9 +274,9 @@ class Endpoint(EndpointAddress):
             return False
         return waited_s <= BUSY_S if fault.is_busy else attempt == 1
 
-    def _tell_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
+    def _log_wait(self, fault: _Fault, waited_s: float, pause_s: float) -> None:
         """Log, at most once a minute, that the run waits for an overloaded server."""
-        rest = _rest_of(self.shown_address)
+        rest = _timeout_record(self.shown_address)
         now = self.clock()
         if fault.is_overload and pause_s >= _TOLD_S and now >= rest.told + REST_S:
             rest.told = now
@@ -287,7 +287,7 @@ class Endpoint(EndpointAddress):
             )  # fmt: skip
 
     def reach(self) -> None:
-        """Raise EndpointError within some seconds where nothing answers; InputError for a key."""
+        """Raise EndpointError if the server does not respond in time, InputError for a bad key."""
         try:
             self._get()
         except httpx2.ConnectTimeout:
@@ -317,7 +317,7 @@ class Endpoint(EndpointAddress):
         return error
 
     def _find_start(self, reason: str) -> str:
-        """Return the hint for an error without a connection."""
+        """Return a hint for an error without a connection, such as how to start the server."""
         parts = urlsplit(self.base_url)
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             return (
@@ -334,7 +334,7 @@ class Endpoint(EndpointAddress):
 
     @property
     def _proxy(self) -> str:
-        """The hint about a proxy in front of the server, empty where there is none."""
+        """Return a hint about a proxy in front of the server, or ""."""
         parts = urlsplit(self.base_url)
         host, proxies = parts.hostname or "", getproxies()
         proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -345,7 +345,7 @@ class Endpoint(EndpointAddress):
         return f"it is reached through the proxy {shown} ({variable}): check that, or set NO_PROXY"
 
     def look(self) -> Any:  # noqa: ANN401 -- parsed JSON
-        """Return the JSON that a GET of the address gives, None where it gives none."""
+        """Return the JSON of a GET request, or None."""
         try:
             response = self._get()
             return json.loads(response.content) if response.is_success else None
@@ -361,7 +361,7 @@ class Endpoint(EndpointAddress):
         received = self._exchange(request)
         if isinstance(received, _Fault):
             if received.is_late and request.part is not None:
-                rest = _rest_of(self.shown_address)
+                rest = _timeout_record(self.shown_address)
                 rest.fault, rest.until = received, self.clock() + REST_S
             return received
         self._reached.set()
@@ -387,7 +387,7 @@ class Endpoint(EndpointAddress):
         message: str,
         error: Any,  # noqa: ANN401 -- parsed JSON
     ) -> _Fault:
-        """Return why an attempt failed; raise Refused where another one cannot help."""
+        """Return the fault of a failed attempt; raise Refused if a retry cannot help."""
         shown = self._short(message)
         reason = f"HTTP {status}"
         is_in_reply = 200 <= status < 300
@@ -398,10 +398,10 @@ class Endpoint(EndpointAddress):
         words = f"{message[:_READ]}\n{body[:_READ]}"
         wait_s = _retry_after(headers.get("retry-after", ""))
         wait_s = _find_wait(words) if wait_s is None else wait_s
-        if says_exhausted(words, wait_s):
-            hint = "the account's quota is used up: add credit, or use another key"
-        elif status <= _FAILED and says_too_long(status, words):
-            hint = "shorten the text, or let the server take longer ones"
+        if is_quota_exhausted(words, wait_s):
+            hint = "the account's quota is exhausted: add credit, or use another key"
+        elif status <= _FAILED and is_length_refusal(status, words):
+            hint = "shorten the text, or raise the server's limit"
         else:
             hint = (status in _BY_PROXY and self._proxy) or _HINTS.get(status, "")
             if status in _RETRIED:
@@ -421,7 +421,7 @@ class Endpoint(EndpointAddress):
         raise refused
 
     def _exchange(self, request: _Request) -> tuple[int, Mapping[str, str], Any] | _Fault:
-        """Send a request; return the status, the headers and the body, or events, of the reply."""
+        """Send a request; return status, headers, and body or events."""
         is_step = request.part == "step"
         timeout_s = min(self.timeout_s, self.step_s) if is_step else self.timeout_s
         whole_s = _WHOLE * timeout_s
@@ -465,33 +465,33 @@ class Endpoint(EndpointAddress):
     def _fault_of(
         self, error: TooMuch | _BrokenOff | httpx2.RequestError, timeout_s: float
     ) -> _Fault:
-        """Return why an exchange brought no reply, not even an error."""
+        """Return the fault of an exchange without any reply."""
         if isinstance(error, httpx2.ConnectTimeout):
             return _Fault(_NO_CONNECTION, self._find_start(""), unreached=True)
         if not isinstance(error, httpx2.RequestError) or isinstance(error, httpx2.TimeoutException):
             self._reached.set()
         if isinstance(error, TooMuch):
-            hint = "check the server, or the base URL; it may have been billed"
+            hint = "check the server, or the base URL; the request may have been billed"
             is_late = isinstance(error, _TooLate)
             return _Fault(str(error), hint, lost=True, is_final=True, is_late=is_late)
         if isinstance(error, _BrokenOff):
             return _Fault(str(error), "try again later", lost=True)
         if isinstance(error, httpx2.TimeoutException):
             hint = "raise the time-out, or lower the concurrency"
-            reason = f"nothing within {timeout_s:g} s"
-            return _Fault(reason, hint, lost=_was_sent(error), is_late=True)
+            reason = f"no reply within {timeout_s:g} s"
+            return _Fault(reason, hint, lost=_may_have_arrived(error), is_late=True)
         reason = self._short(str(error)) or type(error).__name__
         return _Fault(
             reason,
             self._find_start(reason),
-            lost=_was_sent(error),
+            lost=_may_have_arrived(error),
             unreached=isinstance(error, httpx2.ConnectError),
             is_overload=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
-            and _was_sent(error),
+            and _may_have_arrived(error),
         )
 
     def _pause_s(self, attempt: int, fault: _Fault) -> float:
-        """Return the asked-for wait, or an exponential one; both with jitter and under the cap.
+        """Return the requested or exponential wait, with jitter, below the maximum.
 
         Behind the usual attempts it is the longer of the two, as a server may ask for too little.
         """
@@ -503,14 +503,14 @@ class Endpoint(EndpointAddress):
         return asked if attempt < self.attempts else max(asked, own)
 
     def _short(self, text: str) -> str:
-        """Return a server's words in one line, without the key even if the server repeats it."""
+        """Return a server's message on one line, with the API key removed."""
         if len(self._key) >= _SECRET:
             text = re.sub(rf"(?<![^\W_]){re.escape(self._key)}(?![^\W_])", "...", text)
         line = " ".join(text.split())
         return line if len(line) <= _SHOWN else line[: _SHOWN - 3] + "..."
 
     def _without_addresses(self, text: str) -> str:
-        """Return a server's words without addresses, also where it names itself."""
+        """Return a server's message without addresses."""
         parts = urlsplit(self.base_url)
         text = _ADDRESS.sub("...", text)
         for own in (parts.netloc, parts.hostname or ""):
@@ -535,9 +535,7 @@ class Endpoint(EndpointAddress):
                 )
         key = key.strip()  # a key read from a file ends in a newline
         if not (key.isascii() and key.isprintable()):
-            raise InputError(
-                f"the API key for {self.shown_address} has characters that no key can have"
-            )
+            raise InputError(f"the API key for {self.shown_address} has invalid characters")
         return key
 
     @property
@@ -572,8 +570,8 @@ class Endpoint(EndpointAddress):
 
 
 @lru_cache
-def _rest_of(address: str) -> _Rest:  # noqa: ARG001 -- one for each
-    """Return the record of an address, which several indexes may share."""
+def _timeout_record(address: str) -> _Rest:  # noqa: ARG001 -- one for each
+    """Return the time-out record of an address, shared by indexes."""
     return _Rest()
 
 
@@ -595,7 +593,7 @@ def _load_certificates(variables: tuple[str, ...]) -> ssl.SSLContext:
 
 
 def _is_loopback(host: str) -> bool:
-    """Say whether a host is this machine, which no proxy reaches."""
+    """Check whether a host is this machine, for which no proxy is used."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -607,7 +605,7 @@ _ENDED = object()  # behind all that is heard
 
 
 def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear) -> Result:
-    """Call `ask` in a thread, and abandon it with _TooLate where it takes longer than `seconds`.
+    """Call `ask` in a thread; raise _TooLate if it takes longer than `seconds`.
 
     What it tells meanwhile is passed on to `hear` in this thread, so nobody hears of what was left
     behind, and what is received does not wait for whoever hears it. The time-out of a client
@@ -640,19 +638,19 @@ def _run_with_deadline(seconds: float, ask: Callable[[Hear], Result], hear: Hear
 
 
 def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Iterator[bytes]:
-    """Yield the pieces of a reply. Raises TooMuch where it is too long, or too late."""
+    """Yield the pieces of a reply. Raises TooMuch if it is too long or too late."""
     received = 0
     for piece in pieces:  # unpacked, where it came packed
         received += len(piece)
         if received > most_bytes:
-            raise TooMuch(f"a reply of more than {most_bytes:,} bytes, which was cut off")
+            raise TooMuch(f"the reply exceeds {most_bytes:,} bytes")
         if time.monotonic() > ends:  # nobody waits for it any more
             raise _TooLate("no complete reply in time")
         yield piece
 
 
 def _events(response: httpx2.Response, watch: Watch, tell: Hear) -> list[Any]:
-    """Return the JSON of the events of a stream, up to its end mark.
+    """Yield the JSON of a stream's events, up to its end mark.
 
     That may be missing behind one that says why the reply ends. Raises _ErrorEvent for an error,
     and _BrokenOff where the stream is not whole, or an event is not JSON.
@@ -680,14 +678,14 @@ def _read_event(data: str) -> Any:  # noqa: ANN401 -- parsed JSON
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
-        raise _BrokenOff("a stream with an event that is not JSON") from None
+        raise _BrokenOff("the stream has an event that is not JSON") from None
     if _find_error(event) is not None:
         raise _ErrorEvent(event)
     return event
 
 
 def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
-    """Say whether an event has a finish reason, behind which no text comes."""
+    """Check whether an event has a finish reason, after which there is no text."""
     try:
         return bool(event["choices"][0].get("finish_reason"))
     except (AttributeError, IndexError, KeyError, TypeError):
@@ -695,7 +693,7 @@ def _is_last(event: Any) -> bool:  # noqa: ANN401 -- parsed JSON
 
 
 def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return the error in place of a reply, or within one; None where there is none."""
+    """Return the error in a reply, or None."""
     if not isinstance(reply, dict):
         return None
     choices = reply.get("choices")
@@ -709,7 +707,7 @@ def _find_error(reply: Any) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return the HTTP status that stands for an error inside a reply."""
+    """Return the HTTP status equivalent to an error in a reply."""
     if not isinstance(error, dict):
         return _FAILED
     stated = str(error.get("code") or error.get("status") or "")
@@ -720,7 +718,7 @@ def _status_of(error: Any) -> int:  # noqa: ANN401 -- parsed JSON
 
 
 def _find_wait(message: str) -> float | None:
-    """Return how many seconds a server says to wait before another request, or None."""
+    """Return the seconds to wait as stated in a server's message, or None."""
     match = _WAIT.search(message)
     try:
         return float(match[1]) * _SECONDS[(match[2] or "").casefold()] if match else None
@@ -728,13 +726,13 @@ def _find_wait(message: str) -> float | None:
         return None
 
 
-def _was_sent(error: httpx2.RequestError) -> bool:
-    """Say whether a request that failed may have reached the server."""
+def _may_have_arrived(error: httpx2.RequestError) -> bool:
+    """Check whether a failed request may have reached the server."""
     return not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
 
 
 def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
-    """Return the message of a server's error, in JSON or as a page."""
+    """Return the message of an error, from JSON or an HTML page."""
     body = error
     if isinstance(error, bytes):
         try:
@@ -753,7 +751,7 @@ def _message(error: Any) -> str:  # noqa: ANN401 -- parsed JSON, or bytes
 
 
 def _retry_after(header: str) -> float | None:
-    """Return the seconds that a Retry-After header asks for, given in seconds or as a date."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date."""
     try:
         seconds = float(header)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A language model in a GGUF file, run by llama.cpp inside this process: no key, no bill.
+"""Run a language model from a GGUF file in-process with llama.cpp: no key, no cost.
 
 llama.cpp is spoken to as any other OpenAI-compatible endpoint, at an address of this machine that
 it opens for this process.
@@ -32,7 +32,7 @@ _LONGEST_S = 3600.0  # for one reply
 
 @dataclass(frozen=True, kw_only=True)
 class LocalChat:
-    """The model of a GGUF `file`, in this process.
+    """The model in a GGUF `file`.
 
     Nothing is loaded before the first use. `n_ctx` is tokens of prompt and reply together; more
     `n_threads` than idle cores make it much slower.
@@ -107,12 +107,12 @@ class LocalChat:
             return self._server[1]
 
     def check(self) -> None:
-        """Raise MissingExtra where the package that runs the model is missing."""
+        """Raise MissingExtra if llama.cpp's package is missing."""
         check_installed("xllamacpp", "local", "a local model")
 
     @cached_property
     def _server(self) -> tuple[Any, OpenAIChat]:
-        """llama.cpp's server, which ends with this object, and the chat with it."""
+        """Return the llama.cpp server owned by this object, and a chat client for it."""
         from clew.extras.models.openai import OpenAIChat
 
         self.check()

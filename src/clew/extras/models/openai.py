@@ -71,7 +71,7 @@ _V1 = re.compile(r"/v1/?\Z")
 def name_sampled(
     model: str, temperature: float, top_p: float | None = None, seed: int | None = None
 ) -> str:
-    """Return the name of a model with its sampling parameters, where these are not the default."""
+    """Return a model's name with its non-default sampling parameters."""
     drawn = {"temperature": temperature or None, "top_p": top_p, "seed": seed}
     options = [f"{name} {value}" for name, value in drawn.items() if value is not None]
     return f"{model} at {', '.join(options)}" if options else model
@@ -93,7 +93,7 @@ class OpenAIChat(Served):
 
     @property
     def name(self) -> str:
-        """The model, the address unless it is OpenAI's, and how its replies are drawn."""
+        """Return the model, its address unless OpenAI's, and its sampling parameters."""
         parts = urlsplit(self.base_url)
         at_openai = parts.hostname == _OPENAI_HOST
         place = parts.netloc.rpartition("@")[2] + parts.path.rstrip("/")
@@ -163,7 +163,7 @@ class OpenAIChat(Served):
     def count_tokens(
         self, prompt: Prompt, turns: Sequence[Turn] = (), *, run: ModelRun | None = None
     ) -> int | None:
-        """Return what a llama.cpp server counts; no other endpoint says it beforehand."""
+        """Return the token count by a llama.cpp server; other endpoints have no such call."""
         if not self._is_llama:
             return None
         try:
@@ -178,7 +178,7 @@ class OpenAIChat(Served):
     def _body(
         self, prompt: Prompt, turns: Sequence[Turn], lacks: AbstractSet[str], limit: int
     ) -> dict[str, object]:
-        """Return the body of a request, without fields that the endpoint refuses."""
+        """Return a request body, without the fields that the endpoint refuses."""
         lacks = self._lacks | lacks
         can_hold = self.json_schema and SCHEMA not in lacks
         held = prompt.schema is not None and can_hold  # to its schema, by the endpoint itself
@@ -219,7 +219,7 @@ class OpenAIChat(Served):
             ) from None
 
     def _at_root(self, path: str) -> Endpoint:
-        """Return an endpoint of a llama.cpp server outside its OpenAI-compatible API."""
+        """Return an endpoint of a llama.cpp server outside `/v1`."""
         return replace(self.endpoint_at(path), base_url=_V1.sub("", self.base_url))
 
     @cached_property
@@ -230,7 +230,7 @@ class OpenAIChat(Served):
         return isinstance(props, dict) and "default_generation_settings" in props
 
     def reach(self) -> None:
-        """Raise EndpointError where nothing answers at the address, InputError without a key."""
+        """Raise EndpointError if the address does not respond, InputError without a key."""
         self._endpoint.reach()
 
     @cached_property
@@ -240,7 +240,7 @@ class OpenAIChat(Served):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenAIEmbeddings(Served):
-    """An embedder behind /embeddings. Without `expected_dimension` the first reply teaches it."""
+    """An embedder behind /embeddings; the dimension is read from the first reply by default."""
 
     expected_dimension: int | None = None
     query_prefix: str = ""  # as the model's card asks: "query: ", "search_query: "
@@ -278,7 +278,7 @@ class OpenAIEmbeddings(Served):
         keep: Keep | None = None,
         run: ModelRun | None = None,
     ) -> NDArray[np.float32]:
-        """Return a unit row for each text; `keep` is called with rows as they are received."""
+        """Return a unit row for each text; `keep` is called with rows as they arrive."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         prefix = self._prefix(kind)
@@ -302,11 +302,11 @@ class OpenAIEmbeddings(Served):
 
     @property
     def price(self) -> Price | None:
-        """Dollars per million tokens of texts, and 0; None: not known."""
+        """Return the dollars per million input tokens, and 0 for output; None if unknown."""
         return self.prices.get(self.model) or embedding_price(self.model, self.base_url)
 
     def unpaid(self, texts: Sequence[str], *, kind: Kind) -> Sequence[str]:
-        """Return all texts with their prefix, since nothing is cached here."""
+        """Return all texts with their prefix, as there is no cache here."""
         prefix = self._prefix(kind)
         return [prefix + text for text in texts]
 
@@ -318,7 +318,7 @@ class OpenAIEmbeddings(Served):
         return self.query_prefix if kind == "query" else self.document_prefix
 
     def _buy(self, post: Post, batch: Sequence[str], run: ModelRun | None) -> Any:  # noqa: ANN401
-        """Return the parsed reply to a request, which the run pays for."""
+        """Return the parsed reply to a request, charged to the run."""
         body = {"model": self.model, "input": batch}
         if run is None:
             return post(body)
@@ -333,7 +333,7 @@ class OpenAIEmbeddings(Served):
         return reply
 
     def _embed(self, post: Post, run: ModelRun | None, batch: Sequence[str]) -> NDArray[np.float32]:
-        """Return the unit vectors that one request gives."""
+        """Return the unit vectors of one request."""
         reply = self._buy(post, batch, run)
         place = f"{self._endpoint.shown_address}, model {self.model}"
         try:
@@ -350,13 +350,13 @@ class OpenAIEmbeddings(Served):
         expected = self.expected_dimension or self._seen.setdefault("dimension", d)
         if d != expected:
             raise EndpointError(
-                f"{place}: vectors of dimension {d} came where {expected} was expected."
-                f" Hint: name the model that the other vectors are from"
+                f"{place}: the vectors have dimension {d}, not {expected}."
+                f" Hint: use the model of the other vectors"
             )
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths).all() and lengths.all()):
-            raise BadReply(f"{place}: a vector is zero or not finite, so it has no direction")
+            raise BadReply(f"{place}: a vector is zero or not finite")
         return np.asarray(vectors / lengths, dtype=np.float32)
 
     @cached_property
@@ -365,7 +365,7 @@ class OpenAIEmbeddings(Served):
 
 
 def _count_billed_tokens(reply: Any, batch: Sequence[str], *, exact: bool) -> int:  # noqa: ANN401 -- parsed JSON
-    """Return the tokens that count as billed: as stated, but not fewer than we count.
+    """Return the billed tokens: as stated by the server, but at least our own count.
 
     `exact`: the model's tokens are those that we count.
     """
@@ -378,7 +378,7 @@ def _count_billed_tokens(reply: Any, batch: Sequence[str], *, exact: bool) -> in
 
 
 class _Watched:
-    """Adds up a reply while it streams, and cuts it off where it is longer than was asked for."""
+    """Accumulates a streamed reply, and stops it at the requested length."""
 
     def __init__(self, max_tokens: int) -> None:
         self._most = max_tokens + _SLACK
@@ -395,11 +395,11 @@ class _Watched:
             return
         self._looked = len(self._text)
         if tokens.count_at_least(self._text) > self._most:
-            raise TooMuch(f"a reply of more than {self._most:,} tokens, which was cut off")
+            raise TooMuch(f"the reply exceeds {self._most:,} tokens")
 
 
 class _Heard:
-    """Passes on a reply's text while it streams; `waits` as in `SpokenStream`."""
+    """Passes on a streamed reply's text; `waits` as in `SpokenStream`."""
 
     def __init__(self, on_text: OnPiece, *, waits: bool) -> None:
         self._pieces = PieceStream(on_text)
@@ -419,7 +419,7 @@ class _Heard:
 
 
 def _delta(event: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- parsed JSON
-    """Return the delta of an event of a stream, empty where it has none."""
+    """Return the delta of a stream event, empty if missing."""
     try:
         delta = event["choices"][0]["delta"]
     except (KeyError, IndexError, TypeError):
@@ -471,7 +471,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")  # of a message, besi
 
 
 def _plain(content: Any) -> str:  # noqa: ANN401 -- parsed JSON
-    """Return the text of a message, a string or a list of parts, without parts of thoughts."""
+    """Return the text of a message, given as a string or parts, without reasoning parts."""
     if isinstance(content, list):
         parts = (
             p for p in content if p.get("text") and not _OF_THOUGHTS.search(str(p.get("type")))
@@ -484,7 +484,7 @@ _OF_THOUGHTS = re.compile("think|reason|thought")
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- parsed JSON
-    """Return the tokens of a prompt and of its reply, None for both where they are not stated.
+    """Return the prompt and reply tokens, None for both if not stated.
 
     What the total has beyond the two is billed too, and counts with the reply: some endpoints
     state a model's hidden thoughts nowhere else. Numbers that no reply can have state nothing.
@@ -499,7 +499,7 @@ def _tokens(usage: Any) -> tuple[int | None, int | None]:  # noqa: ANN401 -- par
 
 
 def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
-    """Return a number of tokens, None for a value that cannot be one."""
+    """Return a token count, None for an invalid value."""
     try:
         count = int(number)
     except (OverflowError, TypeError, ValueError):  # such as 1e400, which JSON allows
@@ -508,7 +508,7 @@ def _count(number: Any) -> int | None:  # noqa: ANN401 -- parsed JSON
 
 
 def _raise_refusal(refusal: Refused) -> NoReturn:
-    """Raise a refusal, as PromptRefused where other prompts may be taken."""
+    """Raise a refusal; as PromptRefused if a different prompt may be accepted."""
     if not refusal.is_of_prompt:
         raise refusal
     of_prompt = PromptRefused(str(refusal))
@@ -517,7 +517,7 @@ def _raise_refusal(refusal: Refused) -> NoReturn:
 
 
 def _find_order(indexes: Sequence[object]) -> list[int]:
-    """Return the positions of vectors in the order of texts, none where indexes give no order.
+    """Return the positions that sort vectors by text, or None if indexes are not a permutation.
 
     Some servers leave out the index, that of the first alone, or say 0 for each.
     """
@@ -533,7 +533,7 @@ def _find_order(indexes: Sequence[object]) -> list[int]:
 
 
 def _read_vector(embedding: Any) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return the numbers of a vector: as a list, in a list of one, or as float32 in base64."""
+    """Return a vector given as a list, a nested list, or base64 of float32."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     is_nested = isinstance(embedding, list) and len(embedding) == 1

@@ -1,4 +1,4 @@
-"""Models that other packages run. Nothing is loaded before the first text.
+"""Models run by other packages, loaded at the first text.
 
 - Any sentence-transformers model, from a folder or the hub; the extra of that name brings torch.
 - Static word vectors in model2vec's format: a text is the mean of its tokens' vectors. Hundreds of
@@ -60,7 +60,7 @@ class _OfHub:
 
 @dataclass(frozen=True)
 class SentenceTransformersEmbedder(_OfHub):
-    """An embedder; a model that has prompts for queries and documents is given them.
+    """An embedder by sentence-transformers, with the model's prompts for queries and documents.
 
     Padding makes a text's vector depend on its batch in the last digits, about 1e-7.
     """
@@ -113,7 +113,7 @@ class StaticEmbedder:
 
     @cached_property
     def name(self) -> str:
-        """The folder's with the version: a folder can be renamed, its weights cannot."""
+        """Return the folder's content hash with the package version."""
         digest = hashlib.sha256(self._weights.read_bytes()).hexdigest()
         return f"model2vec:{Path(self.folder).name}-{digest[:12]}"
 
@@ -149,7 +149,7 @@ class StaticEmbedder:
 
 
 class MultilingualE5:
-    """multilingual-e5-small. Longer texts than 512 tokens are read in parts and averaged."""
+    """multilingual-e5-small; texts over 512 tokens are embedded in parts and averaged."""
 
     dimension = 384
 
@@ -171,7 +171,7 @@ class MultilingualE5:
         return np.asarray(vectors / lengths, dtype=np.float32)
 
     def check(self) -> None:
-        """Raise MissingExtra where the package is not installed; load nothing."""
+        """Raise MissingExtra if the package is not installed, without loading a model."""
         assert self._version  # noqa: S101 -- never empty
 
     @cached_property
@@ -187,7 +187,7 @@ class MultilingualE5:
         return E5()
 
     def _split(self, text: str, *, is_query: bool) -> Iterator[tuple[str, int]]:
-        """Yield the parts of a text that the model can read, and how many tokens each has."""
+        """Yield the parts of a text that fit the model, with their token counts."""
         size = self._model.token_count(text, is_query)
         if size <= _POSITIONS or len(text) < 2:
             yield text, size

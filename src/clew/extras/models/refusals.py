@@ -1,4 +1,4 @@
-"""Read why a server refuses a request, and what it may accept instead.
+"""Interpret a server's refusal, and find a changed request that it may accept.
 
 Each says it in words of its own, so signs are looked for in all that it says: the names of fields,
 and how the fields are spoken of. There is no table of providers, since gateways and versions differ
@@ -59,7 +59,7 @@ _GIVEN = re.compile(
 
 
 class Refused(EndpointError):
-    """The server understood the request and will not do it; asking again cannot help."""
+    """The server rejected the request; a retry cannot help."""
 
     def __init__(self, sentence: str, status: int, reason: str, message: str = "") -> None:
         self.status = status
@@ -69,28 +69,28 @@ class Refused(EndpointError):
 
     @property
     def is_too_long(self) -> bool:
-        """Whether a text is longer than the model takes: as the server says, or all it says."""
+        """Check whether a text is too long for the model, as far as the message shows."""
         silent = self.status == _TOO_LARGE and not self.reason
-        return silent or says_too_long(self.status, self.message)
+        return silent or is_length_refusal(self.status, self.message)
 
     @property
     def is_of_prompt(self) -> bool:
-        """Whether another prompt may be taken."""
+        """Check whether a different prompt may be accepted."""
         return self.status in _OF_THE_PROMPT or self.is_too_long
 
 
 class ServerFault(EndpointError):
-    """The server failed at a request (HTTP 500) as often as it was asked."""
+    """The server failed with HTTP 500 on every attempt."""
 
 
-def says_too_long(status: int, message: str) -> bool:
-    """Say whether a refusal is about the length of a text, not of the reply."""
+def is_length_refusal(status: int, message: str) -> bool:
+    """Check whether a refusal is about the length of the input, not of the reply."""
     is_long = status != _TOO_MANY and _TOO_LONG.search(message) is not None
     return is_long and _MAX_TOKENS.search(message) is None
 
 
-def says_exhausted(text: str, wait_s: float | None) -> bool:
-    """Say whether a quota is used up, so that asking again is in vain."""
+def is_quota_exhausted(text: str, wait_s: float | None) -> bool:
+    """Check whether a quota is exhausted, so that a retry is useless."""
     return _EXHAUSTED.search(text) is not None and (wait_s is None or "insufficient_quota" in text)
 
 
@@ -105,7 +105,7 @@ class Remedy:
 
 
 def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy | None:
-    """Return how to change a refused request, None where no change can help.
+    """Return how to change a refused request, or None.
 
     Where the server names no field, all are left out that the request can do without.
     """
@@ -127,7 +127,7 @@ def find_remedy(refusal: Refused, body: Mapping[str, Any], limit: int) -> Remedy
 
 
 def _find_limit(message: str, body: Mapping[str, Any], limit: int) -> Remedy | None:
-    """Return a smaller limit of tokens, or the limit's other name; None where neither can help."""
+    """Return a smaller token limit, or its other field name, or None."""
     is_limit = _MAX_TOKENS.search(message) is not None
     if _TOO_LARGE_LIMIT.search(message) is None:
         field = NEW_LIMIT if NEW_LIMIT in body else LIMIT

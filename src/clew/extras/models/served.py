@@ -1,4 +1,4 @@
-"""The settings that models behind an endpoint share, and a reranker behind one.
+"""Settings shared by models behind an endpoint, and a reranker endpoint.
 
 It is asked by POST /rerank, as Jina, Cohere and vLLM understand that.
 """
@@ -29,7 +29,7 @@ _BATCH = 100  # texts in one request; a text's score does not depend on the othe
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointAddress:
-    """Where a server is, and how it is asked."""
+    """The address of a server, and the settings of its requests."""
 
     base_url: str  # up to and with the version: https://api.openai.com/v1
     api_key: str = field(default="", repr=False)
@@ -49,7 +49,7 @@ class Served(EndpointAddress):
     model: str
 
     def check(self) -> None:
-        """Raise MissingExtra where the package for HTTP is missing."""
+        """Raise MissingExtra if the package for HTTP is missing."""
         check_installed("httpx2", "openai", "a model behind an HTTP endpoint")
 
     def endpoint_at(self, path: str) -> Endpoint:
@@ -62,7 +62,7 @@ class Served(EndpointAddress):
 
 @dataclass(frozen=True, kw_only=True)
 class RerankEndpoint(Served):
-    """A cross-encoder that another machine runs."""
+    """A cross-encoder behind an HTTP endpoint."""
 
     @property
     def name(self) -> str:

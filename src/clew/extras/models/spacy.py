@@ -1,4 +1,4 @@
-"""Named entities by spaCy, alone or united with another tagger.
+"""Named entity recognition by spaCy, alone or combined with another tagger.
 
 spaCy gives types (PERSON, ORG, GPE, ...) and misses titles of works; the rules of
 `clew.models.rules` find those and give no types.
@@ -34,7 +34,7 @@ _NOT_NEEDED = (
 
 @dataclass(frozen=True)
 class SpacyTagger:
-    """The mentions that a spaCy pipeline finds, of the types in LABELS."""
+    """Tags the mentions found by a spaCy pipeline, of the types in LABELS."""
 
     pipeline: str = DEFAULT_PIPELINE  # an installed package, or a folder
 
@@ -60,7 +60,7 @@ class SpacyTagger:
 
 
 def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -> Language:
-    """Return a spaCy pipeline, an installed package or a folder, without the pipes in `exclude`.
+    """Load a spaCy pipeline from a package or folder, without the pipes in `exclude`.
 
     Raises MissingExtra where spaCy is not installed, InputError where there is no such pipeline,
     or it lacks a pipe that is `needed`.
@@ -81,7 +81,7 @@ def load_pipeline(name: str, *, exclude: Sequence[str], needed: Sequence[str]) -
 
 
 def pipeline_of(tagger: Tagger) -> str:
-    """Return the spaCy pipeline that a tagger or a part of it runs, or the default one."""
+    """Return the spaCy pipeline of a tagger or of one of its parts, or the default one."""
     if isinstance(tagger, UnitedTagger):
         return pipeline_of(tagger.second)
     return tagger.pipeline if isinstance(tagger, SpacyTagger) else DEFAULT_PIPELINE
@@ -89,7 +89,7 @@ def pipeline_of(tagger: Tagger) -> str:
 
 @dataclass(frozen=True)
 class UnitedTagger:
-    """The mentions that either of two taggers finds.
+    """Tags the mentions found by either of two taggers.
 
     A span that both find keeps the first tagger's label, unless that is NAME. Spans that overlap
     and differ are both kept: "Bank of England" and "England" are two mentions.

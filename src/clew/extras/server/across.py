@@ -1,4 +1,4 @@
-"""Questions of several indexes at once; their hits are merged by relevance.
+"""Ask several indexes at once, and merge their hits by relevance.
 
 A hit's relevance means the same for all methods and indexes, which a score does not: so hits of
 several indexes are merged by it. Those of one index keep their order, in which a passage may stand
@@ -22,12 +22,12 @@ from clew.errors import InputError
 from clew.extras.server.endpoints import Access
 from clew.extras.server.scoped_questions import Scoped
 from clew.extras.wire.refusals import Refusal, no_such_resource
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 
 
 @dataclass(frozen=True, slots=True)
 class MergedHit:
-    """A hit, and the index in which it is one."""
+    """A hit and its index."""
 
     index: str
     hit: Hit
@@ -48,7 +48,7 @@ def find_indexes_with_documents(seat: Access, names: Sequence[str]) -> list[Scop
 
 
 def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> list[MergedHit]:
-    """Return the hits of an index, or of all that the caller sees, the most relevant first.
+    """Search one index, or all the caller can see; return hits by relevance.
 
     Equal ones stand in the order of their indexes. Raises a refusal, 404, where there is no
     document to search in.
@@ -62,7 +62,7 @@ def search_indexes(seat: Access, query: str, *, most: int, index: str = "") -> l
 def _choose_indexes(seat: Access, names: Sequence[str]) -> list[Scoped]:
     indexes = find_indexes_with_documents(seat, names)
     if not indexes:
-        raise no_such_resource("there is no document here that you may search")
+        raise no_such_resource("there is no document that you may search")
     return indexes
 
 
@@ -78,7 +78,7 @@ def _merge_hits(indexes: Sequence[Scoped], of_each: Sequence[Evidence]) -> list[
 
 
 def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
-    """Answer a question from all indexes that the caller sees, as `Index.ask` does from one.
+    """Answer a question from all indexes visible to the caller, as `Index.ask`.
 
     What they find is put in one order, and as many hits as one of them gives are an answer's
     context. Documents are called INDEX/DOCUMENT in it. The LLM is that of the index in which the
@@ -87,7 +87,7 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
     """
     context_tokens = question.context_tokens or CONTEXT_TOKENS
     question = replace(question, context_tokens=context_tokens)
-    run = begin_question()
+    run = start_question_run()
     indexes, of_each, refused = [], [], None
     for each in _choose_indexes(seat, seat.list_names()):
         try:
@@ -121,7 +121,7 @@ def ask_indexes(seat: Access, question: Question, listeners: Listeners = NO_LIST
 
 
 def _name_by_index(merged: MergedHit) -> Hit:
-    """Return a hit whose ids begin with the name of its index."""
+    """Return a hit with ids prefixed by its index."""
     hit, index = merged.hit, merged.index
     return replace(
         hit, document_id=f"{index}/{hit.document_id}", chunk_id=f"{index}/{hit.chunk_id}"
@@ -135,7 +135,7 @@ def _place_citation(by_name: Mapping[str, tuple[Scoped, Evidence]], citation: Ci
 
 
 def split_document(index: str, document: str) -> tuple[str, str]:
-    """Return index and document; without an index, those of INDEX/DOCUMENT.
+    """Split INDEX/DOCUMENT, unless the index is given.
 
     >>> split_document("polar", "log/day 1.md")
     ('polar', 'log/day 1.md')
@@ -149,13 +149,13 @@ def split_document(index: str, document: str) -> tuple[str, str]:
 
 
 def _highest_ahead(evidence: Evidence) -> list[tuple[float, Hit]]:
-    """Pair each hit with the highest relevance at or behind it, which keeps their order."""
+    """Pair each hit with the highest relevance from it on, which makes them descending."""
     best = accumulate(reversed(_compute_relevances(evidence)), max)
     return list(zip(reversed(list(best)), evidence.hits, strict=True))
 
 
 def _compute_relevances(evidence: Evidence) -> list[float]:
-    """Return how relevant each hit is, 0 to 1.
+    """Return the relevance of each hit, from 0 to 1.
 
     Where that is not known, it is the score as a share of the best one, which says no more than
     the order does.
@@ -170,7 +170,7 @@ def _compute_relevances(evidence: Evidence) -> list[float]:
 
 
 def split_method(name: str) -> tuple[str, str | None]:
-    """Return the index and the method of INDEX or INDEX@METHOD, as other programs name them.
+    """Split the name of a served model, INDEX or INDEX@METHOD, into index and method.
 
     >>> split_method("polar@bm25")
     ('polar', 'bm25')
@@ -182,7 +182,7 @@ def split_method(name: str) -> tuple[str, str | None]:
 
 
 def _build_parameters(most: int) -> dict[str, Any]:
-    """Return the parameters that let the default method find `most` chunks."""
+    """Return the parameters by which the default method returns `most` chunks."""
     kind = methods.load(methods.DEFAULT)
     name = methods.get_limits(kind).chunks
     defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]

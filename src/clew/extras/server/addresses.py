@@ -1,4 +1,4 @@
-"""Addresses of documents and passages on the page."""
+"""URLs of documents and passages on the page."""
 
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ VIEW = "documents"  # of the page
 
 
 def find_base(request: HTTPConnection, settings: ServerSettings) -> str:
-    """Return the base address of the server, as the sender of a request knows it.
+    """Return the server's base URL as seen by the client.
 
     The name is that of the Host header, which `guard` has checked; of a proxy of ours it is
     believed that the outside comes by https.
@@ -27,7 +27,7 @@ def find_base(request: HTTPConnection, settings: ServerSettings) -> str:
 def build_document_address(
     base: str, index: str, document: str, start: int | None = None, end: int | None = None
 ) -> str:
-    """Return the address of a document on the page, at a range of characters if given.
+    """Return the URL of a document on the page, optionally at a character range.
 
     It is that of a view of the page, which asks for a key where one is needed.
 

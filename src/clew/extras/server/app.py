@@ -30,7 +30,7 @@ _ROUTING = {
 
 
 def application(settings: ServerSettings, opener: Opener = open_any) -> Starlette:
-    """Return the ASGI application of a server; its lifespan opens and closes what it needs.
+    """Return the ASGI application of a server; its lifespan manages its resources.
 
     `opener` opens indexes, as `clew.open` does.
     """
@@ -48,7 +48,7 @@ def application(settings: ServerSettings, opener: Opener = open_any) -> Starlett
         exception_handlers={
             ClewError: _reply_to_clew_error,
             HTTPException: _reply_to_http_error,
-            ClientDisconnect: _reply_to_nobody,
+            ClientDisconnect: _record_disconnect,
             Exception: _reply_to_unexpected,
         },
     )
@@ -93,13 +93,13 @@ async def _reply_to_http_error(request: Request, error: Exception) -> Response:
     return openai.respond_to_refusal(refusal) if is_openai else respond_to_refusal(refusal)
 
 
-async def _reply_to_nobody(_request: Request, _error: Exception) -> Response:
-    """Return what is recorded of a client that went before its request was whole."""
+async def _record_disconnect(_request: Request, _error: Exception) -> Response:
+    """Record a request whose client disconnected before it was complete."""
     return Response(status_code=GONE)
 
 
 async def _reply_to_unexpected(request: Request, _error: Exception) -> Response:
-    """Return status 500; the traceback is in the log under the id of the request."""
+    """Return status 500; the traceback is logged under the request id."""
     sentence = "the server failed: see its log for the id in X-Request-Id"
     response = respond_to_refusal(Refusal(500, "internal_error", sentence))
     response.headers[ID_HEADER] = request.scope["clew.request"].id

@@ -1,4 +1,4 @@
-"""What requests are made of: bodies, what stands behind the question mark, and their bounds.
+"""Request bodies and query parameters with their limits.
 
 Processes of jobs read it, so it needs no more than that. What is bounded here is described with
 these bounds, since both come from the same types.
@@ -43,12 +43,12 @@ _not_blank = re.compile(NOT_BLANK)
 
 
 class Nullable(BaseModel):
-    """JSON in which null for an optional field is as if the field were left out."""
+    """A JSON model in which null for an optional field equals leaving it out."""
 
     @model_validator(mode="before")
     @classmethod
     def leave_out_nulls(cls, given: object) -> object:
-        """Return what is given without null for a field that has a default."""
+        """Drop nulls for fields that have a default."""
         if not isinstance(given, dict):
             return given
         optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
@@ -56,7 +56,7 @@ class Nullable(BaseModel):
 
 
 def _describe_nulls(schema: dict[str, Any]) -> None:
-    """Describe that null may stand for each optional field."""
+    """Describe in a schema that optional fields accept null."""
     null = {"type": "null"}
     for name in set(schema.get("properties", ())).difference(schema.get("required", ())):
         given = schema["properties"][name]
@@ -66,7 +66,7 @@ def _describe_nulls(schema: dict[str, Any]) -> None:
 
 
 class Body(Nullable):
-    """The JSON of a request. What is not known is an error that names it."""
+    """The JSON body of a request; unknown fields are errors."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, allow_inf_nan=False, json_schema_extra=_describe_nulls
@@ -74,13 +74,13 @@ class Body(Nullable):
 
 
 class QueryParameters(BaseModel):
-    """What stands behind the question mark. What is not known is an error that names it."""
+    """The query parameters of a request; unknown ones are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Loose(Nullable):
-    """What other programs send, of which more than is known here is passed over."""
+    """A JSON body from other programs; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -95,7 +95,7 @@ def _more_than_blanks(sentence: LiteralString) -> AfterValidator:
 
 
 def _check_whole_number(text: object) -> object:
-    """Return digits as they are, which pydantic reads as a number; nothing else is one."""
+    """Raise an error for text other than digits, which pydantic converts to an integer."""
     is_whole = isinstance(text, int) or (
         isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
     )
@@ -120,7 +120,7 @@ Whole = Annotated[int, BeforeValidator(_check_whole_number)]  # behind the quest
 
 
 def one_of(values: Sequence[str]) -> Any:  # noqa: ANN401 -- what stands in an annotation
-    """Return the annotation of a text that is one of some."""
+    """Return the annotation of a text restricted to some values."""
 
     def check(text: str) -> str:
         if text not in values:
@@ -135,7 +135,7 @@ INTEGRAL = BeforeValidator(lambda n: int(n) if isinstance(n, float) and n.is_int
 
 
 class Part(QueryParameters):
-    """Which part of a list is wanted."""
+    """The offset and limit of a page of a list."""
 
     offset: Whole = Field(0, ge=0, le=MOST_OFFSET, description="how many to leave out")
     limit: Whole = Field(LISTED, ge=0, le=MOST_LISTED, description="how many to give")
@@ -148,7 +148,7 @@ _MOST_TURNS = 100  # of a conversation
 
 
 class PastTurn(Body):
-    """A question that was asked before, and what it was answered."""
+    """An earlier question with its answer."""
 
     question: str = Field(max_length=LONGEST)
     answer: str = Field(max_length=200_000)
@@ -170,7 +170,7 @@ class AskedBody(Body):
     budget_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
 
     def as_question(self, text: str, **others: Any) -> Question:  # noqa: ANN401 -- its fields
-        """Return the question of a text with these options, of which `others` come first.
+        """Return a question with these options; `others` take precedence.
 
         Raises InputError where one cannot be met.
         """
@@ -180,7 +180,7 @@ class AskedBody(Body):
 
 
 class ConversationBody(AskedBody):
-    """What may follow the turns of a conversation."""
+    """The fields that may follow the turns of a conversation."""
 
     history: list[PastTurn] = Field(
         default_factory=list, max_length=_MOST_TURNS, description=OPTIONS["history"].doc
@@ -195,7 +195,7 @@ B = TypeVar("B", bound=Body)
 
 
 def with_options(value: type, door: str) -> Callable[[type[B]], type[B]]:
-    """Return a decorator that gives a body the plain options of a value, but what it declares."""
+    """Return a decorator that adds the plain options of a value to a body, except declared ones."""
 
     def decorate(body: type[B]) -> type[B]:
         options = {
@@ -228,7 +228,7 @@ def _field(option: Option) -> tuple[Any, Any]:
 
 
 def _refuse_as(option: Option) -> WrapValidator:
-    """Return what refuses a value in the words that every other door has for it."""
+    """Return a validator whose messages match those of the other interfaces."""
 
     def check(value: object, validate: ValidatorFunctionWrapHandler) -> object:
         try:

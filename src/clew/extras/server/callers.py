@@ -1,4 +1,4 @@
-"""Callers: who sends a request, by key, by session, or from this machine."""
+"""Identify callers by key, by session, or as local."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a request; without a key, on this machine alone, everything is allowed."""
+    """The caller of a request; a local caller without a key has all rights."""
 
     key: Key | None = None
     user: str = ""  # as their provider or a proxy of ours says, for the audit log
@@ -33,25 +33,25 @@ class Caller:
 
     @property
     def where(self) -> str:
-        """The filter of the documents that the caller may see."""
+        """Return the filter of the documents visible to the caller."""
         return "" if self.key is None else self.key.options.where
 
     def may(self, scope: str) -> bool:
-        """Say whether the caller has a scope, or a wider one."""
+        """Check whether the caller has a scope, or a wider one."""
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
     def check(self, scope: str) -> None:
-        """Raise Refusal 403 where the caller lacks a scope."""
+        """Raise Refusal 403 if the caller lacks a scope."""
         if not self.may(scope):
-            raise forbidden(f"this needs a key of the scope {scope!r}, not {self.scope!r}")
+            raise forbidden(f"this needs a key with the scope {scope!r}, not {self.scope!r}")
 
     @property
     def is_keeper(self) -> bool:
-        """Say whether the caller may see and make keys: an admin of all indexes."""
+        """Check whether the caller may manage keys: an admin of all indexes."""
         return self.may("admin") and (self.key is None or not self.key.options.indexes)
 
     def sees(self, index: str) -> bool:
-        """Say whether the caller may know of an index."""
+        """Check whether an index is visible to the caller."""
         return self.key is None or not self.key.options.indexes or index in self.key.options.indexes
 
 
@@ -78,16 +78,16 @@ def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> 
     if given and not is_open:
         key = keys.find(text.strip()) if scheme.casefold() == "bearer" else None
         if key is None:
-            raise no_key("this key is not known here, or was revoked")
+            raise no_key("this key is unknown or revoked")
         return Caller(key, user)
     cookie = request.cookies.get(COOKIE)
     if cookie and (found := keys.find_by_session(cookie)) is not None:
         key, signed_in = found
         return Caller(key, signed_in or user)
     if not is_open:
-        raise no_key("a key is needed: send it as 'Authorization: Bearer KEY'")
+        raise no_key("an API key is required: send it as 'Authorization: Bearer KEY'")
     if any(name in request.headers for name in _FORWARDED):
-        raise no_key("behind a proxy a key is needed: make one with 'clew keys add NAME'")
+        raise no_key("behind a proxy an API key is required: create one with 'clew keys add NAME'")
     # Programs made for OpenAI's interface always send some key: it is not looked at.
     return Caller(None, user)
 
@@ -95,7 +95,7 @@ def _identify(request: HTTPConnection, settings: ServerSettings, keys: Keys) -> 
 def set_session(
     reply: Response, text: str, seconds: float, request: HTTPConnection, settings: ServerSettings
 ) -> None:
-    """Let the browser keep a session; no script, and no page of another site, can use it."""
+    """Set a session cookie, inaccessible to scripts and other sites."""
     reply.set_cookie(
         COOKIE,
         text,

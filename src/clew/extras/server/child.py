@@ -1,4 +1,4 @@
-"""A process of a server: it serves the connections that the supervisor hands it."""
+"""A server process that handles the connections passed on by the supervisor."""
 
 import asyncio
 import pickle
@@ -18,7 +18,7 @@ TAKEN, CLOSED, STOPPING = b"+", b".", b"!"
 
 
 def serve_handed(settings: ServerSettings, channel: socket.socket) -> None:
-    """Serve what comes over a channel until the process is asked to stop, or the channel ends."""
+    """Serve connections from a channel until told to stop or the channel closes."""
     try:
         with suppress(KeyboardInterrupt):  # it has stopped
             run_server(_Child(settings, channel), [])
@@ -28,7 +28,7 @@ def serve_handed(settings: ServerSettings, channel: socket.socket) -> None:
 
 
 def _tell(channel: socket.socket, message: Sequence[str] | ClewError) -> None:
-    """Tell the supervisor the names of the indexes, or why none can be served."""
+    """Report the index names to the supervisor, or why none can be served."""
     channel.setblocking(True)
     channel.sendall(pickle.dumps(message).hex().encode() + b"\n")
     channel.setblocking(False)
@@ -53,7 +53,7 @@ class _Child(Server):
             self._channel.send(what)
 
     def _receive(self) -> None:
-        """Serve the connection that was handed over."""
+        """Serve a connection passed on by the supervisor."""
         loop = asyncio.get_running_loop()
         try:
             message, [*files], _, _ = socket.recv_fds(self._channel, 1, 1)

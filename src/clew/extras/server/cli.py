@@ -46,12 +46,12 @@ _SECRET = "CLEW_OIDC_SECRET"  # noqa: S105 -- the name of a variable
 def _read_provider(
     oidc: str | None, oidc_client: str, oidc_keys: tuple[str, ...], oidc_claim: str, oidc_hours: int
 ) -> OidcSettings | None:
-    """Return who signs people in, if anybody does. Raises InputError."""
+    """Return the sign-in provider, if configured. Raises InputError."""
     from clew.extras.server.settings import OidcSettings, parse_role
 
     if not oidc:
         if oidc_client or oidc_keys:
-            raise InputError("--oidc-client and --oidc-key need --oidc, the issuer's address")
+            raise InputError("--oidc-client and --oidc-key need --oidc, the issuer's URL")
         return None
     return OidcSettings(
         issuer=oidc,
@@ -120,7 +120,7 @@ def run_server(
     log_format: str,
     **given: Any,  # noqa: ANN401 -- fields of `ServerSettings`
 ) -> None:
-    """Serve the indexes in FOLDERs: a page to ask and look at, REST, OpenAI-compatible, and MCP.
+    """Serve the indexes in FOLDERs: a web page, REST, OpenAI-compatible, and MCP.
 
     An index is called by its folder's name, or by NAME. The command line can use the same folders
     at the same time. Only this machine can reach the server unless --host is given.
@@ -172,7 +172,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
         if not is_named:
             name = make_name(Path(parse_address(given).index) if is_address else folder)
         if name in by_name:
-            raise InputError(f"two indexes would be called {name!r}: name one as NAME=FOLDER")
+            raise InputError(f"two indexes have the name {name!r}: rename one with NAME=FOLDER")
         by_name[name] = folder.absolute()
     return by_name
 
@@ -185,7 +185,7 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
 def run_mcp(
     folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None, reader: str | None
 ) -> None:
-    """Offer the indexes in FOLDERs as tools to a model, by standard input and output.
+    """Return the folders of the indexes by name.
 
     This is for programs that start their tools themselves, such as Claude Desktop and VS Code: they
     speak the Model Context Protocol with it. The tools only read. A budget covers all questions
@@ -193,13 +193,13 @@ def run_mcp(
     """
     indexes = name_folders(folders)
     if not indexes:
-        raise InputError("there is no index here: name the folder of one, or make one first")
+        raise InputError("there is no index here: give its folder, or create one first")
     protocol = _import_server("mcp.protocol", "mcp", "clew mcp")
     protocol.serve_stdio(indexes, **paid.choose_models(reranker, reader), budget=paid.budget)
 
 
 def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN401 -- a module
-    """Return a module of the server. Raises MissingExtra."""
+    """Import and return a module of the server. Raises MissingExtra."""
     try:
         return import_module(f"clew.extras.server.{module}")
     except ImportError as error:
@@ -293,7 +293,7 @@ def _describe_key(key: Mapping[str, Any]) -> tuple[str, ...]:
 @click.argument("key", metavar="ID|NAME")
 @_home_option
 def revoke_key(key: str, home: Path | None) -> None:
-    """End a key: no request is done by it any more."""
+    """Revoke a key: requests with it are refused from now on."""
     ended = _open_keys(home).revoke(key)
     say(f"The key {one_line(ended.name)} ({ended.id}) is revoked.")
 

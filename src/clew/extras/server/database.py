@@ -71,7 +71,7 @@ class ServerDatabase:
             self._connection = self._open()
         except (sqlite.Error, OSError) as error:
             raise StoreError(
-                f"the server's home {home} cannot be used ({error}): name another with --home"
+                f"the server's home {home} cannot be used ({error}): choose another with --home"
             ) from error
 
     def _open(self) -> sqlite.Connection:
@@ -138,7 +138,7 @@ class ServerDatabase:
 
 
 def _read_place(home: Path) -> str:
-    """Return the name of this machine's folder of a home; it is chosen once."""
+    """Return this machine's folder of a home, chosen once."""
     path = home / "place.txt"
     with suppress(FileExistsError), path.open("x", encoding="ascii") as file:
         file.write(secrets.token_hex(8))

@@ -1,4 +1,4 @@
-"""Routes of the REST interface as values, from which Starlette's routes and OpenAPI are made."""
+"""Declarative REST routes, from which Starlette's routes and OpenAPI are built."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -51,27 +51,27 @@ async def run_in_thread(work: Callable[[], T], limiter: CapacityLimiter | None =
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one caller may use of a server, over HTTP or MCP."""
+    """The part of a server that a caller may use, over HTTP or MCP."""
 
     server: ServerState
     caller: Caller
     budget: Budget | None = field(default=None, kw_only=True)  # None: one for each request
 
     def list_names(self) -> list[str]:
-        """Return the names of the indexes that the caller sees, in order."""
+        """Return the names of the indexes visible to the caller, sorted."""
         return [name for name in self.server.indexes.list_folders() if self.caller.sees(name)]
 
     def open_index(
         self, name: str, scope: Scope = "read", bounds: AskedBody | None = None
     ) -> ScopedIndex:
-        """Return an index as `open_any` does. Raises Refusal 501 for one in shards."""
+        """Return an index as `open_any` does. Raises Refusal 501 for a sharded one."""
         opened = self.open_any(name, scope, bounds)
         if not isinstance(opened, ScopedIndex):
             raise make_shards_refusal(name)
         return opened
 
     def open_any(self, name: str, scope: Scope = "read", bounds: AskedBody | None = None) -> Scoped:
-        """Return an index, or one in shards, as the caller sees it: Refusal 404 if not at all.
+        """Return an index, possibly sharded, restricted to the caller. Raises Refusal 404.
 
         What models bill through it is bounded by what the body says, and by the key.
         """
@@ -87,19 +87,19 @@ class Access:
         return ScopedIndex(name, opened, self.caller, budget, writer)
 
     def make_budget(self, bounds: AskedBody | None) -> Budget:
-        """Return the budget of one request, within that of the key."""
+        """Return the budget of a request, within that of the key."""
         tokens, usd = (bounds.budget_tokens, bounds.budget_usd) if bounds else (None, None)
         return self.server.spending.make_budget(self.caller.key, tokens=tokens, usd=usd)
 
     def make_refusal(self, error: ClewError) -> refusals.Refusal:
-        """Return the refusal for an error, in full to admins alone."""
+        """Return the refusal for an error, with details only for admins."""
         if self.caller.may("admin"):
             return refusals.make_refusal(error, str)
         hide = self.server.indexes.hide_paths
         return refusals.make_refusal(error, lambda each: refusals.describe_briefly(each, hide))
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work` in one of the server's threads, and return its result."""
+        """Run `work` in a server thread, and return its result."""
         return await run_in_thread(partial(work, *args, **kwargs), self.server.threads)
 
 
@@ -125,7 +125,7 @@ class Call(Access):
             raise InputError(_describe_fault(error)) from None
 
     def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
-        """Return one page of a list, as the query parameters say."""
+        """Return the page of a list that the query parameters request."""
         part = self.read_query(query)
         page = items[part.offset : part.offset + part.limit]
         return Listed(items=tuple(page), total=len(items))
@@ -133,15 +133,15 @@ class Call(Access):
     def open_named_index(
         self, scope: Scope = "read", bounds: AskedBody | None = None
     ) -> ScopedIndex:
-        """Return the index that the path names, as `open_index` does."""
+        """Return the index named in the path, as `open_index` does."""
         return self.open_index(self.read_path("index"), scope, bounds)
 
     def open_named_any(self, scope: Scope = "read", bounds: AskedBody | None = None) -> Scoped:
-        """Return the index that the path names, as `open_any` does."""
+        """Return the index named in the path, as `open_any` does."""
         return self.open_any(self.read_path("index"), scope, bounds)
 
     async def read_body(self, kind: type[B], *, most: int | None = None) -> B:
-        """Return the JSON body.
+        """Return the parsed JSON body.
 
         Raises InputError that names what is wrong, and Refusal 415 for what is said to be no JSON.
         """
@@ -152,13 +152,13 @@ class Call(Access):
         return parse_body(kind, content)
 
     def check_generation(self) -> None:
-        """Raise Refusal 400 where the generation header is no number."""
+        """Raise Refusal 400 if the generation header is not a number."""
         least = self.request.headers.get(GENERATION_HEADER)
         if least is not None:
             request_records.parse_number(GENERATION_HEADER, least)
 
     def check_kind(self, *kinds: str) -> str:
-        """Return the Content-Type, or "". Raises Refusal 415 where it is none of `kinds`."""
+        """Return the Content-Type, or "". Raises Refusal 415 for an unsupported one."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if kind and kind not in kinds:
             why = f"the body must be {' or '.join(kinds)}, not {kind:.80}: set Content-Type"
@@ -166,7 +166,7 @@ class Call(Access):
         return kind
 
     async def read_bytes(self, most: int | None = None) -> bytes:
-        """Return the body. Raises Refusal 413 where it is too long."""
+        """Return the body of a request. Raises Refusal 413 if it exceeds `most` bytes."""
         most, parts, size = most or self.server.settings.body_bytes, [], 0
         length = self.request.headers.get("content-length", "")
         if length.isascii() and length.isdigit() and int(length[:20]) > most:
@@ -200,7 +200,7 @@ def make_handler(
     handle: Callable[[Call], Awaitable[Response]],
     write_refusal: Callable[[refusals.Refusal, Request], Response] = respond_to_refusal,
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return a request handler that calls `handle`, and writes errors by `write_refusal`."""
+    """Return a request handler that calls `handle`; errors are written by `write_refusal`."""
 
     async def handle_request(request: Request) -> Response:
         try:
@@ -216,7 +216,7 @@ def make_handler(
 
 
 def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
-    """Parse JSON as a body. Raises InputError that says what is wrong and where.
+    """Parse JSON as a body. Raises InputError with the fault and its location.
 
     `at` is where the JSON stands in what was sent.
     """
@@ -231,7 +231,7 @@ def parse_body(kind: type[B], content: bytes, *, at: str = "") -> B:
 
 
 def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
-    """Return the first fault, with its place."""
+    """Return the first fault, with its location."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join([*([at] if at else []), *map(str, first["loc"][skip:])]) or "the body"
     return f"{place:.200}: {first['msg']}"
@@ -264,19 +264,19 @@ class RestEndpoint:
 
     @property
     def summary(self) -> str:
-        """The first line of what the handler says of itself."""
+        """Return the first line of the handler's docstring."""
         return (self.call.__doc__ or "").partition("\n")[0].removesuffix(".")
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointGroup:
-    """Routes that are described together, in the order in which their handlers stand."""
+    """Routes described together, in definition order."""
 
     name: str
     endpoints: list[RestEndpoint] = field(default_factory=list)
 
     def endpoint(self, method: str, path: str, **about: Any) -> Callable[[H], H]:  # noqa: ANN401 -- fields of `RestEndpoint`
-        """Return a decorator that makes a function the handler of a route.
+        """Return a decorator that registers the handler of a route.
 
         It replies what the function returns, unless `reply` says what is in a response.
         """

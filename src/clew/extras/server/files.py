@@ -1,4 +1,4 @@
-"""Uploaded files: valid names, places, and removal together with their documents.
+"""Uploaded files: valid names, paths, and removal with their documents.
 
 The files of an index are a folder of the home, `files/NAME`, which is indexed as a folder of that
 name: the document of `files/notes/2024/a.md` is `notes/2024/a.md`.
@@ -74,7 +74,7 @@ def _make_error(name: str, why: str) -> InputError:
 
 
 def check_places(names: Sequence[str], folder: Path) -> None:
-    """Raise InputError where a name needs a folder that is a file, or is itself a folder.
+    """Raise InputError if a file and a folder would have the same name.
 
     The names are among one another's folders, too.
     """
@@ -89,7 +89,7 @@ def check_places(names: Sequence[str], folder: Path) -> None:
 
 
 def find_origin(document: Document, folder: Path) -> tuple[Path, bool] | None:
-    """Return the uploaded file that a document came from, and whether it may have others, too.
+    """Return a document's uploaded file, and whether other documents may come from it.
 
     None where it came from none below `folder`, or that file is gone.
     """
@@ -108,14 +108,14 @@ def find_document(snapshot: Snapshot, document_id: str) -> Document | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Removal(Shown):
-    """What is removed: documents of the index, and files that had been uploaded."""
+    """The documents and the uploaded files to remove."""
 
     documents: list[str]
     files: list[str]  # by their names
 
 
 def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) -> Removal:
-    """Plan the removal of documents and of the uploaded files that they came from.
+    """Plan the removal of documents and of their uploaded files.
 
     A file that stayed would bring its document back when the folder is read again. Raises
     InputError for an id that is no document's, and for records of a file that has others, which
@@ -135,7 +135,7 @@ def plan_removal(snapshot: Snapshot, folder: Path, document_ids: Sequence[str]) 
 
 
 def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
-    """Remove documents, then their files below `folder`; missing ones are passed over.
+    """Remove documents, then their files below `folder`; missing files are ignored.
 
     Raises IndexLocked, and removes nothing, while another process writes.
     """
@@ -153,7 +153,7 @@ def remove_documents(index: Index, folder: Path, removal: Removal) -> None:
 
 
 def _check_whole(snapshot: Snapshot, folder: Path, origins: dict[str, tuple[Path, bool]]) -> None:
-    """Raise InputError where only some documents of a file are named."""
+    """Raise InputError if a file would lose only some of its documents."""
     headers = snapshot.document_layer.headers()
     all_of = Counter(origin[0] for each in headers if (origin := find_origin(each, folder)))
     counts = Counter(path for path, _ in origins.values())
@@ -167,7 +167,7 @@ def _check_whole(snapshot: Snapshot, folder: Path, origins: dict[str, tuple[Path
 
 
 def write_disposition(name: str) -> str:
-    """Return the Content-Disposition of a file that is saved under a name (RFC 6266).
+    """Return the Content-Disposition header for a download by name (RFC 6266).
 
     >>> write_disposition('na\u00efve "a".txt')
     "attachment; filename*=utf-8''na%C3%AFve%20%22a%22.txt"
@@ -176,7 +176,7 @@ def write_disposition(name: str) -> str:
 
 
 def find_upload_id(names: Iterable[str], folder: Path, index_name: str) -> str | None:
-    """Return the first document id that is an uploaded file's, or None."""
+    """Return the first document id that belongs to an uploaded file, or None."""
     # The ids of an index that has another folder of that name begin as the second one says.
     for prefix in (f"{index_name}/", f"{folder.parent.name}/{index_name}/"):
         for each in names:

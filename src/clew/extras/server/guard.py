@@ -24,7 +24,7 @@ _NOTHING = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-ac
 
 
 class Guard:
-    """Refuses cross-site requests, unknown hosts and more requests than are served at once.
+    """Refuses cross-site requests, unknown hosts, and requests above the concurrency limit.
 
     A page of another site may neither reach a server on this machine under a name of its own (the
     Host header), nor use what is open to this machine or to a session (Origin, Sec-Fetch-Site).
@@ -90,7 +90,7 @@ class Guard:
 
 
 def get_path(scope: Scope) -> str:
-    """Return the path of a request as routes have it."""
+    """Return the path of a request as used by routes."""
     return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
@@ -103,7 +103,7 @@ def protect(headers: MutableHeaders) -> None:
 
 
 def _is_cross_site(method: str, headers: Headers) -> bool:
-    """Say whether a browser sent the request for a page of another origin.
+    """Check whether a browser sent the request from another origin's page.
 
     A link may lead here: it shows a page, and changes nothing.
     """
@@ -116,7 +116,7 @@ def _is_cross_site(method: str, headers: Headers) -> bool:
 
 
 def _read_host(address: str) -> str:
-    """Return the host of an address as `allowed_hosts` has it, "" where there is none."""
+    """Return the host of an address in the form of `allowed_hosts`, or ""."""
     try:
         name = urlsplit(address).hostname or ""
     except ValueError:

@@ -39,13 +39,13 @@ async def _report_readiness(request: Request) -> Response:
 async def _report_measures(call: Call) -> Response:
     key = call.caller.key
     if key is not None and (key.options.where or key.options.indexes):
-        raise forbidden("metrics cover the whole server, and your key sees only a part of it")
+        raise forbidden("metrics cover the whole server, but your key is limited to a part of it")
     content = await run_sync(_write_measures, call.server, None if call.caller.is_keeper else key)
     return Response(content, media_type="text/plain; version=0.0.4")
 
 
 def _write_measures(server: ServerState, key: Key | None) -> bytes:
-    """Write all metrics in Prometheus' text format; the spending of one key, if given."""
+    """Return all metrics in Prometheus' text format; spending optionally of one key."""
     registry = CollectorRegistry()
     metrics = (*_measure_state(server), *_measure_spending(server, key), *_measure_processes())
     registry.register(Known(metrics))
@@ -82,7 +82,7 @@ def _measure_spending(server: ServerState, key: Key | None) -> Iterator[Metric]:
 
 
 def _measure_processes() -> Iterable[Metric]:
-    """Return what the system knows of the processes of this server, summed."""
+    """Return the resource usage of all server processes, summed."""
     summed: dict[str, Metric] = {}
     for pid in _list_processes():
         for each in ProcessCollector(pid=partial(str, pid), registry=None).collect():
@@ -96,7 +96,7 @@ def _measure_processes() -> Iterable[Metric]:
 
 
 def _list_processes() -> list[str]:
-    """Return the ids of all processes of the server, "self" where this is the only one."""
+    """Return the ids of all server processes, "self" for a single one."""
     supervisor = multiprocessing.parent_process()
     if supervisor is None:
         return ["self"]

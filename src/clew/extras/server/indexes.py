@@ -1,4 +1,4 @@
-"""The indexes of a server: those named at its start, and those made at run time."""
+"""The indexes of a server: given at its start, or created at run time."""
 
 import shutil
 import threading
@@ -35,7 +35,7 @@ class Indexes:
         self._lock = threading.Lock()
 
     def list_folders(self) -> dict[str, Path]:
-        """Return the folder of each index by name, those named at the start first."""
+        """Return the folder of each index by name, those given at the start first."""
         own = self._database.read_rows("SELECT name, folder FROM own_index ORDER BY name")
         made = {name: self._find_folder(folder) for name, folder in own}
         given = self._settings.indexes
@@ -43,11 +43,11 @@ class Indexes:
         return self._folders
 
     def _find_folder(self, written: str) -> Path:
-        """Return the folder of an index that was made here, from its row."""
+        """Return the folder of an index created at run time, from its row."""
         return opening.folder_of(written) if "://" in written else self._settings.home / written
 
     def read_generation(self, name: str) -> int:
-        """Return the newest generation of an index. Raises StoreError where it cannot be read."""
+        """Return the newest generation of an index. Raises StoreError if it is unreadable."""
         if sharded.is_home(self.find_folder(name)):
             return self.get(name).generation
         store = opening.open_store(self.find_folder(name))
@@ -57,14 +57,14 @@ class Indexes:
             store.close()
 
     def find_folder(self, name: str) -> Path:
-        """Return the folder of an index. Raises Refusal 404 where there is none."""
+        """Return the folder of an index. Raises Refusal 404 if it does not exist."""
         folder = self.list_folders().get(name)
         if folder is None:
             raise no_such_resource(f"there is no index {name!r:.80} here")
         return folder
 
     def get(self, name: str) -> Index | Shards:
-        """Return the index of a name, open for all requests. Raises Refusal 404 if none has it."""
+        """Return the open index of this name, shared by requests. Raises Refusal 404."""
         with self._lock:
             folder = self.list_folders().get(name)
             file = None if folder is None else opening.find_file(folder)
@@ -82,7 +82,7 @@ class Indexes:
 
     @contextmanager
     def open_writer(self, name: str) -> Iterator[Index]:
-        """Open an index for one write, and free its lock for jobs afterwards.
+        """Open an index for one write, and release its lock afterwards.
 
         The index that questions read never writes: it would hold that lock as long as it is open.
         """
@@ -106,7 +106,7 @@ class Indexes:
         )
 
     def read_titles(self) -> dict[str, str]:
-        """Return the titles of the indexes that were made here with one, by name."""
+        """Return the titles of indexes created at run time, by name."""
         return dict(self._database.read_rows("SELECT name, title FROM title"))
 
     def make(
@@ -117,7 +117,7 @@ class Indexes:
         embedder: str | None = None,
         title: str = "",
     ) -> None:
-        """Make an empty index in the server's home. Raises AlreadyExists where there is one.
+        """Create an empty index in the server's home. Raises AlreadyExists.
 
         What it is built with is on disk then, for jobs of other processes.
         """
@@ -129,7 +129,7 @@ class Indexes:
         written = f"indexes/{name}.clew" if address is None else address.address_beside(name)
         with self._lock:
             if name in self.list_folders():
-                raise AlreadyExists(f"there is an index {name!r} already: take another name")
+                raise AlreadyExists(f"the index {name!r} already exists: choose another name")
             with self._database.writing() as connection:
                 connection.execute("INSERT INTO own_index VALUES (?, ?)", (name, written))
                 if title:
@@ -149,17 +149,17 @@ class Indexes:
             connection.execute("DELETE FROM title WHERE name = ?", (name,))
 
     def is_own(self, name: str) -> bool:
-        """Say whether an index was made here, and not named when the server was started."""
+        """Check whether an index was created at run time."""
         return name not in self._settings.indexes
 
     def drop(self, name: str) -> None:
-        """Delete an index that was made here, with its files.
+        """Delete an index created at run time, with its files.
 
         Jobs that wait for it are cancelled. Raises a refusal, 403 for one that the server was
         started with and 409 while a job of it runs, and IndexLocked while another process writes.
         """
         if not self.is_own(name):
-            raise forbidden(f"the index {name!r} was named at the start: it cannot be deleted")
+            raise forbidden(f"the index {name!r} is configured at start and cannot be deleted")
         with self._lock:
             folder = self.find_folder(name)
             if not JobQueue(self._database).end_all(folder.resolve()):
@@ -179,7 +179,7 @@ class Indexes:
         shutil.rmtree(self.find_uploads(name), ignore_errors=True)
 
     def hide_paths(self, text: str) -> str:
-        """Replace paths in a text by the names of indexes, for callers without `admin`."""
+        """Replace paths in a text by index names, for callers without `admin`."""
         with suppress(StoreUnavailable):  # which may be what the text tells of
             self.list_folders()
         for name, folder in self._folders.items():
@@ -191,11 +191,11 @@ class Indexes:
         return text
 
     def find_uploads(self, name: str) -> Path:
-        """Return the folder of the files that were uploaded into an index."""
+        """Return the folder of an index's uploaded files."""
         return self._settings.home.resolve() / "files" / check_name(name)
 
     def check_one(self, name: str) -> None:
-        """Raise Refusal 501 for an index in shards, which no job can write to."""
+        """Raise Refusal 501 for a sharded index, to which no job can write."""
         if sharded.is_home(self.find_folder(name)):
             raise make_shards_refusal(name)
 

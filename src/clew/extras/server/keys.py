@@ -28,7 +28,7 @@ _MINUTE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyOptions:
-    """What the holder of a key may do."""
+    """The rights and limits of a key's holder."""
 
     scope: str = "read"
     indexes: tuple[str, ...] = ()  # their names; none: all
@@ -42,18 +42,18 @@ class KeyOptions:
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
-            raise InputError(f"a key's scope is one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
+            raise InputError(f"a scope must be one of {', '.join(SCOPES)}, not {self.scope!r:.40}")
         if self.citations not in CITATIONS:
             names = ", ".join(CITATIONS)
-            raise InputError(f"citations are one of {names}, not {self.citations!r:.40}")
+            raise InputError(f"citations must be one of {names}, not {self.citations!r:.40}")
         for name in self.indexes:
             check_name(name)
         if to_filter(self.where) is not None and self.scope != "read":
-            raise InputError("a key with a filter can only read: what it wrote could not be seen")
+            raise InputError("a key with a filter can only have the scope 'read'")
         for name in ("requests_per_minute", "tokens", "tokens_per_day", "usd", "usd_per_day"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
-                raise InputError(f"{name} of a key is a number of at least 0, not {value!r:.40}")
+                raise InputError(f"{name} of a key must be a number >= 0, not {value!r:.40}")
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Self:
@@ -61,13 +61,13 @@ class KeyOptions:
         names = {each.name for each in fields(cls)}
         for name in values:
             if name not in names:
-                raise InputError(f"a key has no option {name!r:.40}: take of {', '.join(names)}")
+                raise InputError(f"a key has no option {name!r:.40}: use {', '.join(names)}")
         return cls(**{**values, "indexes": tuple(values.get("indexes", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A key as the home knows it."""
+    """A key as stored in the home."""
 
     id: str
     name: str
@@ -89,7 +89,7 @@ class Keys:
         self._database = database
 
     def add(self, name: str, options: KeyOptions) -> tuple[Key, str]:
-        """Make a key; return it and its text, of which only a hash is kept."""
+        """Create a key; return it with its text, of which only a hash is stored."""
         key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         text = f"{_PREFIX}_{key_id}_{secret}"
         key = Key(id=key_id, name=name, options=options, made=time.time(), digest=_digest(text))
@@ -99,27 +99,27 @@ class Keys:
         return key, text
 
     def list_keys(self) -> list[Key]:
-        """Return all keys, those that were revoked among them, the oldest first."""
+        """Return all keys, revoked ones included, oldest first."""
         return [
             _make_key(row)
             for row in self._database.read_rows("SELECT * FROM key ORDER BY made, id")
         ]
 
     def has_keys(self) -> bool:
-        """Say whether a key was ever made, so that every request needs one."""
+        """Check whether a key was ever created, so that requests need one."""
         return bool(self._database.read_rows("SELECT 1 FROM key LIMIT 1"))
 
     def get(self, name: str) -> Key:
-        """Return the valid key of a name or an id. Raises InputError where there is not one."""
+        """Return the valid key by name or id. Raises InputError."""
         matches = [k for k in self.list_keys() if name in (k.id, k.name) and k.revoked is None]
         if not matches:
             raise InputError(f"there is no key {name!r:.60}: see 'clew keys list'")
         if len(matches) > 1:
-            raise InputError(f"several keys are called {name!r:.60}: name one by its id")
+            raise InputError(f"several keys have the name {name!r:.60}: give an id")
         return matches[0]
 
     def revoke(self, name: str) -> Key:
-        """End a key, and its sessions. Raises InputError as `get` does."""
+        """Revoke a key and its sessions. Raises InputError as `get` does."""
         key = self.get(name)
         with self._database.writing() as connection:
             connection.execute("UPDATE key SET revoked = ? WHERE id = ?", (time.time(), key.id))
@@ -127,7 +127,7 @@ class Keys:
         return key
 
     def find(self, text: str) -> Key | None:
-        """Return the valid key of a text, or None."""
+        """Return the valid key with this text, or None."""
         parts = text.split("_", 2)
         if len(parts) != 3 or parts[0] != _PREFIX:
             return None
@@ -137,13 +137,13 @@ class Keys:
         return key
 
     def find_by_id(self, key_id: str) -> Key | None:
-        """Return the valid key of an id, or None."""
+        """Return the valid key with this id, or None."""
         question = "SELECT * FROM key WHERE id = ? AND revoked IS NULL"
         matches = self._database.read_rows(question, (key_id,))
         return _make_key(matches[0]) if matches else None
 
     def take_request(self, key_id: str, per_minute: int) -> float:
-        """Take a request from what a key may send, which refills within a minute.
+        """Take a request from a key's rate limit, a bucket refilled within a minute.
 
         Returns 0, or the seconds until there is one to take.
         """
@@ -168,7 +168,7 @@ class Keys:
     def begin_session(
         self, key: Key, *, seconds: float = SESSION_S, user: str = "", once: str = ""
     ) -> str:
-        """Begin a session for a key, of a `user` if that is known; return the text of its cookie.
+        """Begin a session for a key, of a `user` if known; return its cookie text.
 
         Raises InputError where one was begun with the same `once`, a secret that is remembered
         as long as the session.
@@ -193,7 +193,7 @@ class Keys:
         return text
 
     def find_by_session(self, text: str) -> tuple[Key, str] | None:
-        """Return the valid key of a session's cookie and who it is, "" if unknown; or None."""
+        """Return the valid key and user ("" if unknown) of a session cookie, or None."""
         question = """SELECT session.key, signed_in.name FROM session
             LEFT JOIN signed_in ON signed_in.digest = session.digest
             WHERE session.digest = ? AND session.ends > ?"""

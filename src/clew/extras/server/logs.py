@@ -21,12 +21,12 @@ _log = logging.getLogger(__name__)
 
 
 def log_request(details: Mapping[str, Any]) -> None:
-    """Log a request that came to its end."""
+    """Log a finished request."""
     REQUESTS.info("%s %s", details["method"], details["route"], extra={_DETAILS: details})
 
 
 def configure(form: str) -> None:
-    """Send the log of this process to stderr, as "text" or "json"; "none" tells warnings only."""
+    """Log to stderr as "text" or "json"; "none" logs warnings only."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(AsJson() if form == "json" else AsText())
     logging.getLogger().addHandler(handler)
@@ -35,7 +35,7 @@ def configure(form: str) -> None:
 
 
 class AsJson(logging.Formatter):
-    """One JSON object a line."""
+    """A log formatter: one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -51,7 +51,7 @@ class AsJson(logging.Formatter):
 
 
 class AsText(logging.Formatter):
-    """One line for people; an exception stands below."""
+    """A log formatter: one line per record, followed by its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         details = getattr(record, _DETAILS, None)

@@ -1,4 +1,4 @@
-"""Streaming multipart/form-data: files go to disk, and every size is bounded while it comes.
+"""Receive multipart/form-data: stream files to disk, with limits on every size.
 
 Nothing is held in memory but what is at hand, and what exceeds a bound is refused where it does.
 """
@@ -42,7 +42,7 @@ _QUIET_S = 60.0  # in which a client sends nothing, before it is given up
 
 @dataclass(slots=True)
 class UploadForm:
-    """The files of an upload, and the options beside them."""
+    """An upload's files and options."""
 
     files: dict[str, Path] = field(default_factory=dict)  # safe names, and where each lies
     options: bytes = b"{}"  # JSON
@@ -50,14 +50,14 @@ class UploadForm:
 
 @asynccontextmanager
 async def receive_upload(request: Request, settings: ServerSettings) -> AsyncIterator[UploadForm]:
-    """Receive a form whose files are in fields called "files"; those not taken are deleted.
+    """Receive a form with files in fields called "files"; unused files are deleted.
 
     Raises a refusal for more than the settings allow (413), for a name that is not safe and for
     what is no form (400), and where the disk is full (507).
     """
     length, most = request.headers.get("content-length", ""), settings.upload_bytes
     if length.isascii() and length.isdigit() and int(length[:20]) > most:
-        raise too_large(f"a request of this kind has at most {most:,} bytes")
+        raise too_large(f"this request exceeds the limit of {most:,} bytes")
     _, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if not boundary:
@@ -84,7 +84,7 @@ async def _read_form(request: Request, boundary: bytes, reader: _Reader) -> Uplo
 
 
 async def _join_pieces(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Join the pieces of a stream to larger ones, to use threads less often."""
+    """Merge small pieces of a stream into larger ones, to switch threads less often."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -112,7 +112,7 @@ def _make_error(why: str) -> InputError:
 
 
 class _Reader:
-    """The callbacks of the parser, in one thread at a time."""
+    """The callbacks of the multipart parser, in one thread at a time."""
 
     def __init__(self, folder: Path, settings: ServerSettings) -> None:
         self.form = UploadForm()
@@ -139,7 +139,7 @@ class _Reader:
         self._size += len(piece)
         most = self._settings.upload_bytes
         if self._size > most:
-            raise too_large(f"a request of this kind has at most {most:,} bytes")
+            raise too_large(f"this request exceeds the limit of {most:,} bytes")
         try:
             parser.write(piece)
         except FormParserError as error:
@@ -192,16 +192,16 @@ class _Reader:
 
     def _open(self, filename: bytes) -> None:
         if self._field != FILES:
-            raise _make_error(f"files are sent as {FILES!r}, not as {self._field!r:.60}")
+            raise _make_error(f"files must be in the field {FILES!r}, not {self._field!r:.60}")
         if len(self.form.files) >= self._settings.upload_files:
-            raise too_large(f"a request has at most {self._settings.upload_files:,} files")
+            raise too_large(f"a request can have at most {self._settings.upload_files:,} files")
         try:
             # As browsers send forms: of a name only quotes are written otherwise.
             name = check_file_name(filename.decode("utf-8").replace("%22", '"'))
         except UnicodeDecodeError:
             raise _make_error("the name of a file is not in UTF-8") from None
         if name in self.form.files:
-            raise InputError(f"two files of this request are called {name!r}")
+            raise InputError(f"two files of this request have the name {name!r}")
         path = self._folder / f"{len(self.form.files):06d}"
         self._file = open_file(path)
         self.form.files[name] = path
@@ -226,6 +226,6 @@ class _Reader:
 
 
 def write_json_lines(documents: list[dict[str, object]]) -> bytes:
-    """Return documents as JSON lines; half surrogate pairs become U+FFFD."""
+    """Return documents as JSON lines; lone surrogates become U+FFFD."""
     lines = (json.dumps(each, ensure_ascii=False) for each in documents)
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")

@@ -198,7 +198,7 @@ def _describe_reply(endpoint: RestEndpoint, schemas: Schema, status: int) -> Sch
 
 
 def _describe_events(endpoint: RestEndpoint, schemas: Schema) -> Schema:
-    """Return the schema of each event of a stream: its name, and JSON as its data."""
+    """Return the schema of each event of a stream: its name and JSON data."""
     return {
         "description": "each event of the stream, of which `data` is JSON",
         "oneOf": [
@@ -225,7 +225,7 @@ def _wrap_json(schema: Schema) -> dict[str, Schema]:
 
 
 def _make_schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN401 -- any type, and pydantic's literal
-    """Return the schema of a type; those of the types in it go to `schemas`."""
+    """Return the schema of a type; nested types are added to `schemas`."""
     schema = TypeAdapter(kind).json_schema(mode=mode, ref_template=_REF)
     for name, one in schema.pop("$defs", {}).items():
         _keep_schema(schemas, name, one)
@@ -237,5 +237,5 @@ def _make_schema(kind: Any, schemas: Schema, mode: Any) -> Schema:  # noqa: ANN4
 
 
 def _keep_schema(schemas: Schema, name: str, schema: Mapping[str, Any]) -> None:
-    """Add a schema under its name; a test checks that names are unique."""
+    """Add a schema by name; names are unique."""
     assert schemas.setdefault(name, schema) == schema, name  # noqa: S101 -- names are unique

@@ -1,4 +1,4 @@
-"""Locks by which processes are known to run.
+"""File locks by which running processes are detected.
 
 The system frees what a process holds when it dies, however it dies.
 """
@@ -19,7 +19,7 @@ _HELD = "clew alive "  # begins what a lock of the database is for
 
 @contextmanager
 def hold_lock(path: Path, wait: float = 0.0) -> Iterator[bool]:
-    """Hold a lock during the block; gives whether it was acquired.
+    """Hold a lock during the block; yields whether it was acquired.
 
     Its file stays: one that is deleted while another process opens it would be two locks.
     """
@@ -63,7 +63,7 @@ class ProcessLock:
 
 
 def is_alive(home: Path, name: str) -> bool:
-    """Say whether the process that holds a name still runs. What a dead one left is deleted."""
+    """Check whether the process that locked a name still runs; clean up after a dead one."""
     address = opening.address_of(home)
     if address is not None:
         from clew.extras.cluster.postgres.connection import Connection, lock_number

@@ -24,7 +24,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(slots=True)
 class RequestRecord:
-    """What is known of one request so far, for its logs and metrics."""
+    """The data of one request for logs and metrics."""
 
     id: str
     caller: Caller | None = None
@@ -41,19 +41,19 @@ _current: ContextVar[RequestRecord | None] = ContextVar("clew_noted", default=No
 
 
 def begin_record(given: str, least: str = "") -> RequestRecord:
-    """Begin the record of a request, with the id that came with it or a new one."""
+    """Begin the record of a request, with the given or a new id."""
     noted = RequestRecord(given if _ID.fullmatch(given) else secrets.token_hex(8), least=least)
     _current.set(noted)
     return noted
 
 
 def parse_number(header: str, text: str) -> int:
-    """Return the number in a header. Raises Refusal 400 where it is none."""
+    """Parse a numeric header. Raises Refusal 400."""
     if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_NUMBER):
         raise Refusal(400, "invalid_input", f"{header} is a number, not {text!r:.40}")
     return int(text)
 
 
 def find_record() -> RequestRecord:
-    """Return the record of the current request; outside of one, a record that nobody reads."""
+    """Return the record of the current request; a dummy outside of requests."""
     return _current.get() or RequestRecord(id="")

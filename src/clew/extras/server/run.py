@@ -1,4 +1,4 @@
-"""Run a server: listen, and serve in this process or in several."""
+"""Run a server in one process or several."""
 
 import socket
 import sys
@@ -20,12 +20,12 @@ __all__ = ["RUN", "check_open", "log_to_stderr", "serve"]
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str, Sequence[str]], None]) -> None:
-    """Serve until the process is asked to stop; `on_ready` gets the address and the indexes.
+    """Serve until asked to stop; `on_ready` gets the address and the indexes.
 
     Raises InputError for an address that cannot be had, and as `check_open` does.
     """
     if settings.processes > 1 and sys.platform != "linux":
-        raise InputError("only on Linux do several processes serve: leave out --processes")
+        raise InputError("several processes are supported on Linux only: leave out --processes")
     check_open(settings)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     with bind(settings.host, settings.port) as listening:
@@ -47,7 +47,7 @@ def _tell_stop() -> None:
 
 
 def check_open(settings: ServerSettings) -> None:
-    """Raise InputError where anybody could use the server without a key.
+    """Raise InputError if the server would be open to the network without keys.
 
     Also raises StoreError for a home that cannot be used, and NotAnIndex for a folder without one.
     """
@@ -60,14 +60,14 @@ def check_open(settings: ServerSettings) -> None:
         is_reached = not settings.is_local or settings.hosts or settings.proxies
         if is_reached and not keys.has_keys():
             raise InputError(
-                f"others can reach {settings.host}: make a key first, with 'clew keys add NAME'"
+                f"{settings.host} is open to other machines: create a key with 'clew keys add NAME'"
             )
     finally:
         database.close()
 
 
 def _check_sign_in(oidc: OidcSettings, keys: Keys) -> None:
-    """Raise MissingExtra without what verifies ID tokens, and InputError where a key is missing."""
+    """Raise MissingExtra without the token library, InputError if a key is missing."""
     import_module("clew.extras.server.oidc.id_tokens")
     for _, name in oidc.roles:
         try:
@@ -77,7 +77,7 @@ def _check_sign_in(oidc: OidcSettings, keys: Keys) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to an address. Raises InputError where it cannot be had."""
+    """Return a socket bound to an address. Raises InputError if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named, or asyncio takes the connections for no TCP and holds the end of each reply back.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -89,7 +89,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"{host}:{port} cannot be listened on ({error.strerror or error}): take another --port"
+            f"{host}:{port} is not available ({error.strerror or error}): choose another --port"
         ) from error
     listening.set_inheritable(False)
     return listening

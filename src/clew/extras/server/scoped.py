@@ -1,4 +1,4 @@
-"""An index as one caller sees it; every route goes through this class."""
+"""An index restricted to one caller; every route uses this class."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +34,7 @@ class ScopedIndex(Scoped):
 
     @property
     def index(self) -> Index:
-        """The index, at the generation that the request names or a later one.
+        """Return the index, at the generation named by the request or a later one.
 
         A caller who sees a part of the index gets the newest one, and is told of none: they count
         writes of others' documents.
@@ -72,7 +72,7 @@ class ScopedIndex(Scoped):
         return own & wanted
 
     def _read_filter(self, where: str | Filter | None) -> Filter | None:
-        """Return the filter of a request, with its fields as the caller's documents call them."""
+        """Return the filter of a request, with field names resolved for the caller's documents."""
         wanted = to_filter(where)
         if wanted is None:
             return None
@@ -81,7 +81,7 @@ class ScopedIndex(Scoped):
         return wanted
 
     def snapshot(self, where: str | Filter | None = None) -> Snapshot:
-        """Return the newest generation of the documents that the caller may see."""
+        """Return the newest generation of the documents visible to the caller."""
         own = to_filter(self.caller.where)
         if where is None or not str(where).strip():
             if own is None:
@@ -96,7 +96,7 @@ class ScopedIndex(Scoped):
 
     @contextmanager
     def _refuse_if_changed(self) -> Iterator[None]:
-        """Refuse with 409 where an error came of a write during the block: it may leak."""
+        """Raise Refusal 409 if the index changed during the block, as its error may leak data."""
         before = self.snapshot() if self.is_bound else None
         try:
             yield
@@ -117,7 +117,7 @@ class ScopedIndex(Scoped):
     # -- questions ----------------------------------------------------------------------------
 
     def hop(self, start: str, *, query: str, chunks: int, where: str | None = None) -> Evidence:
-        """Do as `Index.hop` does."""
+        """Return `Index.hop` for the caller."""
         with self.record_question("hop") as record, self._refuse_if_changed():
             record.method = "hop"
             wanted = self.narrow_filter(where)
@@ -125,7 +125,7 @@ class ScopedIndex(Scoped):
         return self.hide_server(evidence, where)
 
     def plan(self, documents: Sequence[Document] | None, **given: Any) -> Plan:  # noqa: ANN401 -- as `Index.plan` takes them
-        """Do as `Index.plan` does, for some documents or those of the index."""
+        """Return `Index.plan` for some documents, or for those of the index."""
         self.check_whole("a plan is")
         if documents is None:
             seen = self.snapshot()
@@ -137,7 +137,7 @@ class ScopedIndex(Scoped):
     def documents(
         self, *, pattern: str = "", where: str = "", sort: str = "", offset: int, limit: int
     ) -> Listed[DocumentLine]:
-        """Return some of the documents, which are few or none where nothing fits."""
+        """Return a page of the documents that match."""
         seen, wanted = self.snapshot(), self._read_filter(where)
         every = np.arange(len(seen.document_layer))
         rows = every if wanted is None else match.find_rows(seen, wanted)
@@ -152,15 +152,15 @@ class ScopedIndex(Scoped):
         return self.snapshot()
 
     def row(self, name: str) -> dict[str, Any]:
-        """Describe a row as `Index.show` does. Raises a refusal, 404, where there is none."""
+        """Describe a row as `Index.show` does. Raises Refusal 404."""
         try:
             view = describe.describe_row(self.snapshot(), name)
         except InputError:
-            raise no_such_resource(f"this index has nothing called {name!r:.200}") from None
+            raise no_such_resource(f"this index has no row or entity {name!r:.200}") from None
         return view if self.caller.may("admin") else describe.without_sources(view)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
-        """Delete a document, and the file that it came from below the folder of uploaded ones.
+        """Delete a document and its uploaded file.
 
         Raises a refusal, 404, where there is none; InputError where that file has others, too; and
         IndexLocked.
@@ -176,7 +176,7 @@ class ScopedIndex(Scoped):
     # -- the graph ----------------------------------------------------------------------------
 
     def graph(self, limit: int) -> DrawnIndex:
-        """Return the graph of the entities of most texts."""
+        """Return the graph of the most mentioned entities."""
         return index_graph.draw_index(self.snapshot(), limit)
 
     def entities(
@@ -187,21 +187,21 @@ class ScopedIndex(Scoped):
         offset: int,
         limit: int,
     ) -> Listed[EntityLine]:
-        """Return some of the entities that are found, those of most texts first."""
+        """Return a page of the matching entities, most mentioned first."""
         seen = self.snapshot()
         rows = browse.find_entities(seen, find, type)
         lines = browse.view_entity_lines(seen, rows[offset : offset + limit])
         return Listed(items=lines, total=len(rows))
 
     def entity(self, name: str, *, offset: int, limit: int) -> EntityView:
-        """Return an entity with some of its texts. Raises a refusal, 404, where there is none."""
+        """Return an entity with some of its texts. Raises Refusal 404."""
         view = browse.view_entity(self.snapshot(), name, offset=offset, limit=limit)
         return replace(view, entry=VocabularyEntry()) if self.is_bound else view
 
     def themes(
         self, level: int = 0, *, parent: str = "", where: str = "", offset: int = 0, limit: int
     ) -> Listed[Theme]:
-        """Return some of the themes of a level, or of the parts of one, the largest first.
+        """Return a page of a level's themes or a theme's parts, largest first.
 
         Raises a refusal, 404, where there is no such theme.
         """
@@ -215,7 +215,7 @@ class ScopedIndex(Scoped):
     def changes(
         self, *, since: str, until: str, dated: bool = False, where: str = "", limit: int
     ) -> Changes:
-        """Do as `Index.changes` does, of two states of this index.
+        """Return `Index.changes` for two states of this index.
 
         Of a part of the index these are named by dates: generations tell of others' writes.
         """
@@ -224,7 +224,7 @@ class ScopedIndex(Scoped):
             if not text.isdecimal() and parse_period(text) is None:
                 raise InputError(f"{text!r:.100} is neither a generation nor a date: name one")
         if self.is_bound and parse_period(since) is None:
-            raise InputError("your key sees a part of this index: compare it since a date")
+            raise InputError("your key is limited to a part of this index: give a date")
         wanted = self.narrow_filter(where)
         with self._compute():
             try:
@@ -234,7 +234,7 @@ class ScopedIndex(Scoped):
             except InputError:
                 if not self.is_bound:
                     raise
-                raise InputError("what there was then is erased: name a later date") from None
+                raise InputError("the state at that time was erased: give a later date") from None
         if self.caller.may("admin"):
             return found
         shown: dict[str, Any] = {"index": self.name, "where": where}
@@ -255,7 +255,7 @@ class ScopedIndex(Scoped):
         )
 
     def aliases(self) -> dict[str, Any]:
-        """Return which names stand for others, and which may, as `Index.aliases` has them.
+        """Return merged names and possible aliases, as `Index.aliases`.
 
         Of a part of the index only what may: those that stand for others were merged by somebody
         who knew all documents.
@@ -265,19 +265,19 @@ class ScopedIndex(Scoped):
         return describe.describe_aliases({}, self.snapshot())
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
-        """Return what was said of entities; of a part of the index nothing, as with `aliases`."""
+        """Return the vocabulary, or nothing if the caller sees only a part of the index."""
         self.snapshot()  # a key that sees nothing is told so
         return {} if self.is_bound else self.index.vocabulary()
 
     def edit(self, name: str, **said: Any) -> None:  # noqa: ANN401 -- as `Index.edit` takes them
-        """Edit an entity as `Index.edit` does. Raises a refusal, 404, if no entity has the name."""
+        """Edit an entity as `Index.edit` does. Raises Refusal 404."""
         self.caller.check("write")
         browse.find_entity(self.snapshot(), name)
         with self.writer() as index:
             index.edit(name, **said)
 
     def merge(self, name: str, into: str) -> None:
-        """Let a name stand for another one, as `Index.merge` does.
+        """Merge a name into another, as `Index.merge` does.
 
         Raises a refusal, 404, for a name that no entity has, and AlreadyExists where both are one.
         """
@@ -288,13 +288,13 @@ class ScopedIndex(Scoped):
             index.merge(name, into)
 
     def unmerge(self, name: str) -> None:
-        """Let a name stand for itself again, as `Index.unmerge` does.
+        """Undo a merge, as `Index.unmerge` does.
 
         Raises a refusal, 404, for one that does so already.
         """
         self.caller.check("write")
         if name_key(name) not in self.index.aliases()["merged"]:
-            raise no_such_resource(f"{name!r:.200} stands for no other entity")
+            raise no_such_resource(f"{name!r:.200} is not merged into another entity")
         with self.writer() as index:
             index.unmerge(name)
 
@@ -330,7 +330,7 @@ class ScopedIndex(Scoped):
         self.index.backup(path)
 
     def shard(self, sent: bytes) -> bytes:
-        """Return what the index has for a part of a question of all shards, of which it is one.
+        """Return this shard's reply to a request of a sharded question.
 
         Raises InputError for what is no such part, and a refusal, 409, where the index was written
         to since the question began.
@@ -343,6 +343,6 @@ class ScopedIndex(Scoped):
             raise Refusal(409, SHARD_MOVED, str(error)) from error
 
     def costs(self) -> list[Cost]:
-        """Return what every write cost, the oldest first."""
+        """Return the cost of each write, oldest first."""
         self.check_whole("costs are")
         return self.index.costs()

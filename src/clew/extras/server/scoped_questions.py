@@ -1,4 +1,4 @@
-"""What one caller asks of an index, or of one in shards, and what the answers may tell.
+"""Questions to an index or shards, restricted to one caller.
 
 A key may be bound to a filter. Then every function works on the documents that fulfil it, as if
 the index held no others. Where documents came from is a path of the server's machine: who is no
@@ -41,7 +41,7 @@ class _MethodUsed:
 
 @dataclass(frozen=True, slots=True)
 class Scoped:
-    """An index, or one in shards, for one caller and one request."""
+    """An index or shards, for one caller and one request."""
 
     name: str
     opened: Any  # of which routes take nothing that is not asked for through this class
@@ -52,7 +52,7 @@ class Scoped:
     @property
     @abstractmethod
     def askable(self) -> Askable:
-        """What is searched and asked."""
+        """Return the index or shards to query."""
 
     @abstractmethod
     def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
@@ -60,60 +60,60 @@ class Scoped:
 
     @abstractmethod
     def check_where(self, where: str | None) -> None:
-        """Raise a refusal or InputError for a filter by which nothing may be asked."""
+        """Raise Refusal or InputError for a filter that is not allowed."""
 
     @abstractmethod
     def count_documents(self) -> tuple[int, int]:
-        """Return how many documents the caller sees, and how many chunks."""
+        """Return the numbers of documents and chunks visible to the caller."""
 
     @abstractmethod
     def find_snapshot(self, document_id: str) -> Snapshot:
-        """Return the snapshot in which a document is, if the caller sees it."""
+        """Return the snapshot with a document visible to the caller."""
 
     @abstractmethod
     def list_snapshots(self) -> Sequence[Snapshot]:
-        """Return the generations of the documents that the caller sees."""
+        """Return the snapshots of the documents visible to the caller."""
 
     @abstractmethod
     def describe(self) -> IndexView:
-        """Return what the index holds."""
+        """Return the contents and settings of the index."""
 
     def _refuse_if_changed(self) -> AbstractContextManager[None]:
-        """Refuse with 409 where an error came of a write during the block: it may leak."""
+        """Raise Refusal 409 if the index changed during the block, as its error may leak data."""
         return nullcontext()
 
     def _compute(self) -> AbstractContextManager[None]:
-        """Compute in the block, as the only question of this process that does."""
+        """Hold the process's compute lock in the block."""
         return threads.computing()
 
     @property
     def is_bound(self) -> bool:
-        """Say whether the caller sees some of the documents only."""
+        """Check whether the caller sees only some documents."""
         return bool(self.caller.where)
 
     def check_whole(self, what: str) -> None:
-        """Raise Refusal 403 where the caller sees only some documents of the index."""
+        """Raise Refusal 403 if the caller sees only some documents of the index."""
         if self.is_bound:
-            raise forbidden(f"{what} covers the whole index, and your key sees only a part of it")
+            raise forbidden(f"{what} covers the whole index, but your key only a part of it")
 
     def check_fields(self, names: Collection[str]) -> None:
-        """Raise InputError for `source`, a path, where the caller is no admin."""
+        """Raise InputError for the field `source`, a path, unless the caller is an admin."""
         if _SOURCE in names and not self.caller.may("admin"):
             raise InputError("a filter by source needs a key of the scope 'admin': take the id")
 
     def find_document(self, document_id: str) -> Document | None:
-        """Return a document, or None where the caller sees none of that id."""
+        """Return a document, or None if it is not visible to the caller."""
         return files.find_document(self.find_snapshot(document_id), document_id)
 
     def search(self, question: Question, whole: ModelRun | None = None) -> Evidence:
-        """Do as `Index.search` does; `whole` is the run of a question of several indexes."""
+        """Search as `Index.search` does; `whole` is the run of a question to several indexes."""
         with self.record_question("search") as record, self._refuse_if_changed():
             evidence = retrieve_evidence(self.narrow(question), self.askable, whole=whole).evidence
             record.method = evidence.method
         return self.hide_server(evidence, question.where)
 
     def ask(self, question: Question, listeners: Listeners = NO_LISTENERS) -> Answer:
-        """Do as `Index.ask` does."""
+        """Answer as `Index.ask` does."""
 
         def tell(evidence: Evidence) -> None:
             if listeners.on_evidence is not None:
@@ -143,19 +143,19 @@ class Scoped:
         return replace(proof, generation=0) if self.is_bound else proof  # it counts all writes
 
     def verify(self, proof: Proof) -> Verified:
-        """Return what is left of a proof in the documents that the caller sees."""
+        """Verify a proof against the documents visible to the caller."""
         verified = verify_proof(proof, self.list_snapshots())
         if self.caller.may("admin"):
             return verified
         return replace(verified, quotes=hide_sources(verified.quotes))
 
     def narrow(self, question: Question) -> Question:
-        """Return a question of the documents that the caller sees, within the caller's budget."""
+        """Restrict a question to the caller's documents and budget."""
         return replace(question, where=self.narrow_filter(question.where), budget=self.budget)
 
     @contextmanager
     def record_question(self, kind: str) -> Iterator[_MethodUsed]:
-        """Record the block as a question, in a span and for the metrics."""
+        """Record the block as a question, in a span and in the metrics."""
         record, began = _MethodUsed(), time.perf_counter()
         with tracing.open_span(kind, {"clew.index.adding": self.name}) as span, self._compute():
             yield record
@@ -164,7 +164,7 @@ class Scoped:
         request_records.find_record().questions.append((self.name, kind, record.method, seconds))
 
     def hide_server(self, evidence: Evidence, where: str | Filter | None) -> Evidence:
-        """Return evidence without what is not the caller's to know.
+        """Return evidence without details that the caller may not know.
 
         It names the filter of the request, not the caller's own, and no paths of the server.
         """
@@ -177,12 +177,12 @@ class Scoped:
         return evidence
 
     def document(self, document_id: str) -> DocumentView:
-        """Return a document. Raises a refusal, 404, where there is none."""
+        """Return a document. Raises Refusal 404."""
         view = browse.view_document(self.find_snapshot(document_id), document_id)
         return view if self.caller.may("admin") else replace(view, source=view.id)
 
     def hide_models(self, recipe: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """Return the recipe; addresses of models only to admins."""
+        """Return the recipe, with addresses of models only for admins."""
         if self.caller.may("admin"):
             return dict(recipe)
         return {
@@ -199,14 +199,14 @@ def hide_sources(items: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def make_shards_refusal(name: str) -> Refusal:
-    """Return the refusal for what an index in shards does not do."""
-    why = f"{name!r} is in shards, which are only searched and asked: serve one of them for this"
+    """Return the refusal for an operation that shards do not support."""
+    why = f"{name!r} is sharded and only supports search and questions: serve a single shard"
     return Refusal(501, "in_shards", why)
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedShards(Scoped):
-    """Shards for one caller and one request; a key with a filter cannot ask them."""
+    """Shards for one caller and one request; keys with a filter cannot use them."""
 
     opened: Shards
 
@@ -215,11 +215,11 @@ class ScopedShards(Scoped):
         return self.opened
 
     def _compute(self) -> AbstractContextManager[None]:
-        """Wait in the block for the shards, which compute."""
+        """Wait for the shards in the block."""
         return nullcontext()
 
     def narrow_filter(self, where: str | Filter | None = None) -> Filter | None:
-        """Return the filter of a request. Raises a refusal for a caller who is bound to one."""
+        """Return the filter of a request. Raises Refusal for a key with a filter."""
         if self.is_bound:
             raise make_shards_refusal(self.name)
         wanted = to_filter(where)
@@ -235,7 +235,7 @@ class ScopedShards(Scoped):
         return self.askable.sizes()
 
     def find_snapshot(self, document_id: str) -> Snapshot:
-        """Return the snapshot of the shard in which a document is. Raises a refusal, 404."""
+        """Return the snapshot of the shard with a document. Raises Refusal 404."""
         self.narrow_filter()
         snapshot = self.askable.holding(document_id)
         if snapshot is None:

@@ -1,4 +1,4 @@
-"""One process that serves: uvicorn within limits on connections, which stops gracefully."""
+"""One serving process: uvicorn with connection limits and graceful shutdown."""
 
 import asyncio
 import ctypes
@@ -43,7 +43,7 @@ def make_config(app: Starlette, settings: ServerSettings) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """A server whose routes learn when it stops."""
+    """A uvicorn server that tells routes when it stops."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
 
 
 def run_server(server: Server, sockets: list[socket.socket]) -> None:
-    """Serve until the process is asked to stop. Raises InputError where it cannot start."""
+    """Serve until asked to stop. Raises InputError if the server cannot start."""
     _share_arena()
     with _end_by_signals():
         server.run(sockets=sockets)
@@ -82,7 +82,7 @@ def run_server(server: Server, sockets: list[socket.socket]) -> None:
 
 
 def _share_arena() -> None:
-    """Let all threads take memory from one arena, where the system's library is glibc.
+    """Make threads share one malloc arena under glibc, to save memory.
 
     Else each thread has one of its own, of which much stays free and is never given back.
     """
@@ -94,7 +94,7 @@ def _share_arena() -> None:
 
 @contextmanager
 def _end_by_signals() -> Iterator[None]:
-    """Let the process end with status 0 after SIGTERM.
+    """Exit with status 0 on SIGTERM.
 
     Uvicorn sends itself the signal again when it is done.
     """
@@ -114,7 +114,7 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
     most = min(settings.sockets, max(files - _FILES, files // 4))
 
     class Bounded(H11Protocol):
-        """Closes connections over the limit, and those without a whole request in time."""
+        """An HTTP protocol that closes connections over the limit or too slow to send a request."""
 
         _served = None  # the request that was served when it was last looked
         _timer: asyncio.TimerHandle | None = None
@@ -137,7 +137,7 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
             self._timer = self.loop.call_later(settings.head_s, self._look)
 
         def _look(self) -> None:
-            """Close the connection where no request came since the last look, and none is served.
+            """Close the connection if it was idle since the last check.
 
             One that has nothing to send is closed sooner, by the bound on idle ones.
             """
@@ -158,7 +158,7 @@ def _make_protocol(settings: ServerSettings) -> type[asyncio.Protocol]:
 
 
 def _raise_file_limit(wanted: int) -> int:
-    """Raise the number of files that this process may open towards `wanted`, and return it."""
+    """Raise the open file limit towards `wanted`, and return it."""
     try:
         import resource
     except ImportError:  # not a Unix

@@ -30,7 +30,7 @@ EVERYBODY = "*"  # in place of a value of the claim
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcSettings:
-    """The provider by which people sign in, and the key whose rights each role there has.
+    """The provider for signing in, and the key for each role of its claims.
 
     A value of the claim has a key, by its name or id; of several values that a person has, the
     first one here counts.
@@ -50,36 +50,34 @@ class OidcSettings:
         )
         if not is_safe or not parts.hostname or parts.query or parts.fragment or parts.username:
             example = "such as https://login.example.org; http is for this machine alone"
-            raise InputError(
-                f"--oidc takes the issuer's address, {example}, not {self.issuer!r:.100}"
-            )
+            raise InputError(f"--oidc takes the issuer's URL, {example}, not {self.issuer!r:.100}")
         if not self.client:
             raise InputError("--oidc needs --oidc-client, the id that the provider gave to Clew")
         _check_roles(self.roles)
         if not all(self.claim.split(".")):
-            raise InputError(f"--oidc-claim takes a claim or a path a.b, not {self.claim!r:.60}")
+            raise InputError(f"--oidc-claim must be a claim or a path a.b, not {self.claim!r:.60}")
         if self.hours < 1:
-            raise InputError(f"--oidc-hours is a number of at least 1, not {self.hours}")
+            raise InputError(f"--oidc-hours must be at least 1, not {self.hours}")
 
     @property
     def host(self) -> str:
-        """What the page calls the provider."""
+        """Return the provider's display name."""
         return urlsplit(self.issuer).netloc
 
 
 def _check_roles(roles: tuple[tuple[str, str], ...]) -> None:
     if not roles:
-        raise InputError("--oidc needs an --oidc-key VALUE=KEY: without one nobody could sign in")
+        raise InputError("--oidc needs an --oidc-key VALUE=KEY: otherwise nobody can sign in")
     values = [value for value, _ in roles]
     twice = next((each for each in values if values.count(each) > 1), None)
     if twice is not None:
-        raise InputError(f"--oidc-key {twice!r:.60} is given twice: a value has one key")
+        raise InputError(f"--oidc-key {twice!r:.60} is given twice: choose one key for it")
     if EVERYBODY in values[:-1]:
         raise InputError(f"--oidc-key {EVERYBODY}=KEY is for all others, and must be last")
 
 
 def split_address(address: str) -> SplitResult:
-    """Return the parts of an address, which are empty where it is none."""
+    """Split an address into its parts, empty if it is invalid."""
     try:
         parts = urlsplit(address)
         parts.port  # noqa: B018 -- raises ValueError where it is none
@@ -96,13 +94,13 @@ def parse_role(text: str) -> tuple[str, str]:
     """
     value, _, key = text.rpartition("=")
     if not value or not key:
-        raise InputError(f"--oidc-key is VALUE=KEY, such as staff=anna, not {text!r:.80}")
+        raise InputError(f"--oidc-key must be VALUE=KEY, such as staff=anna, not {text!r:.80}")
     return value, key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Which indexes are served, where, and within which limits."""
+    """The served indexes, the address, and the limits."""
 
     home: Path  # what the server keeps: keys, jobs, uploaded files, indexes made at run time
     indexes: Mapping[str, Path] = field(default_factory=dict)  # folders of indexes, by name
@@ -138,18 +136,18 @@ class ServerSettings:
 
     @property
     def is_local(self) -> bool:
-        """Say whether only this machine can reach the server."""
+        """Check whether only this machine can reach the server."""
         return is_loopback(self.host)
 
     @property
     def allowed_hosts(self) -> frozenset[str]:
-        """The names, without a port, that a Host or Origin header may have."""
+        """Return the host names allowed in Host and Origin headers."""
         own = () if self.host in {"0.0.0.0", "::"} else (self.host.casefold(),)  # noqa: S104 -- told apart
         return frozenset({*_LOCAL, *own, *(each.casefold() for each in self.hosts)})
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a name or an address is that of this machine alone."""
+    """Check whether a host name or address refers only to this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -157,15 +155,15 @@ def is_loopback(host: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Say whether an index may have a name."""
+    """Check whether a text is a valid index name."""
     return re.fullmatch(NAME, text) is not None
 
 
 def check_name(name: str) -> str:
-    """Return the name of an index. Raises InputError for one that no folder can safely have."""
+    """Return a valid index name. Raises InputError if it is no safe folder name."""
     if not is_name(name):
         raise InputError(
-            f"an index is named by at most 64 small letters, digits, - and _, not {name!r:.80}"
+            f"an index name is up to 64 lower-case letters, digits, - and _, not {name!r:.80}"
         )
     return name
 

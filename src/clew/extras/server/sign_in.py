@@ -1,4 +1,4 @@
-"""Routes by which people sign in: to the provider, and back from it with a session."""
+"""Routes for signing in: redirect to the provider, and return with a session."""
 
 import html
 import logging
@@ -66,7 +66,7 @@ async def _come_back(request: Request, server: ServerState) -> Response:
     try:
         text = server.keys.begin_session(key, seconds=seconds, user=user, once=attempt.text)
     except InputError:
-        raise InputError("this sign-in has ended already: begin again") from None
+        raise InputError("this sign-in was completed already: begin again") from None
     request_records.find_record().caller = Caller(key, user)
     reply = _write_notice(server.settings, "Signed in", "", "Go on to the page")
     set_session(reply, text, seconds, request, server.settings)
@@ -85,26 +85,26 @@ def _find_cookie_path(settings: ServerSettings) -> str:
 
 
 def _find_return(request: Request, server: ServerState) -> str:
-    """Return the address to which the provider sends people back; it has to know it."""
+    """Return the redirect URL, which must be registered at the provider."""
     return f"{find_base(request, server.settings)}{RETURN_PATH}"
 
 
 async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, str]:
-    """Return the sign-in that comes back, and the provider's code for it.
+    """Return the sign-in attempt and the provider's code from a redirect.
 
     Raises Refusal 400 for one that this browser did not begin, and 403 for one that the provider
     refused.
     """
     given = {name: request.query_params.getlist(name) for name in _PARAMETERS}
     if any(len(values) > 1 for values in given.values()):
-        raise InputError("the provider's reply says something twice")
+        raise InputError("the provider's redirect has a repeated parameter")
     code, state, issuer, error = ("".join(given[name]) for name in _PARAMETERS)
     attempt = Attempt.read(request.cookies.get(_COOKIE, ""), time.time())
     if attempt is None or not attempt.is_of(state):
         raise InputError("this sign-in was not begun in this browser, or too long ago: begin again")
     description = await provider.describe()
     if issuer != provider.settings.issuer and (issuer or description.sends_issuer):
-        raise forbidden("the reply is of another provider than the one that was asked")
+        raise forbidden("the reply is from another provider than the one that was asked")
     if error or not code:
         why = f" ({error})" if is_error_code(error) else ""
         raise forbidden(f"{provider.settings.host} did not sign you in{why}")
@@ -112,7 +112,7 @@ async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, s
 
 
 def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
-    """Return the key whose rights a person has by their claims. Raises Refusal 403 without one."""
+    """Return the key for a person's claims. Raises Refusal 403 if there is none."""
     settings = _get_provider(server).settings
     name = choose_key(find_values(claims, settings.claim) or (), settings.roles)
     if name is not None:
@@ -120,13 +120,13 @@ def _find_key(claims: Claims, server: ServerState, user: str) -> Key:
             return server.keys.get(name)
         except InputError as error:  # it was revoked; another one might allow more
             _log.warning("%s cannot sign in: %s", user, error)
-    raise forbidden(f"no key of this server is for {user}: ask whoever runs it to let you in")
+    raise forbidden(f"no key of this server covers {user}: ask its administrator for access")
 
 
 def _write_notice(
     settings: ServerSettings, title: str, sentence: str, link: str, *, status: int = _OK
 ) -> Response:
-    """Return a page of one sentence; that of a success leads on to the page of the server.
+    """Return a page with one sentence; on success it redirects to the page of the server.
 
     Unlike after a redirect, the way there begins at this server, so that the session's cookie goes
     with it in every browser.
@@ -139,12 +139,12 @@ def _write_notice(
 
 
 def _make_handler(handle: Handle) -> Callable[[Request], Awaitable[Response]]:
-    """Return a request handler that tells errors to people."""
+    """Return a request handler that shows errors as a page."""
 
     async def handle_request(request: Request) -> Response:
         server: ServerState = request.app.state.server
         try:
-            with _get_provider(server).taking_part():
+            with _get_provider(server).counting_sign_in():
                 return await handle(request, server)
         except ClewError as error:
             refusal = make_refusal(error)

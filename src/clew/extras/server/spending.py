@@ -1,4 +1,4 @@
-"""Spending of keys, and budgets that hold across requests, processes and kills.
+"""Spending of keys, and budgets shared by requests and processes, robust to crashes.
 
 Before a request is sent to a model its worst case is written down under the key, in a transaction
 that looks at all that the key has spent and set aside. What a process had set aside that died
@@ -39,18 +39,18 @@ _ROUNDED = 1 + 1e-9  # dollars are sums of rounded numbers
 
 
 class KeySpending:
-    """The spending of a home's keys by day, and the amounts set aside."""
+    """The spending of a home's keys by day, and the reserved amounts."""
 
     def __init__(self, database: ServerDatabase, alive: ProcessLock) -> None:
         self.database = database
         self._alive = alive
 
     def make_budget(self, key: Key | None, *, tokens: int | None, usd: float | None) -> KeyBudget:
-        """Return the budget of one request, with bounds of its own beside those of the key."""
+        """Return the budget of a request, within the limits of the key."""
         return KeyBudget(self, key, tokens=tokens, usd=usd)
 
     def settle_dead(self) -> None:
-        """Book the amounts that dead processes had set aside as spent."""
+        """Book the reservations of dead processes as spent."""
         owners = {row[0] for row in self.database.read_rows("SELECT DISTINCT owner FROM held")}
         dead = [each for each in owners if not is_alive(self.database.home, each)]
         for owner in dead:
@@ -61,7 +61,7 @@ class KeySpending:
                     _add_spent(connection, key, day, Bill(tokens, usd))
 
     def list_by_day(self, key: str | None = None) -> list[dict[str, Any]]:
-        """List the spending of one key, or of all, by day, the newest first."""
+        """Return the spending of one or all keys by day, newest first."""
         where, values = ("", ()) if key is None else (" WHERE key = ?", (key,))
         question = f"SELECT * FROM spent{where} ORDER BY day DESC, key"  # noqa: S608 -- of ours
         names = ("key", "day", "tokens", "usd", "unpriced_tokens", "requests")
@@ -70,7 +70,7 @@ class KeySpending:
         ]
 
     def sum_of_key(self, key: str) -> Mapping[str, Any]:
-        """Return what a key spent today and in all."""
+        """Return a key's spending today and in total."""
         with self.database.writing() as connection:
             today, whole = _sum_spent(connection, key, _find_day())
         return {
@@ -81,7 +81,7 @@ class KeySpending:
         }
 
     def sum_by_key(self) -> Mapping[str, Bill]:
-        """Return what was spent in all, by the ids of keys."""
+        """Return the total spending by key id."""
         question = "SELECT key, sum(tokens), sum(usd), sum(unpriced) FROM spent GROUP BY key"
         return {
             key: Bill(tokens, usd, not unpriced)
@@ -89,7 +89,7 @@ class KeySpending:
         }
 
     def set_aside(self, key: Key | None, worst: Bill) -> int | None:
-        """Set aside a worst case; return its number, or None while others hold the budget.
+        """Reserve a worst case; return its number, or None if others hold the budget.
 
         Raises BudgetSpent where the key has no room for it, whatever others turn out to cost.
         """
@@ -97,7 +97,7 @@ class KeySpending:
         with self.database.writing() as connection:
             if key is not None:
                 if not rows(connection, _IS_VALID, (name,)):
-                    raise BudgetSpent(f"the key {key.name!r} was revoked: nothing more is bought")
+                    raise BudgetSpent(f"the key {key.name!r} was revoked: no further model calls")
                 spent = _sum_spent(connection, name, day)
                 if sentence := _explain_lack(key, spent, worst):
                     raise BudgetSpent(sentence)
@@ -110,7 +110,7 @@ class KeySpending:
             return int(number)
 
     def settle(self, number: int, billed: Bill) -> None:
-        """Replace the amount set aside by the amount billed."""
+        """Replace a reservation by the amount billed."""
         with self.database.writing() as connection:
             question = "SELECT key, day FROM held WHERE id = ?"
             for key, day in rows(connection, question, (number,)):
@@ -120,7 +120,7 @@ class KeySpending:
 
 
 class KeyBudget(Budget):
-    """A budget bounded by a key, beside bounds of its own."""
+    """A budget limited by a key and by its own limits."""
 
     def __init__(
         self, spending: KeySpending, key: Key | None, *, tokens: int | None, usd: float | None
@@ -178,7 +178,7 @@ def _find_day() -> str:
 def _sum_spent(
     connection: Connection, key: str, day: str, *, held: bool = False
 ) -> tuple[Bill, Bill]:
-    """Sum what a key has spent, or set aside, on a day and in all."""
+    """Return what a key has spent, or reserved, on a day and in total."""
     table = "held" if held else "spent"
     question = f"""SELECT coalesce(sum(tokens) FILTER (WHERE day = ?), 0),
         coalesce(sum(usd) FILTER (WHERE day = ?), 0.0), coalesce(sum(tokens), 0),
@@ -188,7 +188,7 @@ def _sum_spent(
 
 
 def _explain_lack(key: Key, spent: tuple[Bill, Bill], worst: Bill) -> str:
-    """Explain why a key has no room for a worst case; "" where it has."""
+    """Return why a key cannot afford a worst case, or ""."""
     options, (today, whole) = key.options, spent
     if not worst.priced and (options.usd is not None or options.usd_per_day is not None):
         return (

@@ -1,4 +1,4 @@
-"""Server-sent events: how one is written, and responses that send them as they come."""
+"""Write and stream server-sent events."""
 
 import asyncio
 import math
@@ -21,14 +21,14 @@ _PING = b": still here\n\n"
 
 
 def write_event(data: object, kind: str = "", number: int | None = None) -> bytes:
-    """Return an event as it is sent; a line break in JSON is an escape, so data is one line."""
+    """Return an event in wire format; JSON keeps the data on one line."""
     id_line = "" if number is None else f"id: {number}\n"
     kind_line = f"event: {kind}\n" if kind else ""
     return f"{id_line}{kind_line}data: {dump_json(plain(data))}\n\n".encode()
 
 
 def stream_events(events: AsyncGenerator[bytes]) -> StreamingResponse:
-    """Return a response that sends events as they come, with a comment after each long silence.
+    """Return a response that streams events, with a comment during long silences.
 
     Proxies are told to pass on what comes as it comes.
     """
@@ -58,10 +58,10 @@ async def _with_pings(events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
             await events.aclose()
 
 
-async def follow_thread(
+async def stream_thread_events(
     server: ServerState, work: Callable[[Callable[[str, object], None]], None]
 ) -> AsyncIterator[tuple[str, object]]:
-    """Run `work` in a thread, and yield the events that it sends by its argument.
+    """Run `work` in a thread, and yield the events it sends to its argument.
 
     It works on to its end where nobody listens any more: what an LLM answers is kept. What it
     raises is raised here.

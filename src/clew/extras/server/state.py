@@ -1,4 +1,4 @@
-"""The state that all routes of one server share, with what is counted and whether it is ready.
+"""The shared state of a server's routes, with metrics and readiness.
 
 A server polls for new generations: LISTEN would be one more connection to lose.
 """
@@ -50,13 +50,13 @@ _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder in which processes coun
 
 
 def share_measures(folder: str) -> None:
-    """Let this process, and those forked from it, count in files of a folder, which are summed."""
+    """Let forked processes write metrics to files of a folder, which are summed."""
     os.environ[_SHARED] = folder
     values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
 
 
 class Measures:
-    """The counters and histograms that a server shows to Prometheus; threads may share them."""
+    """The Prometheus counters and histograms of a server; thread-safe."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -74,7 +74,7 @@ class Measures:
         )
 
     def write(self) -> bytes:
-        """Write what all processes of the server have counted."""
+        """Return the metrics of all server processes."""
         if _SHARED not in os.environ:
             return generate_latest(self.registry)
         # A file that a process has just made is empty, which the library cannot read.
@@ -88,7 +88,7 @@ class Measures:
 
 
 class Readiness:
-    """Checks a server; what was found is good for a second."""
+    """Checks the server's readiness; a result is cached for a second."""
 
     def __init__(self, home: Path, indexes: Indexes) -> None:
         self._home = home
@@ -96,7 +96,7 @@ class Readiness:
         self._readiness: tuple[float, bool] | None = None
 
     def check(self) -> bool:
-        """Say whether the server is ready; it is looked at unless that was just done."""
+        """Return whether the server is ready, cached for a second."""
         if self._readiness is not None and time.monotonic() - self._readiness[0] <= _FRESH_S:
             return self._readiness[1]
         is_ready, began = True, time.monotonic()
@@ -114,7 +114,7 @@ class Readiness:
 
 @dataclass(eq=False, frozen=True)
 class Known(Collector):
-    """Metrics of what is counted elsewhere, not by this process."""
+    """Metrics read from shared state rather than counted by this process."""
 
     metrics: Iterable[Metric]
 

@@ -1,4 +1,4 @@
-"""A server of several processes: this one takes the connections, and the others serve them.
+"""A server of several processes: this one accepts connections, the others serve them.
 
 It alone has the port. It hands each connection to the process that serves the fewest, and starts
 another process in the place of one that ends. A connection that a process has not taken when it
@@ -49,7 +49,7 @@ def supervise(
     on_ready: Callable[[Sequence[str]], None],
     on_stop: Callable[[], None],
 ) -> None:
-    """Serve the connections of a socket in processes until this one is asked to stop.
+    """Run serving processes for a socket until asked to stop.
 
     `on_ready` gets the names of the indexes once all of them serve. Raises what the first of them
     could not start for.
@@ -80,7 +80,7 @@ def supervise(
 
 @dataclass(eq=False)
 class _Serving:
-    """A process that serves, and what is known of it."""
+    """A serving process and its state."""
 
     process: "ForkProcess"
     channel: socket.socket
@@ -117,7 +117,7 @@ class _Supervisor:
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM or Ctrl-C; at a further Ctrl-C do not wait for what is under way."""
+        """Stop on SIGTERM or Ctrl-C; a second Ctrl-C does not wait for requests."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -148,7 +148,7 @@ class _Supervisor:
     # -- from the start to the end ----------------------------------------------------------------
 
     def start(self, n: int) -> list[str]:
-        """Start the processes; return the names of the indexes once all of them serve."""
+        """Start processes; return the index names once all are ready."""
         for _ in range(n):
             self._start(_PAUSE_S)
         while not self.is_stopping and not all(each.takes for each in self._running):
@@ -158,7 +158,7 @@ class _Supervisor:
         return self._names or []
 
     def run(self) -> None:
-        """Hand out connections until it is asked to stop."""
+        """Distribute connections until asked to stop."""
         listens = False
         while not self.is_stopping:
             if listens != (listens := any(each.takes for each in self._running)):
@@ -167,7 +167,7 @@ class _Supervisor:
                 else:
                     self._selector.unregister(self._listening)
             while listens and self._waiting:
-                self._hand(self._waiting.pop())
+                self._pass_connection(self._waiting.pop())
             self._due.sort()
             self._look(self._due[0][0] if self._due else None)
             while self._due and self._due[0][0] <= time.monotonic():
@@ -176,14 +176,14 @@ class _Supervisor:
             self._selector.unregister(self._listening)
 
     def end(self, grace_s: float) -> None:
-        """Let all processes do what is under way, and end."""
+        """Let all processes finish their requests, and exit."""
         until = time.monotonic() + grace_s
         self._send_all(signal.SIGTERM)
         while self._running and time.monotonic() < until:
             self._look(until)
 
     def kill(self) -> None:
-        """End what still runs."""
+        """Kill the remaining processes."""
         for each in list(self._running):
             each.process.kill()
             self._forget(each)
@@ -194,7 +194,7 @@ class _Supervisor:
         self._wake.close()
 
     def _look(self, until: float | None = None) -> None:
-        """Wait for something to happen, no longer than `until`, and see to it."""
+        """Wait for an event until `until`, and handle it."""
         wait_s = None if until is None else max(0.0, until - time.monotonic())
         for key, _ in self._selector.select(wait_s):
             key.data()
@@ -215,10 +215,10 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         started = _Serving(process, ours, time.monotonic(), pause_s)
         self._running.append(started)
-        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(started))
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._handle_message(started))
 
     def _serve(self, ours: socket.socket, theirs: socket.socket) -> None:
-        """Serve in a new process, without what is this one's."""
+        """Serve in a forked process, after closing the parent's resources."""
         os.setsid()  # Ctrl-C in a terminal is for the supervisor
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
@@ -231,14 +231,14 @@ class _Supervisor:
             each.close()
         serve_handed(self._settings, theirs)
 
-    def _hear(self, serving: _Serving) -> None:
-        """Take in what a process says."""
+    def _handle_message(self, serving: _Serving) -> None:
+        """Handle a message from a process."""
         try:
             data = serving.channel.recv(1 << 16)
         except ConnectionResetError:
             data = b""
         if not data:
-            self._bury(serving)
+            self._schedule_replacement(serving)
             return
         if not serving.has_begun:
             serving.buffer += data
@@ -259,21 +259,21 @@ class _Supervisor:
         if STOPPING in data:
             serving.takes = False
 
-    def _bury(self, serving: _Serving) -> None:
-        """Plan a new process in the place of one that has ended, unless the server stops."""
+    def _schedule_replacement(self, serving: _Serving) -> None:
+        """Schedule a replacement for a dead process, unless the server stops."""
         status = self._forget(serving)
         if self.is_stopping:
             return
         why = f"status {status}" if status >= 0 else signal.Signals(-status).name
         if not self._has_begun:
-            raise InputError(f"a process of the server ended by {why} at its start: see the log")
+            raise InputError(f"a process of the server ended by {why} while starting: see the log")
         _log.error("a process of the server ended by %s: another one is started", why)
         mark_process_dead(serving.process.pid, self._measures)  # type: ignore[no-untyped-call]
         at = max(time.monotonic(), serving.began + serving.pause_s)
         self._due.append((at, min(2 * serving.pause_s, _LONGEST_S)))
 
     def _forget(self, serving: _Serving) -> int:
-        """Return the status of a process that has ended, or is about to."""
+        """Remove a process; return its exit status."""
         self._selector.unregister(serving.channel)
         serving.channel.close()
         self._running.remove(serving)
@@ -284,7 +284,7 @@ class _Supervisor:
     # -- connections ------------------------------------------------------------------------------
 
     def _take(self) -> None:
-        """Take the connections that wait."""
+        """Accept the waiting connections."""
         for _ in range(_AT_ONCE):
             try:
                 connection, _address = self._listening.accept()
@@ -294,10 +294,10 @@ class _Supervisor:
                 _log.error("no connection can be taken (%s)", error.strerror)
                 time.sleep(_PAUSE_S)
                 return
-            self._hand(connection)
+            self._pass_connection(connection)
 
-    def _hand(self, connection: socket.socket) -> None:
-        """Hand a connection to the process that serves the fewest, in turn where several do."""
+    def _pass_connection(self, connection: socket.socket) -> None:
+        """Pass a connection to the least busy process, round robin on ties."""
         able = [each for each in self._running if each.takes]
         for serving in sorted(able, key=lambda each: (each.n_open, each.last)):
             with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, by its interface alone: they cost nothing where no SDK is set up."""
+"""OpenTelemetry spans through the API package; no cost without an SDK."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _NAME = "clew"
 def open_span(
     name: str, attributes: Attributes, *, headers: Mapping[str, str] | None = None
 ) -> Iterator[Span]:
-    """Run the block in a span. With the headers of a request it is part of the sender's trace."""
+    """Run the block in a span, part of the sender's trace if `headers` have one."""
     context: Context | None = None
     kind = trace.SpanKind.INTERNAL
     if headers is not None:
@@ -27,7 +27,7 @@ def open_span(
 
 
 def find_context() -> Context:
-    """Return the current context of the trace."""
+    """Return the current trace context."""
     return trace.set_span_in_context(trace.get_current_span())
 
 

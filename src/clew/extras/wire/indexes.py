@@ -96,7 +96,7 @@ class ChunkPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentView:
-    """A document with its text, and where what stands in it."""
+    """A document with its text, headings, pages and chunks."""
 
     id: str
     title: str
@@ -122,7 +122,7 @@ class EntityLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityText:
-    """A sentence or unit that mentions an entity, and where it stands first."""
+    """A sentence or unit that mentions an entity, and its first position."""
 
     id: str
     text: str
@@ -135,7 +135,7 @@ class EntityText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearEntity:
-    """An entity that stands in the same texts as another one."""
+    """An entity that occurs in the same texts as another one."""
 
     id: str
     name: str
@@ -144,7 +144,7 @@ class NearEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedTriple:
-    """What an extraction says of an entity."""
+    """A triple of an entity."""
 
     id: str
     subject: str
@@ -155,7 +155,7 @@ class StatedTriple:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityView:
-    """An entity with its texts, its neighbours and what is said of it."""
+    """An entity with its texts, neighbours and triples."""
 
     id: str
     name: str
@@ -171,14 +171,14 @@ class EntityView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocabularyView:
-    """What was said of entities by hand or by a list, by their keys."""
+    """The manual edits and vocabulary entries of entities, by key."""
 
     entries: Mapping[str, VocabularyEntry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedAlias:
-    """Two names that may be of one thing."""
+    """Two names that may be aliases."""
 
     name: str
     into: str
@@ -188,7 +188,7 @@ class ProposedAlias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AliasView:
-    """Which names stand for others, by their keys, and which may."""
+    """The merged names by key, and possible aliases."""
 
     merged: Mapping[str, str]
     names: Mapping[str, str]  # the keys of `merged` as they are first written

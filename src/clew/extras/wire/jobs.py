@@ -1,4 +1,4 @@
-"""Jobs as a server shows them: their states, what each has spent, and the events of one."""
+"""Jobs as shown by a server: state, spending and events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ENDED = frozenset({DONE, FAILED, CANCELLED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpent:
-    """What a job spent so far, with what it has set aside; dollars are None without a price."""
+    """The spending of a job, including reservations; dollars are None without a price."""
 
     tokens: int
     usd: float | None
@@ -22,7 +22,7 @@ class JobSpent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job as callers are shown it; times are seconds since 1970."""
+    """A job as shown to callers; times are seconds since 1970."""
 
     id: str
     index: str
@@ -41,7 +41,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEvent:
-    """Something that a job told; numbers of one job's events ascend from 1."""
+    """An event of a job; events are numbered from 1."""
 
     number: int
     at: float
@@ -66,7 +66,7 @@ class QueuedEvent(_JobTold):
 
 @dataclass(frozen=True, kw_only=True)
 class RunningEvent(_JobTold):
-    """A job has begun, for the how often it did."""
+    """A job has begun, with the number of its attempt."""
 
     attempt: int
 
@@ -80,7 +80,7 @@ class WaitingEvent(_JobTold):
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressEvent(_JobTold):
-    """How far a job is."""
+    """The progress of a job."""
 
     stage: str
     bytes: int
@@ -96,7 +96,7 @@ class ProgressEvent(_JobTold):
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedEvent(_JobTold):
-    """A file or a line that gave no document, and why."""
+    """A file or line that yielded no document, and the reason."""
 
     source: str
     line: int | None
@@ -105,7 +105,7 @@ class SkippedEvent(_JobTold):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedEvent(_JobTold):
-    """What became of a job, with what its kind reports of that."""
+    """The result of a job, as its kind reports it."""
 
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "allow"}
 

@@ -1,4 +1,4 @@
-"""Names on the wire: the path of the REST interface, headers, the cookie and the media type."""
+"""Names shared by server and client: the REST path, headers, the cookie, the media type."""
 
 from typing import Final
 

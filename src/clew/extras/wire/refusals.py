@@ -61,7 +61,7 @@ class Refusal(ClewError):
 
 
 def make_refusal(error: ClewError, describe: Callable[[ClewError], str] | None = None) -> Refusal:
-    """Return the refusal for an error, in words that `describe` gives, or else `describe_briefly`.
+    """Return the refusal for an error, described by `describe` or else `describe_briefly`.
 
     The log has the error itself, where it is the server's or told in other words.
     """
@@ -78,7 +78,7 @@ def make_refusal(error: ClewError, describe: Callable[[ClewError], str] | None =
 
 
 def describe_briefly(error: ClewError, hide: Callable[[str], str] = str) -> str:
-    """Describe an error without what is the server's own: paths, addresses, states of its files.
+    """Describe an error without internal details of the server, such as paths and addresses.
 
     `hide` replaces paths that are known by what they may be called.
 

@@ -81,7 +81,7 @@ def _check_remembered(view: View, generation: int) -> None:
         raise InputError(f"there is no generation {generation}: the newest is {view.generation}")
     if generation < view.remembered:
         raise InputError(
-            f"what generation {generation} had is erased or was not noted: the earliest that can be"
+            f"generation {generation} was erased or not recorded: the earliest that can be"
             f" compared is {view.remembered}; for what was before restore a backup, and name its"
             f" folder in place of the generation"
         )

@@ -105,7 +105,7 @@ class Parts:
         parts = self.stored_arrays(name)
         if not parts:
             layer = name.partition(".")[0]
-            raise MissingLayer(f"this index was built without vectors of the layer {layer!r}")
+            raise MissingLayer(f"this index was built without vectors for the layer {layer!r}")
         return self.vectors(parts, rows)
 
     def tokens(

@@ -1,4 +1,4 @@
-"""The stored vectors of a layer, of which only the rows in use are read."""
+"""The stored vectors of a layer, read only in the rows in use."""
 
 import math
 import os

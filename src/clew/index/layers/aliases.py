@@ -140,7 +140,7 @@ def propose_merges(
 
 
 def _marks(keys: Sequence[str]) -> NDArray[np.int32]:
-    """Return (n,) group numbers; only keys of one group may be aliases.
+    """Return (n,) group numbers from words that aliases must share, such as digits.
 
     That are their numbers in order, and the words that tell namesakes apart.
     """

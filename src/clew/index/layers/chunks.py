@@ -61,7 +61,7 @@ class Chunks:
         return [(c, *span) for c, window in enumerate(self.windows) for span in window.sentences]
 
     def texts_above(self) -> list[str]:
-        """Return what stands above each statement, with a line break, or ""."""
+        """Return the headings above each statement with a line break, or ""."""
         above = [(c, s.above) for c, w in enumerate(self.windows) for s in w.statements]
         texts = (self.documents[self.owners[c]].text for c, _ in above)
         pairs = zip(texts, above, strict=True)
@@ -72,7 +72,7 @@ class Chunks:
         return [(c, *span) for c, parts in enumerate(self.parts or ()) for span in parts]
 
     def titled_texts(self) -> list[tuple[str, int]]:
-        """Return each chunk's text as models read it, and the offset of the chunk in it.
+        """Return each chunk's titled text, and the offset of the chunk in it.
 
         That is the document's title and the chunk's section, a line break and the chunk's text.
         """
@@ -187,7 +187,7 @@ def count_columns(chunks: Chunks) -> tuple[Columns, list[str]]:
 
 
 def _find_begins(text: str, offset: int, window: Window) -> set[int]:
-    """Return where a sentence or a heading of a titled text begins with a capital."""
+    """Return the positions in a titled text where a capitalized sentence or heading begins."""
     starts = [match.end() for match in _HEADING.finditer(text, 0, offset)]
     starts += [start - window.start + offset for start, _ in window.sentences]
     words = (_FIRST.search(text, start) for start in starts)
@@ -195,7 +195,7 @@ def _find_begins(text: str, offset: int, window: Window) -> set[int]:
 
 
 def _is_plain(word: str) -> bool:
-    """Say whether a capital says nothing as a sentence begins with it: not of "NixOS" or "C"."""
+    """Check whether a sentence-initial capital is uninformative: not for "NixOS" or "C"."""
     return len(word) > 1 and word.isalpha() and (word.istitle() or word.isupper())
 
 

@@ -1,4 +1,4 @@
-"""Extractions to rows: statements with their mentions, triples, descriptions.
+"""Convert extractions to rows: statements with mentions, triples, descriptions.
 
 Both builders give a batch without documents: its rows belong to chunks that the index has.
 """
@@ -37,7 +37,7 @@ Unnamed = Callable[[Sequence[str]], list[int]]  # which of these entity keys nee
 
 @dataclass(frozen=True, slots=True)
 class ChunkExtraction(Generic[Made_co]):
-    """The content of one chunk's extraction; `chunk` is the store's number of it."""
+    """One chunk's extraction; `chunk` is its stored row."""
 
     chunk: int
     source: str  # one of SOURCES
@@ -130,7 +130,7 @@ def build_graph_batch(
 
 
 def _collect_described(extraction: Extraction) -> list[Described]:
-    """Return the entities of an extraction, once each, with the ends of its triples."""
+    """Return the distinct entities of an extraction, including the ends of its triples."""
     by_key: dict[str, Described] = {}
     triples = filter(_has_keys, extraction.triples)
     ends = (Described(name=end) for t in triples for end in (t.subject, t.object))
@@ -190,14 +190,14 @@ def _to_int32(values: Iterable[int]) -> NDArray[np.int32]:
 
 
 def encode_texts(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-    """Return texts as UTF-8 end to end, and each one's length in bytes."""
+    """Return texts concatenated in UTF-8, and their lengths in bytes."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     lengths = np.asarray([len(each) for each in encoded], dtype=np.int32)
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), lengths
 
 
 def text_columns(layer: str, name: str, texts: Sequence[str]) -> Columns:
-    """Return the two columns of a text that each row of a layer has."""
+    """Return the two columns that store a text for each row of a layer."""
     letters, n_bytes = encode_texts(texts)
     return {f"{layer}.n_{name}": n_bytes, f"{layer}_{name}.bytes": letters}
 

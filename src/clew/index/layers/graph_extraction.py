@@ -1,4 +1,4 @@
-"""Texts to entities and triples by an LLM, in one prompt for all methods that need a graph.
+"""Extract entities and triples from texts with an LLM, by one prompt for all methods.
 
 Entities with a type and a description, and relations with a description and a strength, as KET-RAG
 takes them from GraphRAG (Huang et al. 2025, arXiv:2502.09304); short predicates and preferred
@@ -81,7 +81,7 @@ def graph_prompt(
     hints: Sequence[Sequence[str]],
     taken: Sequence[Extraction | None] | None = None,
 ) -> Prompt:
-    """Return the prompt that asks for the graph of a few texts, or for what was not `taken` yet.
+    """Return the prompt for the graph of some texts, or for what is missing in `taken`.
 
     `hints` has for each text the terms whose spelling is preferred.
     """
@@ -103,7 +103,7 @@ def graph_prompt(
 
 
 def _list_taken(extraction: Extraction | None) -> Iterator[str]:
-    """Yield the names and the relations of an extraction, each on one line."""
+    """Yield the names and relations of an extraction, one per line."""
     if extraction is not None:
         yield from (to_line(entity.name) for entity in extraction.entities)
         for each in extraction.triples:
@@ -111,7 +111,7 @@ def _list_taken(extraction: Extraction | None) -> Iterator[str]:
 
 
 def expected_tokens(texts: Sequence[str]) -> int:
-    """Return how many completion tokens `graph_prompt` is likely to cost."""
+    """Return the likely number of completion tokens of `graph_prompt`."""
     return sum(16 + round(_RATIO * tokens.count(text)) for text in texts)
 
 
@@ -120,7 +120,7 @@ def read_graph(
     texts: Sequence[str],
     hints: Sequence[Sequence[str]] = (),
 ) -> list[Extraction | None]:
-    """Return the graph of each text in a reply, or None where the reply has none.
+    """Return the graph of each text in a reply, None for a text without one.
 
     A name must stand in its text or among its `hints`, whatever its case and punctuation, and
     neither pronouns nor clauses are names. Rows of one name, or of one triple, become one.
@@ -143,7 +143,7 @@ def strip_article(name: str) -> str:
 
 
 def _resolve_name(text: str, words: str, hints: Container[str]) -> str:
-    """Return a name without its article, empty where it is none, or neither the text's nor a hint.
+    """Return a name without its article, or "" if neither the text nor a hint contains it.
 
     `words` are the text's, as in keys, with a space before each and behind the last; `hints` keys.
     """
@@ -157,7 +157,7 @@ def _resolve_name(text: str, words: str, hints: Container[str]) -> str:
 
 
 def read_rows(part: Any, list_name: str, names: Iterable[str]) -> Iterator[list[str]]:  # noqa: ANN401
-    """Yield the values under `names` of each object in a list, "" where one is no string."""
+    """Yield the values under `names` of each object in a list, "" for non-strings."""
     rows = part.get(list_name) if isinstance(part, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, Mapping):
@@ -181,7 +181,7 @@ def _entities(rows: Iterable[list[str]], resolve: Callable[[str], str]) -> tuple
 def collect_triples(
     rows: Iterable[Sequence[str]], resolve: Callable[[str], str]
 ) -> tuple[Triple, ...]:
-    """Return the distinct triples of rows whose ends resolve to two names, by key.
+    """Return the distinct triples whose ends both resolve to names, by key.
 
     A row has a subject, predicate and object, and perhaps a description and strength.
     """

@@ -1,4 +1,4 @@
-"""Texts to knowledge units by an LLM: statements of one fact that can be read alone.
+"""Extract knowledge units from texts with an LLM: self-contained statements of one fact.
 
 The units of Clue-RAG (Su et al. 2025, arXiv:2507.08445), Algorithm 1.
 """
@@ -31,7 +31,7 @@ _UNITS = {"type": "array", "items": {"type": "string"}}
 
 
 def units_prompt(texts: Sequence[str]) -> Prompt:
-    """Return the prompt that asks for the units of a few texts."""
+    """Return the prompt for the units of some texts."""
     return fill_prompt(
         "units",
         schema=reply_schema(len(texts), _UNITS),
@@ -42,7 +42,7 @@ def units_prompt(texts: Sequence[str]) -> Prompt:
 
 
 def _read_part(part: Any) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
-    """Return the statements in a part of a reply, None for nothing, and how many are none."""
+    """Return the statements in a part of a reply, or None, and the number of invalid ones."""
     is_lone = isinstance(part, str) or (
         isinstance(part, Mapping) and find_field(part, *next(iter(_LIST.fields.items())))
     )
@@ -51,12 +51,12 @@ def _read_part(part: Any) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
 
 
 def expected_tokens(texts: Sequence[str]) -> int:
-    """Return how many completion tokens `units_prompt` is likely to cost."""
+    """Return the likely number of completion tokens of `units_prompt`."""
     return sum(8 + round(_RATIO * tokens.count(text)) for text in texts)
 
 
 def read_units(data: Any, texts: Sequence[str]) -> list[tuple[str, ...]]:  # noqa: ANN401
-    """Return the units of each text in a reply, in order; none where it has none for a text.
+    """Return the units of each text in a reply, in order, empty for a missing text.
 
     White space is collapsed. Units that are empty, repeated, or have less than half of their terms
     from their text are left out.

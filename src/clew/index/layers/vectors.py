@@ -58,7 +58,7 @@ def chunk_keys(chunks: Chunks) -> list[ChunkKey]:
     return keys
 
 
-def keep_uncoded(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
+def identity_code(_name: str, rows: NDArray[Any]) -> NDArray[Any]:
     """Return vectors uncoded."""
     return rows
 
@@ -105,7 +105,7 @@ class _CodedRows:
 def late_columns(
     chunks: Chunks,
     embedder: TokenEmbedder,
-    code: Code = keep_uncoded,
+    code: Code = identity_code,
     *,
     tokens: type[np.generic] = np.int8,
     stored: Mapping[ChunkKey, ChunkVectors] | None = None,
@@ -172,8 +172,8 @@ def ragged_tokens(
     texts: Sequence[str], embedder: TokenEmbedder, dtype: type[np.generic] = np.int8
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.float32]]:
     """Return the token vectors of texts, concatenated, their counts, and the text vectors."""
-    stored = _CodedRows("statement_token.vectors", embedder.dimension, dtype, keep_uncoded)
-    pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, keep_uncoded)
+    stored = _CodedRows("statement_token.vectors", embedder.dimension, dtype, identity_code)
+    pooled = _CodedRows("statement.vectors", embedder.dimension, np.float32, identity_code)
     counts = []
     for begin in range(0, len(texts), _CHUNK_BATCH):
         block = texts[begin : begin + _CHUNK_BATCH]
@@ -186,7 +186,7 @@ def ragged_tokens(
     return stored.to_array(), np.asarray(counts, dtype=np.int32), pooled.to_array()
 
 
-def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncoded) -> Columns:
+def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = identity_code) -> Columns:
     """Return chunk, sentence and sub-chunk vectors, each text embedded separately."""
     columns: Columns = {}
     for name, texts in texts_by_column(chunks).items():
@@ -197,8 +197,8 @@ def separate_columns(chunks: Chunks, embedder: Embedder, code: Code = keep_uncod
     return columns
 
 
-def find_bare(chunks: Chunks, columns: Columns, dimension: int, code: Code) -> list[Span]:
-    """Return the chunks, and the sentences of others, for which the embedder gave no vector."""
+def find_zero_rows(chunks: Chunks, columns: Columns, dimension: int, code: Code) -> list[Span]:
+    """Return the chunks, and the sentences of other chunks, whose vectors are zero."""
     whole = [(c, window.start, window.end) for c, window in enumerate(chunks.windows)]
     bare: list[Span] = []
     for name, spans in (("chunk.vectors", whole), ("sentence.vectors", chunks.sentence_spans())):

@@ -29,11 +29,11 @@ class Layer(Protocol):
         ...
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        """Return the text of each row; an entity's is its name as first written."""
+        """Return the text of each row; for entities, the name as first written."""
         ...
 
     def rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the row of each id, -1 where there is none."""
+        """Return the row of each id, -1 if unknown."""
         ...
 
     @property
@@ -103,7 +103,7 @@ class ChunkCutter(Protocol):
         ...
 
     def cut(self, chunks: NDArray[np.int64], documents: NDArray[np.int64] | None = None) -> Cut:
-        """Return the chunks of some rows as a batch, with their sentences, mentions and terms.
+        """Return some chunks as a batch, with their sentences, mentions and terms.
 
         Where `documents` are given these are there, too, whether or not they have any of the
         chunks.
@@ -149,7 +149,7 @@ class SnapshotBase(Protocol):
         ...
 
     def rows(self, layer: str) -> RowEdits:
-        """Return how the rows of a layer changed."""
+        """Return how a layer's rows changed."""
         ...
 
     @property

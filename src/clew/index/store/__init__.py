@@ -1,4 +1,4 @@
-"""Keep an index. The embedded store is a folder of SQLite rows and immutable arrays.
+"""Store an index. The embedded store is a folder with SQLite and immutable array files.
 
 A store is anything that keeps this protocol; `clew.testing` has the suite that proves it.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Everything that is live as one new segment, and which stored rows its numbers stand for."""
+    """All live rows as one new segment, with the old row of each new one."""
 
     arrays: Mapping[str, NDArray[Any] | Blocks]
     documents: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that was added, removed, brought back or given another id."""
+    """A document that was added, removed, restored or renamed."""
 
     row: int
     live: bool
@@ -41,7 +41,7 @@ class Touched:
 
 
 class View(Protocol):
-    """One generation as a store keeps it. Rows are the store's own numbers."""
+    """A stored generation. Rows are the store's own numbers."""
 
     recipe: Mapping[str, Scalar]
     generation: int
@@ -49,36 +49,36 @@ class View(Protocol):
     segments: Sequence[Mapping[str, NDArray[Any]]]  # oldest first; `schema` has their arrays
 
     def live_documents(self) -> Sequence[tuple[str, int]]:
-        """Return the id and the row of every live document, by id."""
+        """Return the ids and rows of live documents, sorted by id."""
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
-        """Return the documents in some rows; their texts are empty unless `texts` is true."""
+        """Return the documents in some rows, without their texts unless `texts` is true."""
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
-        """Return the key in each row of "entity" or "term"."""
+        """Return the keys of some rows of "entity" or "term"."""
 
     def rows(self, table: str, keys: Sequence[str]) -> Mapping[str, int]:
-        """Return the row of each key that "document", "entity" or "term" has; live documents'."""
+        """Return the rows of some keys of "document" (live ones), "entity" or "term"."""
 
     def count(self, table: str) -> int:
-        """Return how many rows "document", "entity" or "term" has, dead ones among them."""
+        """Return the number of rows of "document", "entity" or "term", dead ones included."""
 
     def aliases(self) -> Mapping[str, str]:
-        """Return which entity key stands for which other key."""
+        """Return the target key of each alias."""
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
-        """Return what was said of entity keys by hand or by a list."""
+        """Return the vocabulary: entries by entity key."""
 
     remembered: int  # the generation since which it is known what documents there were
 
     def list_times(self) -> Mapping[int, str]:
-        """Return when each generation was written, ISO 8601 in UTC, as far as that is known."""
+        """Return the time of each generation, ISO 8601 in UTC, where known."""
 
     def documents_at(self, generation: int) -> Sequence[tuple[str, int]]:
-        """Return the ids and rows of the documents of a generation since `remembered`, by id."""
+        """Return ids and rows of the documents of a generation, sorted by id."""
 
     def touched(self, since: int, first: int) -> Sequence[Touched] | None:
-        """Return the documents that a generation's followers removed, then those they gave a place.
+        """Return the documents that later generations removed, then those they added or moved.
 
         The latter, by their ids, were added, in the rows from the `first` on, brought back or
         renamed. None where that is not known, or what an entity stands for changed.
@@ -88,7 +88,7 @@ class View(Protocol):
 
 
 class Cache(Protocol):
-    """Arrays by name that were computed from a generation. Losing them costs time alone."""
+    """Arrays derived from a generation, cached by name; losing them only costs time."""
 
     def names(self) -> list[str]:
         """Return the names of all cached arrays, of any generation."""
@@ -103,40 +103,40 @@ class Cache(Protocol):
         """
 
     def newest(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return the cached arrays of the newest generation that has them, fully verified."""
+        """Return the newest cached arrays of this name, fully verified."""
 
     def save(self, name: str, generation: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Cache arrays in place of those of earlier generations, if the cache can be written."""
+        """Cache arrays, replacing those of earlier generations; ignore an unwritable cache."""
 
     def drop(self, before: int) -> None:
         """Delete the cached arrays of generations before `before`."""
 
 
 class Store(Protocol):
-    """One index. Many may read it while one writes."""
+    """The store of an index, with one writer and any number of readers."""
 
     @property
     def recipe(self) -> Mapping[str, Scalar]:
-        """The settings that the index was built with: chunking, models, versions."""
+        """Return the settings that the index was built with: chunking, models, versions."""
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
-        """Add settings to the recipe that are decided later; None removes one.
+        """Add settings to the recipe after creation; None removes one.
 
         Snapshots that are open keep the recipe that they have.
         """
 
     @property
     def generation(self) -> int:
-        """How many commits there have been."""
+        """Return the number of commits."""
 
     def hashes(self, ids: Sequence[str] | None = None) -> Mapping[str, str]:
-        """Return the content hash of every live document by its id, or of some that are live."""
+        """Return the content hashes of live documents by id, of all or some."""
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
-        """Return the positions of those entity keys that have no name vector yet."""
+        """Return the positions of entity keys without a stored name vector."""
 
     def lock(self) -> None:
-        """Become the one writer, until `close`. Raises IndexLocked while another process writes."""
+        """Become the only writer until `close`. Raises IndexLocked."""
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
         """Add a batch in one transaction and return the new generation.
@@ -146,53 +146,53 @@ class Store(Protocol):
         """
 
     def note(self, name: str) -> Mapping[str, Any]:
-        """Return the values that `set_note` stored last under a name, or an empty mapping."""
+        """Return the JSON values last stored under a name, {} by default."""
 
     def set_note(self, name: str, values: Mapping[str, Any]) -> None:
-        """Store some JSON values under a name, such as the plan of an extraction."""
+        """Store JSON values under a name, such as the plan of an extraction."""
 
     def work(self, kind: str) -> Mapping[int, int]:
-        """Return the chunks (stored rows) considered for a kind of extraction that lack theirs.
+        """Return the queued chunks (stored rows) of a kind of extraction, with their packs.
 
         Each has the number of its pack, the chunks of one prompt, or -1 to be left as it is.
         """
 
     def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
-        """Consider chunks as `work` will return them; `anew` forgets those considered before."""
+        """Queue chunks for `work`; `anew` clears the queue first."""
 
     def aliases(self) -> Mapping[str, str]:
-        """Return which entity key stands for which other key."""
+        """Return the target key of each alias."""
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
-        """Make keys aliases of others, or of nothing (None); return the new generation."""
+        """Set or (None) remove the targets of aliases; return the new generation."""
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
-        """Return what was said of entity keys by hand or by a list."""
+        """Return the vocabulary: entries by entity key."""
 
     def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> int:
-        """Replace what is said of some keys, an empty entry by nothing; return the generation."""
+        """Replace vocabulary entries, removing empty ones; return the new generation."""
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
-        """Restore removed documents whose id and hash match; return their ids."""
+        """Restore removed documents by id and hash; return their ids."""
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
-        """Give live documents, by their ids, the id and source of others of equal content.
+        """Change ids and sources of live documents to those of others with equal content.
 
         Their rows stay as they are, and are those of the new ids. Nothing is done for an id that is
         not live, nor where the new one is; return the old ids of what was renamed.
         """
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Replace source, metadata, pages and apparatus of live documents, and their hashes.
+        """Replace source, metadata, pages and apparatus of live documents, with their hashes.
 
         Their texts and rows stay as they are, so the texts of `documents` do not matter.
         """
 
     def remove(self, ids: Sequence[str]) -> list[str]:
-        """Delete documents and what only they supported; return the ids that were there."""
+        """Delete documents and their own rows; return the ids that existed."""
 
     def rewrite(self, live: Compacted) -> None:
-        """Replace everything by the live rows, numbered anew, as the next generation.
+        """Replace all rows by the live ones, renumbered, as the next generation.
 
         It was computed from a view that was opened behind `lock`.
         """
@@ -201,14 +201,14 @@ class Store(Protocol):
         """Return the newest generation, unchanged by later commits."""
 
     def sweep(self) -> None:
-        """Delete cached arrays from before the last rewrite, since they may quote deleted text.
+        """Delete cached arrays older than the last rewrite, which may contain deleted text.
 
         It does so by itself when it becomes the writer.
         """
 
     @property
     def cache(self) -> Cache:
-        """Where arrays are cached that can be computed again."""
+        """Return the cache for derived arrays."""
 
     def close(self) -> None:
         """Release files and locks."""

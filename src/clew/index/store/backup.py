@@ -1,4 +1,4 @@
-"""An index as one archive: a committed generation, whatever is written meanwhile.
+"""Back up an index as one archive of a committed generation, during writes.
 
 A backup is a tar file, gzipped where its name says so. It holds the SQLite files and, behind them,
 the segments of one generation. These have checksums of their own, and the database says which
@@ -36,7 +36,7 @@ _BUSY_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Backup(Shown):
-    """An archive of an index, or what came of one."""
+    """An archive of an index, or the result of restoring one."""
 
     path: str
     generation: int
@@ -45,13 +45,13 @@ class Backup(Shown):
 
 
 def write_backup(folder: Path, target: Path) -> Backup:
-    """Write the newest generation of an index to an archive; nobody has to wait for it.
+    """Write the newest generation of an index to an archive, without blocking others.
 
     Raises InputError for a target that is there, or is no archive's, and for an index in
     PostgreSQL; NotAnIndex; and StoreError where it cannot be written.
     """
     if target.suffix not in (".tgz", ".tar") and not target.name.endswith(".tar.gz"):
-        raise InputError(f"{target} is not a name of a backup: let it end in .tar.gz or .tar")
+        raise InputError(f"{target} is not a valid backup name: it must end in .tar.gz or .tar")
     _check_target(folder, target)
     place = opening.address_of(folder)
     if place is not None:
@@ -86,16 +86,16 @@ def write_backup(folder: Path, target: Path) -> Backup:
 
 def _check_target(folder: Path, target: Path) -> None:
     if target.exists():
-        raise AlreadyExists(f"{target} exists, and no backup is overwritten: choose another name")
+        raise AlreadyExists(f"{target} exists and is not overwritten: choose another name")
     if not target.parent.is_dir():
-        raise InputError(f"there is no folder {target.parent}: make it first")
+        raise InputError(f"there is no folder {target.parent}: create it first")
     if folder.resolve() in target.resolve().parents:
-        raise InputError(f"{target} is in the index itself: name another place")
+        raise InputError(f"{target} is inside the index: choose another folder")
 
 
 @contextmanager
 def _open_generation(folder: Path) -> Iterator[tuple[Database, Mapping[str, BinaryIO]]]:
-    """Yield a database in a read transaction, and its open segments: both stay readable."""
+    """Yield a database in a read transaction, with its segments kept open."""
     for tries in range(_TRIES):
         with ExitStack() as stack:
             database = stack.enter_context(closing(Database(folder)))
@@ -123,7 +123,7 @@ def _copy_paid(path: Path, copy: Path, generation: int) -> None:
 
 
 def _write_archive(file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO]) -> None:
-    """Write the archive of what lies beside `target`, and behind that some segments."""
+    """Write an archive of the files beside `target`, followed by segments."""
     with ExitStack() as stack:
         sink: BinaryIO | gzip.GzipFile = file
         if target.suffix != ".tar":
@@ -145,14 +145,14 @@ def _write_archive(file: BinaryIO, target: Path, segments: Mapping[str, BinaryIO
 
 
 def check_new(folder: Path) -> None:
-    """Raise InputError where a folder is there and not empty."""
+    """Raise InputError if a folder exists and is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise AlreadyExists(f"{folder} exists, and is not overwritten: choose another name")
 
 
 @contextmanager
 def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
-    """Give a folder with the files of an archive, each as it was written; rename it at the end.
+    """Yield a temporary folder with an archive's files, renamed to `folder` at the end.
 
     Raises InputError for what is no whole backup, or where anything is there; StoreError where it
     cannot be written. Where the block raises nothing is left.
@@ -173,8 +173,7 @@ def unpack(source: Path, folder: Path) -> Iterator[tuple[Path, Backup]]:
             shutil.rmtree(place, ignore_errors=True)
     except OSError as error:
         raise StoreError(
-            f"{source} cannot be restored to {folder} ({error.strerror or error}): see what is in"
-            f" the way"
+            f"{source} cannot be restored to {folder} ({error.strerror or error}): check the folder"
         ) from error
 
 
@@ -188,20 +187,20 @@ def _unpack(source: Path, place: Path) -> Backup:
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
         reason = str(error).partition("\n")[0].rstrip(":")  # of all kinds of archives one is told
         raise InputError(
-            f"{source} is not a complete backup ({reason}): it is damaged, or was cut off"
+            f"{source} is not a complete backup ({reason}): it is damaged or truncated"
         ) from error
     try:
         with closing(Database(place)) as database:
             generation = int(database.meta("generation"))
-            database.tell_generation()
+            database.record_generation()
             n = len(database.live_documents())
     except (DamagedIndex, NotAnIndex) as error:
-        raise InputError(f"{source} holds no sound index ({error}): take another") from error
+        raise InputError(f"{source} has a damaged index ({error}): use another backup") from error
     return Backup(path=str(source), generation=generation, n_documents=n, n_bytes=size)
 
 
 def _extract_files(archive: tarfile.TarFile, place: Path) -> None:
-    """Write the files of an archive, each of which has to be one of an index."""
+    """Extract an archive; every file must be part of an index."""
     make_folder(place)
     make_inner_folder(place / "segments")
     for member in archive:

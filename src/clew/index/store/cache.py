@@ -1,4 +1,4 @@
-"""Arrays that were computed from a generation and can be computed again, a file under each name.
+"""Cache derived arrays of a generation on disk, one file per name.
 
 Nothing breaks where one is missing, damaged, or of another generation. So readers write them too,
 without the writer's lock: a file is whole before it has its name, and whoever computes the arrays
@@ -34,7 +34,7 @@ class FileCache:
         return sorted(generation for each, generation, _ in self._files() if each == name)
 
     def oldest(self, newest: int) -> int:
-        """Return the first generation that has cached arrays, at most `newest`."""
+        """Return the first generation with cached arrays, at most `newest`."""
         return min((generation for _, generation, _ in self._files()), default=newest)
 
     def load(self, name: str, generation: int) -> Arrays | None:
@@ -62,7 +62,7 @@ class FileCache:
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
         path = self._path(name, generation)
         if not _FILE.fullmatch(path.name):
-            raise ValueError(f"{name!r} names no file: take small letters, digits and hyphens")
+            raise ValueError(f"{name!r} is not a valid name: use a-z, digits and hyphens")
         if any(each == name and later > generation for each, later, _ in self._files()):
             return
         own = path.with_name(f"{os.getpid()}-{threading.get_ident()}.tmp")

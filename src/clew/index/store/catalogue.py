@@ -1,4 +1,4 @@
-"""The rows of an index that are text, in an SQL database; the SQL that engines have in common.
+"""Store an index's texts and metadata in an SQL database; the SQL common to all engines.
 
 Array rows (chunks, sentences, mentions, counts) refer to these rows by number. A transaction here
 is the only commit point of an index.
@@ -53,7 +53,7 @@ _VARIABLES = 500  # per statement: old SQLite builds take 999
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A registered segment; its level is how many merges it went through."""
+    """A registered segment; its level counts its merges."""
 
     name: str
     level: int
@@ -61,7 +61,7 @@ class Segment:
 
 
 class Catalogue(ABC):
-    """One connection to the rows of an index, for any number of threads.
+    """One thread-safe connection to the catalogue of an index.
 
     A subclass asks its engine: `?` stands for a value in a statement.
     """
@@ -92,20 +92,20 @@ class Catalogue(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
     @abstractmethod
     def vacuum(self) -> None:
-        """Give back the room of rows that are deleted, so that their texts are gone."""
+        """Free the space of deleted rows, so that their texts are erased."""
 
     def begin_meta(self, recipe: Mapping[str, Scalar], **more: str) -> None:
-        """Set the values of an index that has nothing yet."""
+        """Initialize the metadata of an empty index."""
         meta = {"format": FORMAT, "generation": 0, "numbering": 0, "recipe": dict(recipe)}
         for name, value in (meta | more).items():
             self.set_meta(name, value)
 
     def check_format(self, shown: object) -> None:
-        """Raise NotAnIndex where the index, which is called `shown`, is of another format."""
+        """Raise NotAnIndex for another format version; `shown` names the index."""
         if (version := self.meta("format")) != FORMAT:
             raise NotAnIndex(
                 f"{shown} has index format {version}, and this version of Clew reads {FORMAT}: "
@@ -142,16 +142,16 @@ class Catalogue(ABC):
         )
 
     def drop_segments(self, names: Iterable[str]) -> None:
-        """Forget segments; their rows must have moved."""
+        """Unregister segments, whose rows must have moved."""
         self._run_many("DELETE FROM segment WHERE name = ?", [(name,) for name in names])
 
     def count(self, table: str) -> int:
-        """Return how many rows `table` has, dead ones included; they are numbered from 0."""
+        """Return the number of rows of `table`, dead ones included."""
         last = self._select(f"SELECT max(row) FROM {_check_table(table)}")[0][0]
         return 0 if last is None else int(last) + 1
 
     def add_documents(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
-        """Add live documents; each replaces the live one of its id."""
+        """Add live documents, each replacing the live one with its id."""
         self.kill([d.id for d in documents])
         rows, first = [], self.count("document")
         for row, (d, content) in enumerate(zip(documents, hashes, strict=True), first):
@@ -163,7 +163,7 @@ class Catalogue(ABC):
         self._record((row[0], _ADDED) for row in rows)
 
     def kill(self, ids: Sequence[str]) -> list[str]:
-        """Mark live documents as removed; return the ids that were live."""
+        """Mark live documents as removed; return their ids."""
         rows = self.rows("document", ids)
         gone = [i for i in dict.fromkeys(ids) if i in rows]
         self._run_many("UPDATE document SET live = 0 WHERE id = ?", [(i,) for i in gone])
@@ -173,34 +173,34 @@ class Catalogue(ABC):
         return gone
 
     def _record(self, changes: Iterable[tuple[int, str]]) -> None:
-        """Note what the next generation does to documents, by their rows."""
+        """Record the document changes of the next generation, by row."""
         generation = int(self.meta("generation")) + 1
         new = "INSERT INTO history VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         self._run_many(new, [(generation, row, change) for row, change in changes])
 
     def record_time(self) -> None:
-        """Note when the next generation is written: now, or at SOURCE_DATE_EPOCH."""
+        """Record the time of the next generation: now, or SOURCE_DATE_EPOCH."""
         given = os.environ.get("SOURCE_DATE_EPOCH", "")
         try:
             when = datetime.fromtimestamp(int(given or time.time()), UTC)
         except (ValueError, OverflowError, OSError):
             raise InputError(
-                f"SOURCE_DATE_EPOCH is {given!r:.80}, and has to be seconds since 1970"
+                f"SOURCE_DATE_EPOCH must be seconds since 1970, not {given!r:.80}"
             ) from None
         self._record([(_ELSE, when.isoformat(timespec="seconds"))])
 
     def list_times(self) -> dict[int, str]:
-        """Return when each generation was written, as far as that is known."""
+        """Return the time of each generation, where known."""
         times = "SELECT generation, change FROM history WHERE document = ? ORDER BY generation"
         return dict(self._select(times, (_ELSE,)))
 
     @property
     def remembered(self) -> int:
-        """The generation since which it is known what documents there were."""
+        """Return the first generation whose documents are recorded."""
         return int(self.meta("remembered") or 0)
 
     def documents_at(self, generation: int) -> list[tuple[str, int]]:
-        """Return the ids and rows of the documents of a generation since `remembered`, by id."""
+        """Return ids and rows of the documents of a generation, sorted by id."""
         live = self.live_documents()
         if generation == int(self.meta("generation")):
             return live
@@ -220,7 +220,7 @@ class Catalogue(ABC):
         return sorted((ids[row], row) for row in there)
 
     def _touch(self, rows: Iterable[int] = (_ELSE,)) -> None:
-        """Note that the next generation removes documents, or changes something else."""
+        """Record that the next generation removes or changes documents."""
         generation = int(self.meta("generation")) + 1
         noted = [(generation, row) for row in rows]
         self._run_many("INSERT INTO touched VALUES (?, ?) ON CONFLICT DO NOTHING", noted)
@@ -251,17 +251,17 @@ class Catalogue(ABC):
         ]
 
     def forget_touched(self, until: int) -> None:
-        """Forget what generations up to one removed."""
+        """Forget the removals of generations up to one."""
         if until > int(self.meta("forgotten") or 0):
             self._select("DELETE FROM touched WHERE generation <= ?", (until,))
             self.set_meta("forgotten", until)
 
     def known_ids(self, ids: Sequence[str]) -> set[str]:
-        """Return the ids that a document has, or had since the last compaction."""
+        """Return the ids of live documents, and of those removed since the last compaction."""
         return {i for (i,) in self._select_among("SELECT DISTINCT id FROM document WHERE id", ids)}
 
     def revive(self, document_id: str, content: str) -> bool:
-        """Restore the removed document of this id and hash, if there is one."""
+        """Restore the removed document with this id and hash, if any."""
         rows = self._select(
             "SELECT row, live FROM document WHERE id = ? AND hash = ? ORDER BY live DESC, row DESC",
             (document_id, content),
@@ -328,7 +328,7 @@ class Catalogue(ABC):
         return [by_row[row] for row in rows]
 
     def rows(self, table: str, keys: Sequence[str]) -> dict[str, int]:
-        """Return the row of each key that `table` has, of live documents only."""
+        """Return the rows of some keys of `table`; for documents, live ones."""
         column, live = _TABLES[table], "live = 1 AND " if table == "document" else ""
         statement = f"SELECT {column}, row FROM {_check_table(table)} WHERE {live}{column}"
         return dict(self._select_among(statement, keys))
@@ -350,7 +350,7 @@ class Catalogue(ABC):
         self._run_many("UPDATE entity SET named = 1 WHERE row = ?", [(row,) for row in rows])
 
     def add_keys(self, table: str, keys: Sequence[str]) -> list[int]:
-        """Return the row of each key, in order, and add the keys that `table` lacks."""
+        """Return the row of each key, adding missing keys to `table`."""
         row_by_key = self.rows(table, keys)
         new = [key for key in keys if key not in row_by_key]
         first = self.count(table)
@@ -361,7 +361,7 @@ class Catalogue(ABC):
         return [row_by_key[key] for key in keys]
 
     def work(self, kind: str) -> dict[int, int]:
-        """Return the pack of each chunk (stored row) that was considered and not extracted."""
+        """Return the pack of each queued chunk (stored row)."""
         packs = "SELECT chunk, pack FROM work WHERE kind = ? ORDER BY chunk"
         return dict(self._select(packs, (kind,)))
 
@@ -371,7 +371,7 @@ class Catalogue(ABC):
             [(kind, chunk, pack) for chunk, pack in packs.items()],
         )
 
-    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+    def clear_work(self, kind: str, chunks: Iterable[int]) -> None:
         rows = [(kind, chunk) for chunk in chunks]
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
@@ -390,7 +390,7 @@ class Catalogue(ABC):
         }
 
     def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> None:
-        """Replace the vocabulary's entries of some entity keys; an empty entry removes one."""
+        """Replace vocabulary entries by entity key; an empty entry removes one."""
         before = self.aliases()
         self._run_many("DELETE FROM alias WHERE key = ?", [(key,) for key in entries])
         rows = [
@@ -406,9 +406,9 @@ class Catalogue(ABC):
     def replace_all(
         self, documents: Sequence[int], entities: Sequence[int], terms: Sequence[int]
     ) -> None:
-        """Keep these rows only, numbered anew in the given order; no segment, no name vector."""
+        """Replace all rows by the given ones, renumbered; segments and name vectors are cleared."""
         self._select("DELETE FROM segment")
-        self._forget_erased()
+        self._erase_history()
         if list(documents) != list(range(self.count("document"))):
             self._number_anew("history", "document", documents)
         self._select("UPDATE entity SET named = 0")
@@ -416,8 +416,8 @@ class Catalogue(ABC):
             if list(rows) != list(range(self.count(table))):
                 self._number_anew(table, "row", rows)
 
-    def _forget_erased(self) -> None:
-        """Forget what there was of documents that are removed, and remember that it was so."""
+    def _erase_history(self) -> None:
+        """Forget the history of removed documents, and record that it is incomplete."""
         erased = "document IN (SELECT row FROM document WHERE live = 0)"
         removed = f"SELECT max(generation) FROM history WHERE change = ? AND {erased}"
         [(last,)] = self._select(removed, (_REMOVED,))
@@ -425,11 +425,11 @@ class Catalogue(ABC):
         self._select(f"DELETE FROM history WHERE {erased}")
 
     def replace_work(self, chunks: Sequence[int]) -> None:
-        """Renumber the chunks of pending work, and drop those that are gone."""
+        """Renumber the chunks of queued work, dropping deleted ones."""
         self._number_anew("work", "chunk", chunks)
 
     def _number_anew(self, table: str, column: str, numbers: Sequence[int]) -> None:
-        """Keep the rows of a table with some numbers in a column, numbered by their order here."""
+        """Keep the rows of a table with some numbers in a column, renumbered in order."""
         self._select("CREATE TEMP TABLE place (old INTEGER PRIMARY KEY, new INTEGER)")
         self._insert("place", [(int(old), new) for new, old in enumerate(numbers)])
         gone = f"{column} >= 0 AND {column} NOT IN (SELECT old FROM place)"
@@ -470,10 +470,10 @@ def _check_table(table: str) -> str:
 
 
 def _replacing(key: str, column: str) -> str:
-    """Return the SQL clause by which a new row replaces the one with its key."""
+    """Return an SQL upsert clause that replaces the row with the same key."""
     return f"ON CONFLICT ({key}) DO UPDATE SET {column} = excluded.{column}"
 
 
 def placeholders(values: Sequence[Any]) -> str:
-    """Return a question mark for each value."""
+    """Return SQL placeholders, one for each value."""
     return ", ".join("?" * len(values))

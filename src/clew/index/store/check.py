@@ -1,4 +1,4 @@
-"""Read every byte of an index in a folder and list the damage, with the documents it concerns."""
+"""Verify every byte of an index in a folder, and list damage with the affected documents."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -21,7 +21,7 @@ _NONE = np.zeros(0, np.int32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """One thing that is not as it was written."""
+    """A damaged file or part, with the affected documents."""
 
     file: str  # seen from the folder of the index
     what: str
@@ -31,7 +31,7 @@ class Damage:
 
 
 def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return the damage in the index in a folder and in the paid files beside it.
+    """Return the damage in an index folder and its paid files.
 
     What can be computed again is deleted if it is damaged. Raises NotAnIndex where there is no
     index, or where its database cannot be opened at all.
@@ -53,7 +53,7 @@ def find_damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damag
         fault = database.newest_fault()
         if fault:
             damages.append(Damage(file=NEWEST, what=fault, is_cached=True))
-            database.tell_generation()
+            database.record_generation()
         database.freeze()
         damages += [Damage(file=FILE, what=each) for each in database.faults()]
         damages += find_generation_damages(folder, database, FILE, hash_of)
@@ -68,7 +68,7 @@ def _find_paid_damages(folder: Path, names: set[str]) -> Iterator[Damage]:
 def find_generation_damages(
     folder: Path, catalogue: Catalogue, file: str, hash_of: Callable[[Document], str]
 ) -> list[Damage]:
-    """Return the damage in a catalogue, which messages call `file`, and in its segments."""
+    """Return the damage in a catalogue (named `file` in messages) and its segments."""
     damages: list[Damage] = []
     try:
         live = {row: document_id for document_id, row in catalogue.live_documents()}
@@ -80,7 +80,7 @@ def find_generation_damages(
 
 
 def find_cache_damages(folder: Path) -> Iterator[Damage]:
-    """Yield the damage in cached arrays, which can be computed again."""
+    """Yield the damage in cached arrays, which can be recomputed."""
     for path in sorted((folder / CACHED).glob(f"*{segments.SUFFIX}")):
         fault = next(_find_faults(path), None)
         if fault is not None:
@@ -90,7 +90,7 @@ def find_cache_damages(folder: Path) -> Iterator[Damage]:
 def _find_text_damages(
     catalogue: Catalogue, live: dict[int, str], file: str, hash_of: Callable[[Document], str]
 ) -> Iterator[Damage]:
-    """Yield the documents whose text does not match its stored hash."""
+    """Yield the documents whose text does not match its hash."""
     hashes = catalogue.hashes()
     for row, document_id in live.items():
         try:
@@ -124,7 +124,7 @@ def _find_segment_damages(
 
 
 def _read_column(path: Path, name: str) -> NDArray[np.int32] | None:
-    """Return a column of a segment, empty where it has none, or None if it is unreadable."""
+    """Return a column of a segment, empty if missing, None if unreadable."""
     try:
         return segments.open_segment(path).get(name, _NONE)
     except DamagedIndex:
@@ -132,7 +132,7 @@ def _read_column(path: Path, name: str) -> NDArray[np.int32] | None:
 
 
 def _find_faults(path: Path, counts: Mapping[str, int] | None = None) -> Iterator[str]:
-    """Yield what is wrong with a file, or with each of its arrays.
+    """Yield the faults of a file or of its arrays.
 
     A segment has to have as many rows as were committed: `counts`.
     """

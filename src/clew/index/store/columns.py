@@ -1,4 +1,4 @@
-"""Some rows of stored columns, without reading all of them."""
+"""Read some rows of stored columns without loading whole columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _BULK_SHARE = 16  # of a column; where more is searched for, all of it is read
 
 @dataclass(frozen=True, slots=True)
 class StoredColumns:
-    """The columns of all segments end to end; only the parts in use are read."""
+    """The concatenated columns of all segments, read lazily."""
 
     segments: Sequence[Segment]
     _places_by_name: dict[str, list[tuple[Segment, int, int]]] = field(
@@ -29,15 +29,15 @@ class StoredColumns:
     )
 
     def size(self, layer: str) -> int:
-        """Return how many rows of a layer are stored, dead ones among them."""
+        """Return the number of stored rows of a layer, dead ones included."""
         return sum(self.sizes(size_column(layer)))
 
     def sizes(self, name: str) -> list[int]:
-        """Return how many rows of a column each segment that has it holds."""
+        """Return the number of rows of a column in each segment that has it."""
         return [end - begin for _, begin, end in self._places(name)]
 
     def tail(self, name: str, start: int) -> NDArray[Any]:
-        """Return a column from one of its rows on."""
+        """Return a column from one row on."""
         parts = [
             widen(_read_part(segment, name, max(start - begin, 0), end - begin))
             for segment, begin, end in self._places(name)
@@ -61,7 +61,7 @@ class StoredColumns:
         return np.zeros(len(rows), dtype=np.int32) if taken is None else taken
 
     def rows_below(self, layer: str, parents: Rows) -> tuple[Rows, Rows]:
-        """Return the rows of a layer whose parents are given, and the place of each one's parent.
+        """Return the rows of a layer below given parents, and the index of each one's parent.
 
         In the order of the parents, which may not be those of another extraction. O(log n) each.
         """
@@ -89,7 +89,7 @@ class StoredColumns:
         return children, owner
 
     def _places(self, name: str) -> list[tuple[Segment, int, int]]:
-        """Return the segments that have a column, with the rows where it begins and ends there."""
+        """Return the segments with a column, with their row ranges in it."""
         if name not in self._places_by_name:
             places, begin = [], 0
             for segment in self.segments:
@@ -103,7 +103,7 @@ class StoredColumns:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """One array of a segment; only the rows in use are read and verified."""
+    """An array of a segment, read and verified only in the rows in use."""
 
     segment: Segment
     name: str
@@ -141,7 +141,7 @@ def _verify_ranges(segment: Segment, name: str, starts: Rows, stops: Rows) -> ND
 
 
 def _search_sorted(segment: Segment, name: str, values: Rows) -> Rows:
-    """Return where values stand, or would, in a column that ascends; little of it is read."""
+    """Return the insertion points of values in an ascending column, by binary search on disk."""
     length = _count_rows(segment, name)
     if length <= max(_FEW, _BULK_SHARE * len(values)):
         column = widen(_read_part(segment, name, 0, length))

@@ -1,4 +1,4 @@
-"""The catalogue of an index in a folder: one SQLite file, and the lock of who writes it."""
+"""The SQLite catalogue of an index folder, and the lock of its writer."""
 
 import json
 import threading
@@ -49,7 +49,7 @@ class SalvagedRows:
 
 
 def is_blank(path: Path) -> bool:
-    """Say whether there is no database, or one that a killed process left without tables."""
+    """Check whether a database is missing or has no tables yet."""
     try:
         if not path.exists():
             return True
@@ -63,7 +63,7 @@ def is_blank(path: Path) -> bool:
 
 
 class Database(Catalogue):
-    """One connection, for any number of threads; its lock lets them in one after the other.
+    """One thread-safe connection to the SQLite catalogue.
 
     It closes when nothing refers to it any more, if nobody closed it before.
     """
@@ -71,7 +71,7 @@ class Database(Catalogue):
     def __init__(
         self, folder: Path, *, recipe: Mapping[str, Scalar] | None = None, is_damaged: bool = False
     ) -> None:
-        """Open the database in `folder`, or make it there when `recipe` is given.
+        """Open the database in `folder`, or create it if `recipe` is given.
 
         Of one that `is_damaged` as much is read as can be, and nothing may be written.
         """
@@ -82,7 +82,7 @@ class Database(Catalogue):
                 raise DamagedIndex(f"{folder} is an index without its {FILE}-wal: {_COPY}")
             if sharded.is_home(folder):
                 raise NotAnIndex(sharded.explain_home(folder))
-            raise NotAnIndex(f"{folder} is not a Clew index: make one with 'clew index PATH'")
+            raise NotAnIndex(f"{folder} is not a Clew index: create one with 'clew index PATH'")
         self._lock = threading.RLock()
         with _translate_errors(self.path):
             self._hold(sqlite.connect(self.path, wait=_BUSY_S))
@@ -135,13 +135,13 @@ class Database(Catalogue):
         self.check_format(folder)
 
     def _check_generation(self, newest: int) -> None:
-        """Raise DamagedIndex where commits that were made are not in the database any more."""
+        """Raise DamagedIndex if the database lost commits."""
         generation = int(self.meta("generation"))
         if generation < newest:
             raise DamagedIndex(
                 f"{self.path} has generation {generation} and {NEWEST} says {newest}: "
                 f"{FILE}-wal, which held the others, is missing or damaged: {_COPY}, or delete "
-                f"{NEWEST} to go on with what there is"
+                f"{NEWEST} to continue with the remaining data"
             )
 
     def close(self) -> None:
@@ -153,8 +153,8 @@ class Database(Catalogue):
         with self._lock, _translate_errors(self.path), sqlite.transaction(self._connection):
             yield
 
-    def tell_generation(self) -> None:
-        """Note the committed generation beside the database, so that a loss is detected."""
+    def record_generation(self) -> None:
+        """Record the committed generation beside the database, to detect lost commits."""
         note = _pack_generation(int(self.meta("generation")))
         path = self.path.with_name(NEWEST)
         own = path.with_name(f"{NEWEST}.tmp")
@@ -164,7 +164,7 @@ class Database(Catalogue):
             own.replace(path)
 
     def newest_fault(self) -> str:
-        """Return the fault of the note beside the database, or ""."""
+        """Return the fault of the generation file beside the database, or ""."""
         path = self.path.with_name(NEWEST)
         if not path.exists():
             return "it is missing" if int(self.meta("generation")) else ""
@@ -179,18 +179,18 @@ class Database(Catalogue):
             sqlite.copy(self._connection, path)
 
     def freeze(self) -> None:
-        """Begin a read transaction: later commits of others stay unseen until `close`."""
+        """Begin a read transaction: later commits stay invisible until `close`."""
         self._select("BEGIN")
         self.meta("generation")
         self._is_frozen = True
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
         if self._is_frozen:
-            self._leave_log()
+            self._skip_write_ahead_log()
         return super().documents(rows, texts=texts)
 
-    def _leave_log(self) -> None:
-        """Read this generation without the write-ahead log, if that is long and not needed for it.
+    def _skip_write_ahead_log(self) -> None:
+        """Read without the write-ahead log if it is long and not needed.
 
         SQLite begins its log anew only where no reader is in it, and a process that always reads,
         as a server does, would be in it forever. For a connection that is frozen.
@@ -266,7 +266,7 @@ class Database(Catalogue):
                 documents[row] = document, rows[row][1]
         self._select("PRAGMA checksum_verification = OFF")
         for row in unread:
-            is_live, content = rows.get(row) or self._read_decision(row)
+            is_live, content = rows.get(row) or self._read_liveness(row)
             document = self._read_sound(row)
             is_own = document is not None and names.get(row) == document.id
             if is_live and document is not None and is_own and hash_of(document) == content:
@@ -291,7 +291,7 @@ class Database(Catalogue):
             return None
         return document
 
-    def _read_decision(self, row: int) -> tuple[int, str]:
+    def _read_liveness(self, row: int) -> tuple[int, str]:
         """Return whether a document is live and its hash, or (1, "") if a page is damaged."""
         with suppress(DamagedIndex, UnicodeDecodeError):
             question = "SELECT live, hash FROM document WHERE row = ?"
@@ -330,7 +330,7 @@ class Database(Catalogue):
 
 
 class WriterLock:
-    """Held by the one process that writes; the system frees it when that process dies."""
+    """A lock held by the only writing process, released by the system when it dies."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK

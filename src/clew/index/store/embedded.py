@@ -1,4 +1,4 @@
-"""The embedded store: one folder, no server.
+"""The embedded store: a folder, without a server.
 
 index.sqlite    documents, entity keys, terms, settings; its transaction is the commit point
 generation.json the newest generation, by which a loss of commits is seen
@@ -41,7 +41,7 @@ _BESIDE = compile_re(r"-(?:wal|shm|journal)$")  # what SQLite keeps beside a fil
 
 
 class EmbeddedStore(SegmentedStore[Database]):
-    """A store in a folder. The first write takes the writer's lock and keeps it until `close`."""
+    """A store in a folder. The first write takes the writer's lock, held until `close`."""
 
     def __init__(self, folder: Path, database: Database, *, is_damaged: bool = False) -> None:
         super().__init__(database, Database(folder, is_damaged=is_damaged))
@@ -53,12 +53,12 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @classmethod
     def create(cls, folder: Path, recipe: Mapping[str, Scalar]) -> Self:
-        """Make an index in `folder`, which must be new, empty or an index already."""
+        """Create an index in a new or empty `folder`, or open an existing one."""
         if folder.exists() and not folder.is_dir():
-            raise NotAnIndex(f"{folder} is a file: name a folder for the index")
+            raise NotAnIndex(f"{folder} is a file: choose a folder for the index")
         try:
             if folder.exists() and not cls.exists(folder) and has_foreign_files(folder):
-                raise NotAnIndex(f"{folder} holds other files: name a new or empty folder")
+                raise NotAnIndex(f"{folder} contains other files: choose a new or empty folder")
             make_folder(folder)
         except OSError as error:
             raise StoreError(f"{folder} cannot be used ({error.strerror}): name another") from error
@@ -70,12 +70,12 @@ class EmbeddedStore(SegmentedStore[Database]):
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open the index in `folder`. Raises NotAnIndex where there is none."""
+        """Open the index in `folder`. Raises NotAnIndex if there is none."""
         return cls(folder, Database(folder))
 
     @classmethod
     def open_damaged(cls, folder: Path) -> Self:
-        """Open an index whose database is damaged, so that `salvage` can read the rest.
+        """Open an index with a damaged database, for `salvage`.
 
         Raises DamagedIndex where not even the settings of the index can be.
         """
@@ -87,7 +87,7 @@ class EmbeddedStore(SegmentedStore[Database]):
                 f" backup or a copy of the folder, or index the documents into a new one"
             ) from error
 
-    def open_frozen(self) -> Database:
+    def open_read_only(self) -> Database:
         database = Database(self.folder)
         try:
             database.freeze()
@@ -125,10 +125,10 @@ class EmbeddedStore(SegmentedStore[Database]):
         segments.delete_others(self._segments, names)
 
     def _after_commit(self) -> None:
-        self._catalogue.tell_generation()
+        self._catalogue.record_generation()
 
     def sentence_keys(self) -> set[int]:
-        """Return the keys of the sentences of all segments that can be read, registered or not."""
+        """Return the sentence keys of all readable segments, registered or not."""
         keys: set[int] = set()
         for path in sorted(self._segments.glob(f"*{segments.SUFFIX}")):
             with suppress(DamagedIndex):
@@ -146,7 +146,7 @@ class EmbeddedStore(SegmentedStore[Database]):
 
 
 def replace_files(folder: Path, place: Path) -> None:
-    """Put the index in `place`, a folder below, in the place of that in a folder.
+    """Replace the index in a folder by the one in its subfolder `place`.
 
     The files that were there go into the folder `damaged`. Raises StoreError where one cannot be
     moved, as on Windows while it is read; then all stand where they were.
@@ -170,13 +170,13 @@ def replace_files(folder: Path, place: Path) -> None:
         for path, target in reversed(done):
             target.replace(path)
         raise StoreError(
-            f"{error.filename} cannot be moved ({error.strerror}): end what reads the index, and "
+            f"{error.filename} cannot be moved ({error.strerror}): stop its readers, and "
             f"repair it again"
         ) from error
     shutil.rmtree(place, ignore_errors=True)
 
 
 def has_foreign_files(folder: Path) -> bool:
-    """Say whether a folder has files that do not belong to an index."""
+    """Check whether a folder has files that are not part of an index."""
     ours = {FILE, LOCK, NEWEST, f"{NEWEST}.tmp", NAMED_IN, *paid.FILES, _SEGMENTS, _CACHED}
     return any(_BESIDE.sub("", path.name) not in ours for path in folder.iterdir())

@@ -1,4 +1,4 @@
-"""Open the store of an index: the folder itself, or what an address leads to.
+"""Open the store of an index by folder or address.
 
 The address stands in a file of a folder that stands for it and holds copies that can be had again,
 so that whoever has the folder opens the same index. A package registers by the scheme what reads
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 class StoreAddress(Protocol):
-    """Where an index is, if not in a folder of this machine."""
+    """The address of an index that is not in a local folder."""
 
     @property
     def shown(self) -> str:
-        """The address without a password."""
+        """Return the address without a password."""
 
     @property
     def folder(self) -> Path:
-        """The folder that stands for it."""
+        """Return the local folder of an address."""
 
     def exists(self) -> bool: ...
     def open(self) -> Store: ...
@@ -50,7 +50,7 @@ class StoreAddress(Protocol):
 
 
 def folder_of(place: str | Path) -> Path:
-    """Return the folder of an index: a folder itself, or that of the copies behind an address.
+    """Return the local folder of an index: its own, or the cache of an address.
 
     Raises InputError for an address that cannot be read, StoreError where no folder can be made.
     """
@@ -62,7 +62,7 @@ def folder_of(place: str | Path) -> Path:
         others = (
             " or ".join(forms) or f"an address of a package such as {write_install('postgres')}"
         )
-        raise InputError(f"an index is a folder, or {others}; {scheme}:// is neither")
+        raise InputError(f"an index must be a folder or {others}, not {scheme}://")
     folder, spec = parse_address(place).folder, f"{scheme}:{place}"
     if _read_spec(folder) != spec:
         try:
@@ -77,13 +77,13 @@ def folder_of(place: str | Path) -> Path:
 
 
 def describe_place(folder: Path) -> str:
-    """Return what an index is called in messages: its folder, or its address without a password."""
+    """Return the name of an index in messages: its folder, or its address without a password."""
     place = address_of(folder)
     return str(folder) if place is None else place.shown
 
 
 def address_of(folder: Path) -> Any:  # noqa: ANN401 -- an `StoreAddress`, of a package's own type
-    """Return the address for which a folder stands, None where it stands for none.
+    """Return the address for which a folder is the cache, or None.
 
     Raises InputError where the folder names a store that no package opens.
     """
@@ -92,26 +92,26 @@ def address_of(folder: Path) -> Any:  # noqa: ANN401 -- an `StoreAddress`, of a 
 
 
 def parse_address(place: str) -> StoreAddress:
-    """Return the parts of an address. Raises InputError where no package opens it."""
+    """Parse an address. Raises InputError if no plug-in supports it."""
     package = plugins.load("stores", place.partition(":")[0], "an address of this kind")
     address: StoreAddress = package.parse_address(place)
     return address
 
 
 def describe_address(place: str) -> str:
-    """Return an address as messages show it, without a password."""
+    """Return an address for messages, without a password."""
     known = place.partition("://")[0] in plugins.find_registered("stores")
     return parse_address(place).shown if known else place
 
 
 def paid_place(folder: Path, name: str) -> Place:
-    """Return where an index keeps what was paid for: a file of its folder, or its database."""
+    """Return where an index stores paid results: a file in its folder, or its database."""
     place: StoreAddress | None = address_of(folder)
     return folder / name if place is None else place.open_paid
 
 
 def erase(folder: Path) -> None:
-    """Delete an index, wherever it is, with the folder that stands for it."""
+    """Delete an index with its local folder."""
     place = address_of(folder)
     if place is not None:
         place.erase()
@@ -119,18 +119,18 @@ def erase(folder: Path) -> None:
 
 
 def place_of(folder: Path) -> str:
-    """Return what names an index on any machine: its address, with a password, else its folder."""
+    """Return the machine-independent location of an index: its address or folder."""
     return _address_in(folder) or str(folder.absolute())
 
 
 def exists(folder: Path) -> bool:
-    """Say whether `folder` is an index's, or stands for one that is there."""
+    """Check whether an index exists, in `folder` or behind its address."""
     place: StoreAddress | None = address_of(folder)
     return EmbeddedStore.exists(folder) if place is None else place.exists()
 
 
 def find_file(folder: Path) -> int | None:
-    """Return the number of the file of an index: one that is made anew has another.
+    """Return the inode of the index's file, which changes if it is recreated.
 
     None where there is no such file, as behind an address.
     """
@@ -141,7 +141,7 @@ def find_file(folder: Path) -> int | None:
 
 
 def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
-    """Make the index of a folder, or open the one that is; it is where its address says."""
+    """Create or open the index of a folder or its address."""
     if sharded.is_home(folder):
         raise NotAnIndex(sharded.explain_home(folder))
     place: StoreAddress | None = address_of(folder)
@@ -149,7 +149,7 @@ def create(folder: Path, recipe: Mapping[str, Scalar]) -> Store:
 
 
 def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
-    """Return what is damaged in an index, wherever it is, copies in `folder` not among it.
+    """Return the damage in an index, excluding local copies.
 
     Raises NotAnIndex where there is none.
     """
@@ -162,13 +162,13 @@ def damages(folder: Path, hash_of: Callable[[Document], str]) -> list[Damage]:
 
 
 def open_store(folder: Path) -> Store:
-    """Open the store of an index. Raises NotAnIndex where there is none."""
+    """Open the store of an index. Raises NotAnIndex if there is none."""
     place: StoreAddress | None = address_of(folder)
     return EmbeddedStore.open(folder) if place is None else place.open()
 
 
 def _address_in(folder: Path) -> str | None:
-    """Return the address for which a folder stands as it was given, None for none."""
+    """Return the address stored in a folder, or None."""
     spec = _read_spec(folder)
     if spec is None:
         return None
@@ -176,13 +176,13 @@ def _address_in(folder: Path) -> str | None:
     if kind not in plugins.find_registered("stores"):
         raise InputError(
             f"{folder / NAMED_IN} names the store {spec!r}, which no installed package opens:"
-            f" install that package, or index the documents anew into another folder"
+            f" install that package, or index the documents again into another folder"
         )
     return place
 
 
 def _read_spec(folder: Path) -> str | None:
-    """Return what a folder says of the store that it stands for, None where it says nothing."""
+    """Return the store address file of a folder, or None."""
     path = folder / NAMED_IN
     try:
         return path.read_text(encoding="utf-8").strip() or None
@@ -191,4 +191,4 @@ def _read_spec(folder: Path) -> str | None:
     except PermissionError as error:
         raise StoreError(f"{folder} is not readable: ask its owner for permission") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise NotAnIndex(f"{path} cannot be read ({error}): it names the store") from error
+        raise NotAnIndex(f"{path} with the index's address cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""The paid files beside an index in a folder: an LLM's replies and an embedder's vectors.
+"""Paid results beside an index in a folder: recorded LLM replies and cached vectors.
 
 An index keeps a note of which of these files it has, so that one that is gone is missed, and one
 that never was is not.
@@ -20,8 +20,8 @@ FILES = (CALLS, EMBEDDINGS)
 _HELD = {CALLS: "replies", EMBEDDINGS: "vectors"}
 
 
-def note_files(store: Store, folder: Path) -> None:
-    """Record in an index which paid files lie beside it, earlier ones included."""
+def record_paid_files(store: Store, folder: Path) -> None:
+    """Record the names of the paid files beside an index."""
     earlier = noted_files(store.note(NOTE))
     there = earlier | {name for name in FILES if (folder / name).exists()}
     if there != earlier:
@@ -29,7 +29,7 @@ def note_files(store: Store, folder: Path) -> None:
 
 
 def noted_files(note: Mapping[str, Any] | None) -> set[str]:
-    """Return the names of the paid files that an index has noted."""
+    """Return the recorded names of an index's paid files."""
     return {*(note or {}).get(_FILES, ())}
 
 
@@ -52,7 +52,7 @@ def _list_faults(path: Path) -> list[str]:
 
 
 def mend(folder: Path, names: set[str]) -> list[str]:
-    """Keep what can be read of files that are damaged; return their names, and of those gone."""
+    """Salvage damaged files; return their names, and those of missing files."""
     from clew.models import cache, ledger
 
     _restore_names(folder)
@@ -67,7 +67,7 @@ def mend(folder: Path, names: set[str]) -> list[str]:
 
 
 def forget_missing(store: Store, folder: Path) -> None:
-    """Drop missing files from the note of an index."""
+    """Remove missing files from the recorded names."""
     from clew.models.sqlite import owner
 
     there = sorted(name for name in FILES if owner(folder / name))

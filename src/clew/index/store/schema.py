@@ -1,4 +1,4 @@
-"""The stored layers: what hangs on what, and which arrays a row has.
+"""The schema of the stored layers: parents and arrays.
 
 Everything that moves rows (putting a generation together, compaction) reads it from here. A row
 is a position in its columns, counted through all registered segments, oldest first. What is
@@ -24,7 +24,7 @@ Segment = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class LayerTable:
-    """One stored layer. Names of columns are without the layer's."""
+    """The schema of one stored layer; column names omit the layer's name."""
 
     above: str  # the layer above, and the column that says which row of it a row belongs to
     columns: tuple[str, ...] = ()  # numbers about the row
@@ -97,12 +97,12 @@ def parent_column(layer: str) -> str:
 
 
 def size_column(layer: str) -> str:
-    """Return the column that has one value for each row of a layer, or of documents."""
+    """Return the column whose length is the number of rows of a layer or of documents."""
     return "document.title_entity" if layer == "document" else parent_column(layer)
 
 
 def number_columns(layer: str) -> tuple[str, ...]:
-    """Return the full names of a layer's columns of numbers, its parent's first."""
+    """Return the full names of a layer's number columns, the parent's first."""
     return parent_column(layer), *(f"{layer}.{name}" for name in TABLES[layer].columns)
 
 
@@ -113,13 +113,13 @@ def count_rows(arrays: Mapping[str, Any]) -> dict[str, int]:
 
 
 def count_rows_unread(arrays: MappedSegment) -> dict[str, int]:
-    """Return the rows of each layer as `count_rows` does, from a file's header alone."""
+    """Return the number of rows of each layer from a file's header."""
     parents = {layer: name for layer in TABLES if (name := parent_column(layer)) in arrays}
     return {layer: n for layer, name in parents.items() if (n := arrays.length(name))}
 
 
 def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
-    """Return a column of all segments end to end; empty where none has it."""
+    """Return a column concatenated over all segments, empty if none has it."""
     parts = [widen(segment[name]) for segment in segments if name in segment]
     if len(parts) == 1:
         return np.asarray(parts[0])
@@ -127,30 +127,30 @@ def concatenate_column(segments: Sequence[Segment], name: str) -> NDArray[Any]:
 
 
 def vector_bits(name: str, recipe: Mapping[str, Scalar]) -> int:
-    """Return how many bits a number of an array of vectors has that is written now."""
+    """Return the bits per component with which an array of vectors is written."""
     kind = "token_bits" if name in _TOKENS else "unit_bits" if name in _UNITS else "vector_bits"
     return read_number(recipe, kind)
 
 
 def is_exact(recipe: Mapping[str, Scalar]) -> bool:
-    """Say whether some vectors of an index are kept as they came."""
+    """Check whether some vectors of an index are stored unquantized."""
     return any(recipe.get(kind) == coding.FLOAT32 for kind in DEFAULT_BITS)
 
 
 def token_type(recipe: Mapping[str, Scalar]) -> type[np.generic]:
-    """Return the type in which tokens' vectors of length one come to be coded."""
+    """Return the type of token vectors before coding."""
     return np.float32 if recipe["token_bits"] == coding.FLOAT32 else np.int8
 
 
 def read_number(recipe: Mapping[str, Scalar], name: str) -> int:
-    """Return a setting of a recipe that is a whole number."""
+    """Return an integer setting of a recipe."""
     number = recipe[name]
     assert isinstance(number, int)  # noqa: S101 -- as settings check, and an embedder has it
     return number
 
 
 def encode_array(name: str, array: NDArray[Any], recipe: Mapping[str, Scalar]) -> NDArray[Any]:
-    """Return an array as a store keeps it: vectors in as many bits as `recipe` says."""
+    """Return an array in stored form; vectors are quantized as `recipe` says."""
     if not name.endswith(".vectors") or array.dtype == np.uint8:  # coded already
         return array
     if array.dtype == np.int8:  # tokens as a batch has them
@@ -164,7 +164,7 @@ def place_batch(
     first: Mapping[str, int],
     recipe: Mapping[str, Scalar],
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of a batch as a store keeps them, referring to rows by its own numbers.
+    """Return the columns of a batch with references converted to stored rows.
 
     `keys` are the rows of the batch's entities and terms; `first` says of each other layer, and of
     documents, how many rows there were before, none where it says nothing. Vectors are coded as the

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _ATTEMPTS = 5  # to open a generation while a compaction replaces its segments
 _FAN_IN = 8  # segments of one level that are merged into one of the next
-_COMPACTED = -1  # the level of a compacted segment, which is never merged
+_COMPACTED = -1  # the level of a compacted segment, which is kept apart
 
 C = TypeVar("C", bound=Catalogue)
 
@@ -57,8 +57,8 @@ class SegmentedStore(Closing, ABC, Generic[C]):
     # -- where things are -------------------------------------------------------------------
 
     @abstractmethod
-    def open_frozen(self) -> Catalogue:
-        """Open the catalogue once more, at the newest generation, unchanged by later commits."""
+    def open_read_only(self) -> Catalogue:
+        """Open another connection to the catalogue, frozen at the newest generation."""
 
     @property
     @abstractmethod
@@ -66,15 +66,15 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @abstractmethod
     def lock(self) -> None:
-        """Become the writer, where this session is it not yet. Raises IndexLocked."""
+        """Become the writer unless this session already is. Raises IndexLocked."""
 
     @abstractmethod
     def _name(self, number: int) -> str:
-        """Return the name of a new segment, which no other ever had."""
+        """Return a never used name for a new segment."""
 
     @abstractmethod
     def _put(self, name: str, arrays: Mapping[str, NDArray[Any] | Blocks]) -> None:
-        """Write a segment, durable when this returns."""
+        """Write a segment durably."""
 
     @abstractmethod
     def _arrays(self, name: str) -> Arrays:
@@ -82,11 +82,11 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @abstractmethod
     def _sweep(self) -> None:
-        """Delete the segments that no transaction registered, or that one has replaced."""
+        """Delete segments that are unregistered or replaced."""
 
     @abstractmethod
     def _after_commit(self) -> None:
-        """Do what follows a commit."""
+        """Run the hook after a commit."""
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
         self.lock()
@@ -98,7 +98,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @property
     def generation(self) -> int:
-        """The newest generation that is committed; no write that goes on makes this wait."""
+        """Return the newest committed generation, without waiting for writers."""
         return int(self._seen_by_readers.meta("generation"))
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
@@ -123,7 +123,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
                 self._catalogue.note_vectors(arrays["name.entity"].tolist())
             for number, kind in enumerate(KINDS if "extraction.chunk" in arrays else ()):
                 done = arrays["extraction.chunk"][arrays["extraction.kind"] == number]
-                self._catalogue.drop_work(kind, done.tolist())
+                self._catalogue.clear_work(kind, done.tolist())
             return self._advance()
 
     def _write(self, arrays: Mapping[str, NDArray[Any] | Blocks], *, level: int) -> None:
@@ -135,7 +135,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._catalogue.set_meta("next_segment", number + 1)
 
     def _merge(self) -> None:
-        """Join the newest segments while many are of one size.
+        """Merge the newest segments while many have similar sizes.
 
         So an index of n commits has O(log n) segments: few files to open, however long a run is.
         No row changes its number, and so no generation begins.
@@ -167,7 +167,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self.lock()
         with self._catalogue.transaction():
             if anew:
-                self._catalogue.drop_work(kind, self._catalogue.work(kind))
+                self._catalogue.clear_work(kind, self._catalogue.work(kind))
             self._catalogue.set_work(kind, packs)
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
@@ -216,7 +216,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run the block as one transaction that may lead to another generation."""
+        """Run the block as one transaction that may create a generation."""
         self.lock()
         with self._catalogue.transaction():
             yield
@@ -249,7 +249,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return self._open_view()
 
     def _open_view(self) -> GenerationView:
-        catalogue = self.open_frozen()
+        catalogue = self.open_read_only()
         try:
             segments = [self._arrays(each.name) for each in catalogue.segments()]
             return GenerationView(catalogue, self.recipe, segments)

@@ -43,12 +43,12 @@ _LET_GO: int | None = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class MissingSegment(DamagedIndex):
-    """A segment's file is gone: lost, or a compaction came between."""
+    """The file of a segment is missing: lost, or deleted by a compaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """An array that is written piece by piece, because it may not fit into memory."""
+    """An array written in pieces, as it may exceed memory."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -60,14 +60,14 @@ class Blocks:
 
 
 def own_name(path: Path) -> str:
-    """Return the name that a file records of itself: its folder's and its own."""
+    """Return the name recorded in a file: that of its folder and its own."""
     return f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
 
 
 def write_segment(
     path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], *, final: Path | None = None
 ) -> None:
-    """Write `arrays` as the new segment `path`, durable when this returns.
+    """Write `arrays` durably as the new segment `path`.
 
     It is read by the name of `final`, where that is the path which it will get. Raises StoreError
     where it cannot be written, as on a full disk.
@@ -94,7 +94,7 @@ def write_segment(
 
 
 def _write_array(file: BinaryIO, array: NDArray[Any] | Blocks) -> list[int]:
-    """Write an array, and return the checksum of each block of it."""
+    """Write an array, and return the checksum of each block."""
     sums, rest = [0], _BLOCK
     dtype = array.dtype.newbyteorder("<")
     for piece in array.pieces if isinstance(array, Blocks) else (array,):
@@ -142,7 +142,7 @@ def _checksum(header: Mapping[str, Any], *others: str) -> str:
 
 @dataclass(slots=True)
 class _Mapped:
-    """An array of a mapped file: its place, and which of its blocks were verified."""
+    """An array of a memory-mapped file, and its verified blocks."""
 
     array: NDArray[Any]
     width: int  # bytes of a row
@@ -157,7 +157,7 @@ class _Mapped:
 
 
 class MappedSegment(Mapping[str, "NDArray[Any]"]):
-    """The arrays of a file, mapped into memory and verified at their first use.
+    """The arrays of a memory-mapped file, verified on first access.
 
     Raises DamagedIndex for an array whose bytes are not those that were written. What was read is
     let go of from time to time: the system keeps it as long as it has room, and it is no memory of
@@ -201,7 +201,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
     def part(self, name: str, start: int, stop: int) -> NDArray[Any]:
         """Return some rows of an array; only their blocks are verified."""
         mapped = self._arrays[name]
-        self._touch_span(name, start * mapped.width, stop * mapped.width)
+        self._verify_span(name, start * mapped.width, stop * mapped.width)
         return mapped.array[start:stop]
 
     def verify_ranges(self, name: str, starts: NDArray[Any], stops: NDArray[Any]) -> NDArray[Any]:
@@ -212,7 +212,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         if len(starts) <= _FEW:
             width = mapped.width
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-                self._touch_span(name, start * width, stop * width)
+                self._verify_span(name, start * width, stop * width)
             return mapped.array
         some = stops > starts
         firsts = starts[some].astype(np.int64) * mapped.width // self._block
@@ -222,8 +222,8 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
         self._touch(name, np.flatnonzero((inside[:-1] > 0) & ~mapped.touched))
         return mapped.array
 
-    def _touch_span(self, name: str, start: int, stop: int) -> None:
-        """Look at some bytes of an array, if they were not."""
+    def _verify_span(self, name: str, start: int, stop: int) -> None:
+        """Verify some bytes of an array, unless done."""
         if stop > start:
             first, end = start // self._block, (stop - 1) // self._block + 1
             touched = self._arrays[name].touched
@@ -234,7 +234,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
                 self._touch(name, first + new)
 
     def _touch(self, name: str, blocks: NDArray[np.intp]) -> None:
-        """Look at some blocks of an array, and let go of all that were read if these are many."""
+        """Verify some blocks of an array; release memory if many were read."""
         mapped = self._arrays[name]
         self._check(name, blocks[~mapped.checked[blocks]])
         self._n_touched += len(blocks)
@@ -258,7 +258,7 @@ class MappedSegment(Mapping[str, "NDArray[Any]"]):
             self._data.madvise(_LET_GO, page, end - page)
 
     def _check(self, name: str, blocks: NDArray[np.intp]) -> None:
-        """Compare blocks, ascending ones, with their checksums."""
+        """Compare ascending blocks with their checksums."""
         mapped, data = self._arrays[name], memoryview(self._data)
         end, since = mapped.begin + mapped.array.nbytes, -1
         for block, checksum in zip(blocks.tolist(), mapped.sums[blocks].tolist(), strict=True):
@@ -311,7 +311,7 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
     _check_name(path, metadata)
     size = max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if begin + size != len(data):
-        raise ValueError(f"it has {len(data)} bytes, not {begin + size}")
+        raise ValueError(f"the file has {len(data)} bytes instead of {begin + size}")
     block = int(metadata["block"])
     if block < 1:
         raise ValueError(f"its blocks have {block} bytes")
@@ -330,7 +330,7 @@ def _map_file(path: Path, mend: Callable[[], bool] | None) -> MappedSegment:
 
 
 def _check_name(path: Path, metadata: Mapping[str, str]) -> None:
-    """Raise ValueError where a file stands under another name than it was written under."""
+    """Raise ValueError if a file was renamed since it was written."""
     name = metadata.get("name")
     if name is None or metadata.get("name_crc32") != _checksum({}, metadata["crc32"], name):
         raise ValueError("its header was changed")
@@ -351,13 +351,13 @@ def _array(data: mmap.mmap, begin: int, entry: Mapping[str, Any]) -> NDArray[Any
 
 
 def let_go(arrays: Arrays, name: str) -> None:
-    """Let go of the memory that one of the arrays takes, where they are mapped."""
+    """Release the memory of one of the arrays, if mapped."""
     if hasattr(arrays, "let_go"):
         arrays.let_go(name)
 
 
 def join_segments(parts: Sequence[Arrays]) -> dict[str, Blocks]:
-    """Return several segments' arrays end to end, as one segment."""
+    """Return the concatenated arrays of several segments as one segment."""
     together = {}
     for name in dict.fromkeys(name for part in parts for name in part):
         having = [part for part in parts if name in part]
@@ -369,7 +369,7 @@ def join_segments(parts: Sequence[Arrays]) -> dict[str, Blocks]:
 
 
 def _pieces(parts: Sequence[Arrays], name: str) -> Iterator[NDArray[Any]]:
-    """Yield the rows of an array of several segments, and let go of what was read."""
+    """Yield the rows of an array of several segments, releasing memory as they are read."""
     for part in parts:
         array = part[name]
         size = max(1, _AT_ONCE * len(array) // max(1, array.nbytes))
@@ -387,6 +387,6 @@ def delete_others(folder: Path, keep: Iterable[str]) -> None:
 
 
 def unlink(path: Path) -> None:
-    """Delete a file, if that can be."""
+    """Delete a file if possible."""
     with suppress(OSError):  # Windows keeps what a reader has open: next time
         path.unlink()

@@ -1,4 +1,4 @@
-"""An index in shards: a folder with a file that names the folders or addresses of these."""
+"""A sharded index: a folder with a file that lists its shards."""
 
 import json
 from collections import Counter
@@ -12,12 +12,12 @@ _FORM = 'it has to be like {"shards": ["shard-0000", "shard-0001"]}'
 
 
 def is_home(folder: Path) -> bool:
-    """Say whether a folder names shards."""
+    """Check whether a folder is that of a sharded index."""
     return (folder / SHARDS).is_file()
 
 
 def write_places(home: Path, places: Sequence[str]) -> None:
-    """Write the places of the shards into a folder. Raises StoreError if it cannot be written."""
+    """Write the list of shards to a folder. Raises StoreError."""
     own = home / f"{SHARDS}.tmp"
     try:
         own.write_text(json.dumps({"shards": list(places)}, indent=1) + "\n", encoding="utf-8")
@@ -27,7 +27,7 @@ def write_places(home: Path, places: Sequence[str]) -> None:
 
 
 def read_places(home: Path) -> list[str]:
-    """Return the folders or addresses of the shards that a folder names.
+    """Return the folders or addresses of the shards listed in a folder.
 
     Raises InputError where there are none.
     """
@@ -46,7 +46,7 @@ def read_places(home: Path) -> list[str]:
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise InputError(
-            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: once is enough"
+            f"{home / SHARDS} names {describe_shard(home, twice[0])} twice: remove one"
         )
     return names
 

@@ -92,7 +92,7 @@ class Agrag:
         steps.check_range(self, 0, 1, "passage_factor", "threshold", "synonym")
         steps.check_range(self, 0, 1_000, "joint")
         if not 0 <= self.damping < 1:
-            raise InputError(f"damping is from 0 to below 1, not {self.damping}")
+            raise InputError(f"damping must be in [0, 1), not {self.damping}")
         if not (self.subgraph or self.hybrid):
             raise InputError("subgraph and hybrid are both off: leave one of them on")
 
@@ -196,7 +196,7 @@ _GRAPH = Derived("AGRAG's graph", _read_graph)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgragPaper(Agrag):
-    """AGRAG as the paper has it: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21).
+    """AGRAG as in the paper: its factor on chunks, costs, rule and order (Eqs. 14, 15, 21).
 
     Its growth ends after `rounds` nodes, where the paper has no end: docs/methods/agrag.md.
     """

@@ -284,7 +284,7 @@ def _build_table(graph: FoundSubgraph, facts: Sequence[Fact]) -> Table:
 
 
 def _find_ways(graph: FoundSubgraph) -> dict[int, int]:
-    """Return the predecessor of each node on its cheapest path from a terminal."""
+    """Return each node's predecessor on its cheapest path from a terminal."""
     beside: dict[int, list[tuple[float, int]]] = {node: [] for node in graph.nodes}
     for a, b, cost in graph.edges:
         beside[a].append((cost, b))
@@ -314,7 +314,7 @@ def _build_thread(graph: FoundSubgraph, before: Mapping[int, int], node: int, sc
 
 
 def _build_stops(graph: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
-    """Yield the link from one node of the subgraph to the next, and that node."""
+    """Yield the edge from one node of the subgraph to the next, and that node."""
     snapshot, first = graph.view.snapshot, graph.view.graph.first_chunk
     kind, score = graph.get_kind(last, here), float(graph.influence[here])
     if kind == FACT:

@@ -19,7 +19,7 @@ from clew.index.snapshot import Snapshot
 from clew.methods.bubble.analysis import analyse
 from clew.methods.bubble.anchors import Anchors, find_anchors
 from clew.methods.bubble.by_llm import grow_by_llm
-from clew.methods.bubble.by_relations import add_uncovered, grow_by_relations, grow_by_walks
+from clew.methods.bubble.by_relations import add_missing_entities, grow_by_relations, grow_by_walks
 from clew.methods.bubble.evidence import build_evidence
 from clew.methods.bubble.growth import AdjacentTriples, CandidateGrowth
 from clew.methods.bubble.merged import FoundCandidates
@@ -90,7 +90,7 @@ class Bubble:
                     snapshot, question, self.name, self.chunks, (_NO_GRAPH,)
                 )
             return steps.ranked(snapshot, query, self.name, hybrid, self.chunks, notes=(_NO_GRAPH,))
-        retrieved, scores = self._find_shown(snapshot, question)
+        retrieved, scores = self._find_nearest_chunks(snapshot, question)
         first = steps.hits(snapshot, retrieved, scores)
         show = models.llm is not None and self.relax
         analysis = analyse(
@@ -114,7 +114,7 @@ class Bubble:
         places = self._choose_candidates(pieces, meaning)
         walks = models.llm is None and not snapshot.are_texts().any()  # from what is named
         starts = graph_paths.find_named(snapshot, models, query) if walks else []
-        own = add_uncovered(seen, starts, pieces, places)
+        own = add_missing_entities(seen, starts, pieces, places)
         pieces += self._rank_candidates(seen, anchors, meaning, own)
         places += range(len(pieces) - len(own), len(pieces))
         candidates = FoundCandidates(
@@ -139,7 +139,7 @@ class Bubble:
         merged = build_evidence(seen, candidates, models, method=self.name, chunks=wanted)
         return choose_hits(snapshot, question, merged, self.chunks) if self.as_set else merged
 
-    def _find_shown(
+    def _find_nearest_chunks(
         self, snapshot: Snapshot, query: steps.Query
     ) -> tuple[list[int], NDArray[np.float64]]:
         """Return the chunks nearest to the query, and their cosines."""

@@ -72,7 +72,7 @@ def find_anchors(
         if not fault:
             return Anchors(_normalize_weights(groups))
         notes = (f"the LLM did not group the anchors ({fault}): one group for each concept",)
-    pairs = zip(analysis.concepts, map(_drop_far, candidates), strict=True)
+    pairs = zip(analysis.concepts, map(_drop_dissimilar, candidates), strict=True)
     groups = [AnchorGroup(concept, 1.0, nodes) for concept, nodes in pairs if nodes]
     return Anchors(_normalize_weights(groups), notes)
 
@@ -144,7 +144,7 @@ def _sort_nodes(nodes: Mapping[int, Found]) -> list[tuple[int, Found]]:
     return sorted(nodes.items(), key=lambda item: (-item[1][0], item[0]))
 
 
-def _drop_far(nodes: Mapping[int, Found]) -> dict[int, Found]:
+def _drop_dissimilar(nodes: Mapping[int, Found]) -> dict[int, Found]:
     """Drop the candidates that are much less similar than the best one."""
     least = max((similarity for similarity, _ in nodes.values()), default=0.0) - _MARGIN
     return {node: pair for node, pair in nodes.items() if pair[0] >= least}

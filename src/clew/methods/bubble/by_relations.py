@@ -123,7 +123,7 @@ class _Guide:
         return np.array([self._near[each] for each in relations]).reshape(-1, len(self._phrases))
 
 
-def add_uncovered(
+def add_missing_entities(
     view: BubbleView,
     starts: Iterable[NamedEntity],
     pieces: Sequence[RankedPiece],

@@ -66,7 +66,7 @@ class Ket:
         steps.check_least(self, 1, "tokens", "seed_entities")
         steps.check_least(self, 0, "keywords")
         if self.k < 2 or self.k % 2:
-            raise InputError(f"k is even and at least 2, half of it for each kind, not {self.k}")
+            raise InputError(f"k must be even and at least 2, half for each kind, not {self.k}")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         question = steps.read_query(models, query)

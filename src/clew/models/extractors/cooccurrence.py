@@ -1,4 +1,4 @@
-"""Triples of entities that stand in one sentence: no parser, any language, linear in the text.
+"""Extract co-occurrences: entities in one sentence. Any language, linear time.
 
 The first entity of a sentence is mostly what it speaks of, so it is joined to each other one. The
 relation is the words between the two, where they are few.
@@ -30,7 +30,7 @@ Occurrence = tuple[int, int, End]  # start and end in the sentence
 
 @dataclass(frozen=True)
 class Cooccurrence:
-    """The pairs of entities of each sentence: the first with each other, and near neighbours."""
+    """Pairs of entities in one sentence: the first with each other, and near neighbours."""
 
     tagger: Tagger
     nearest: int = 0  # entities behind each one that it is paired with too
@@ -44,7 +44,7 @@ class Cooccurrence:
         return f"cooccurrence-1:{self.nearest}:{self.tagger.name}"
 
     def extract(self, texts: Sequence[str]) -> list[Extraction]:
-        """Return the pairs of each text; what models read of a chunk begins with its title."""
+        """Return the pairs of each text, which begins with its chunk's title."""
         read = [split_sentences(text) for text in texts]
         tagged = iter(self.tagger.tag([sentence for _, parts in read for sentence in parts]))
         return [
@@ -55,18 +55,18 @@ class Cooccurrence:
     def _statements(
         self, topic: str, tagged: Sequence[tuple[str, list[Mention]]]
     ) -> Iterator[Statement]:
-        """Yield what the sentences of a text say; `topic` is what it is about, if that is known."""
+        """Yield the statements in a text's sentences; `topic` is the text's topic, if known."""
         for sentence, mentions in tagged:
             spans = [(m.start, m.end, End(sentence[m.start : m.end], m.label)) for m in mentions]
             occurrences = _outer(spans)
-            stop = _stand_in(sentence, tagged[0][0]) if topic else 0
+            stop = _end_of_topic_reference(sentence, tagged[0][0]) if topic else 0
             if stop and not (occurrences and occurrences[0][0] < stop):
                 occurrences.insert(0, (0, stop, End(topic)))
             yield from _pairs(sentence, occurrences, self.nearest)
 
 
 def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
-    """Return the occurrences that no other covers or overlaps from the left.
+    """Return the occurrences that are not inside or overlapped by an earlier one.
 
     Names that rules join over a loose word are left to their parts, which the rules give too.
     """
@@ -79,8 +79,8 @@ def _outer(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
     return outer
 
 
-def _stand_in(sentence: str, first: str) -> int:
-    """Return where the words end that a sentence begins with in place of the topic's name.
+def _end_of_topic_reference(sentence: str, first: str) -> int:
+    """Return the end of a sentence's first words if they refer to the topic, such as "It".
 
     That is a pronoun, or "the" with a noun that the text's first sentence has: "The ship" where
     the text began "Fram is a ship". 0 where there are none.
@@ -95,7 +95,7 @@ def _stand_in(sentence: str, first: str) -> int:
 def _pairs(
     sentence: str, occurrences: Sequence[Occurrence], nearest: int
 ) -> Iterator[tuple[End, str, End]]:
-    """Yield the pairs by the place of the later entity, its nearest first.
+    """Yield pairs of entities, sorted by the later one, nearest first.
 
     The first entity that is no date has pairs with all others, also with a date before it.
     """

@@ -1,4 +1,4 @@
-"""The ends of triples: what may be one, of which type it is, and triples put together from ends.
+"""The subjects and objects of triples: validity, types, and assembly into triples.
 
 What parentheses behind a name say is read here: when someone was born and died, what a name is
 short for.
@@ -41,7 +41,7 @@ _PLACE = re.compile(r"\bin ((?:[A-Z][\w'’]*[ -]?)+)")
 
 
 class End(NamedTuple):
-    """A subject or an object: its name as written, and its tagger's label or nothing."""
+    """A subject or object: its name as written, and its tagger's label or ""."""
 
     name: str
     label: str = ""
@@ -51,13 +51,13 @@ Statement = tuple[End, str, End]  # subject, relation, object
 
 
 def split_sentences(text: str) -> tuple[str, list[str]]:
-    """Return the title that a text begins with, and its sentences."""
+    """Split a text into its title and its sentences."""
     title, start = split_title(text)
     return title, [text[a:b] for a, b in statement_spans(text, start)]
 
 
 def extraction(statements: Iterable[Statement]) -> Extraction:
-    """Return the triples that statements make, each once, and their ends with types.
+    """Return the distinct triples of statements, and their entities with types.
 
     A statement is left out where an end is empty, very long or a pronoun, where both are one
     entity, and where the subject is a date or a figure.
@@ -87,7 +87,7 @@ def _is_name(name: str) -> bool:
 
 
 def in_parentheses(sentence: str, ends: Mapping[str, End]) -> Iterator[Statement]:
-    """Yield the dates of a life in parentheses, and abbreviations.
+    """Yield the life dates and abbreviations given in parentheses.
 
     `ends` are the sentence's names. "Fridtjof Nansen (10 October 1861 – 13 May 1930)" says when
     he was born and died; "the war (1914–1918)" only from when and to when.
@@ -124,7 +124,7 @@ def _range(name: End, first: str, last: str) -> Iterator[Statement]:
 
 
 def _event(name: End, relation: str, match: re.Match[str] | None) -> Iterator[Statement]:
-    """Yield when and where, from what follows "born" or "died" in parentheses."""
+    """Yield date and place from the text after "born" or "died" in parentheses."""
     if match is None:
         return
     for a, b in [*date_spans(match[1])][:1]:

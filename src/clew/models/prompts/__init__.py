@@ -36,7 +36,7 @@ def fill_prompt(
     read_part: ReadPart | None = None,
     **values: Value,
 ) -> Prompt:
-    """Return the prompt in `name`.md with its $names filled in."""
+    """Return the prompt in `name`.md with its $placeholders filled in."""
     unfilled = Prompt(
         user="", schema=schema, max_tokens=max_tokens, name=name, values=values, read_part=read_part
     )
@@ -44,7 +44,7 @@ def fill_prompt(
 
 
 def _fill(parts: Parts, prompt: Prompt) -> Prompt:
-    """Return a prompt in the words of `parts`."""
+    """Return a prompt with the texts of `parts`."""
     version, system, user = parts
     rendered, guard = render_values(prompt.values)
     return replace(
@@ -68,7 +68,7 @@ def list_prompts() -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FolderWording:
-    """Prompts that a user wrote in a folder, in place of Clew's own."""
+    """Prompts in a user's folder that replace Clew's own."""
 
     parts: Mapping[str, Parts]  # by the name of Clew's prompt
 
@@ -82,7 +82,7 @@ class FolderWording:
 
 
 def read_wording(folder: Path) -> FolderWording:
-    """Return the prompts in a folder, which stand for those of their names.
+    """Return the prompts in a folder, which replace those of the same names.
 
     A file has the form of Clew's own, and its digest is part of its version, so no reply to another
     wording is taken for one to it. Raises InputError for a file of no prompt's name, one that lacks
@@ -92,14 +92,12 @@ def read_wording(folder: Path) -> FolderWording:
     found: dict[str, Parts] = {}
     for file in sorted(folder.glob(f"*{_SUFFIX}")):
         if file.stem not in own:
-            raise InputError(f"{file} is no prompt's: name it as one of {', '.join(own)}")
+            raise InputError(f"{file} is no prompt's name: rename it to one of {', '.join(own)}")
         version, system, user = _read(file)
         unknown = sorted(_slots(user) - own[file.stem])
         if unknown:
             slots = ", ".join(f"${slot}" for slot in sorted(own[file.stem]))
-            raise InputError(
-                f"{file} has the slot ${unknown[0]}, which nothing fills: take {slots}"
-            )
+            raise InputError(f"{file} has the slot ${unknown[0]}, which is unknown: use {slots}")
         digest = sha256(file.read_text(encoding="utf-8").encode()).hexdigest()[:8]
         found[file.stem] = f"{version}-{digest}", system, user
     if not found:

@@ -1,4 +1,4 @@
-"""The items of lists in a reply, under whatever names and in whatever form a model gives them."""
+"""Parse lists of items in a reply, tolerating other names and shapes."""
 
 import math
 import re
@@ -9,7 +9,7 @@ _JOINTS = re.compile(r"[\W_]+")  # "Source Entity", "source_entity"
 
 
 class ItemList(NamedTuple):
-    """What else a list may be called, and the fields of its items with what else they may be."""
+    """The names of a list in a reply, and the fields of its items with alternative names."""
 
     names: Sequence[str]
     fields: Mapping[str, Sequence[str]]
@@ -17,7 +17,7 @@ class ItemList(NamedTuple):
 
 
 def read_lists(part: Any, lists: Mapping[str, ItemList]) -> tuple[Any, int]:  # noqa: ANN401 -- parsed JSON
-    """Return a part of a reply as an object of its lists, and how many items cannot be used.
+    """Return a part of a reply as lists by name, and the number of unusable items.
 
     An item is an object, an array of the fields' values in order, or the first field's value alone.
     A list may be an object from the first field's values to the rest, and the part may be a list of
@@ -38,13 +38,13 @@ def read_lists(part: Any, lists: Mapping[str, ItemList]) -> tuple[Any, int]:  # 
 
 
 def find_field(value: Mapping[Any, Any], name: str, others: Sequence[str]) -> Any:  # noqa: ANN401 -- parsed JSON
-    """Return what an object has under a name, or under one of others; None for nothing."""
+    """Return the value of an object's field under its name or an alternative one, or None."""
     given = {_JOINTS.sub("", str(key)).casefold(): each for key, each in value.items()}
     return next((given[each] for each in (name, *others) if given.get(each) is not None), None)
 
 
 def _sort_items(items: list[Any], lists: Mapping[str, ItemList]) -> dict[str, list[Any] | None]:
-    """Return the items by their lists: arrays belong to the list that needs the most fields."""
+    """Group items by list; arrays belong to the list with the most required fields."""
     in_order = sorted(lists, key=lambda name: -lists[name].needed)
     sorted_items: dict[str, list[Any]] = {name: [] for name in lists}
     for item in items:
@@ -78,7 +78,7 @@ def _read_item(item: Any, fields: Mapping[str, Sequence[str]]) -> dict[str, Any]
 
 
 def _is_plain(value: object) -> bool:
-    """Say whether a value is a text, or a number that can stand for one."""
+    """Check whether a value is a text or a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return math.isfinite(value)
     return isinstance(value, str)

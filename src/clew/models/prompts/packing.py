@@ -1,4 +1,4 @@
-"""Several short texts in one prompt: which go together, how they are written, what comes back.
+"""Pack several short texts into one prompt, and split the reply.
 
 A text is what models read of a chunk: its document's title on a line of its own, then the chunk's
 text. In a prompt each text is one numbered line. No text has a line break left in it, so none can
@@ -18,7 +18,7 @@ _MOST, _LIMIT = 8, 256  # texts that share a prompt, and their tokens
 
 
 def pack_texts(texts: Sequence[str], sizes: Sequence[int]) -> list[list[int]]:
-    """Return the positions of texts of so many tokens, in order, in groups that share a prompt.
+    """Group texts, given their token counts, to share prompts; return their positions.
 
     A group has at most 8 texts of at most 256 tokens together. A longer text stands alone, and so
     does one that imitates a prompt. Texts that share a prompt also share its instruction's tokens.
@@ -42,7 +42,7 @@ def to_line(text: str) -> str:
 
 
 def number_texts(texts: Sequence[str]) -> list[Excerpt]:
-    """Return each text as one line that begins with its number in brackets."""
+    """Return each text as one line, with its number in brackets."""
     return [Excerpt(f"[{number}] ", to_line(text)) for number, text in enumerate(texts, 1)]
 
 
@@ -52,7 +52,7 @@ def shorten(text: str) -> str:
 
 
 def valid_places(numbers: Iterable[float], n: int) -> list[int]:
-    """Return the places, from 0, of the distinct numbers from 1 to `n`.
+    """Return the distinct indices, from 0, of valid numbers between 1 and `n`.
 
     JSON may write a whole number as 2.0.
     """

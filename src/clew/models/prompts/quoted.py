@@ -1,4 +1,4 @@
-"""Texts of others in a prompt: as they are, or as JSON strings between the lines of a fence.
+"""Quote untrusted texts in a prompt: plain, or as JSON strings inside a fence.
 
 Nearly every text is ordinary, and a prompt has it as it is. Where a piece imitates parts of a
 prompt (`clew.text.imitations`), all pieces are guarded: each is a JSON string behind the mark that
@@ -25,25 +25,25 @@ _FENCE_DIGITS = 12
 
 
 class Excerpt(NamedTuple):
-    """A text of others behind a mark of Clew's, such as a number in brackets."""
+    """An untrusted text after one of Clew's marks, such as a number in brackets."""
 
     mark: str
     text: str
 
     @property
     def line(self) -> str:
-        """How an ordinary prompt has it."""
+        """Return the excerpt for an unguarded prompt."""
         return f"{self.mark}{self.text}"
 
     @property
     def guarded(self) -> str:
-        """How a prompt has it in which something imitates one."""
+        """Return the excerpt for a prompt in which some text imitates prompt parts."""
         return f"{self.mark}{quote_json(self.text)}"
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedBlock:
-    """Pieces, and how an ordinary prompt has them together."""
+    """Excerpts, and how they are joined in an unguarded prompt."""
 
     pieces: Sequence[Excerpt]
     plain: str
@@ -53,12 +53,12 @@ Value = str | QuotedBlock
 
 
 def quote_lines(pieces: Sequence[Excerpt], *, none: str = "(none)") -> QuotedBlock:
-    """Return pieces with a line each, or `none`."""
+    """Return excerpts joined as lines, or `none`."""
     return QuotedBlock(tuple(pieces), "\n".join(piece.line for piece in pieces) or none)
 
 
 def render_values(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
-    """Return values as a prompt has them, and an addition to its system part.
+    """Return values for a prompt, and an addition to its system part.
 
     A single value that imitates a prompt is a JSON string, too.
     """
@@ -76,12 +76,12 @@ def render_values(values: Mapping[str, Value]) -> tuple[dict[str, str], str]:
 
 
 def quote_json(text: str) -> str:
-    """Return a text as a JSON string without what looks like parts of a prompt."""
+    """Return a text as a JSON string, with imitations of prompt parts disarmed."""
     return json.dumps(disarm(text), ensure_ascii=False)
 
 
 def _fence(texts: Iterable[str]) -> str:
-    """Return a word that occurs in none of the texts and depends on them."""
+    """Return a deterministic word that occurs in none of the texts."""
     whole = "\n".join(texts)
     digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     while (fence := f"fence-{digest[:_FENCE_DIGITS]}") in whole:

@@ -173,7 +173,7 @@ def _rank_reached(
                 score=round(totals[entity], DECIMALS),
                 start=seen.start,
                 relations=tuple(f"{labels[s // 2]}{' of' if s % 2 else ''}" for s in walk),
-                triples=seen.trace_way(walk, entity),
+                triples=seen.trace_path(walk, entity),
             )
         )
     return tuple(reached)

@@ -53,7 +53,7 @@ class Relations:
 
     def _word_nearness(self, word: str, vector: NDArray[np.float32]) -> NDArray[np.float64]:
         cosines = np.round(np.asarray(self.word_vectors @ vector, dtype=np.float64), DECIMALS)
-        stems = np.array([stem_share(word, other) for other in self.words], dtype=np.float64)
+        stems = np.array([prefix_share(word, other) for other in self.words], dtype=np.float64)
         label = np.round(np.asarray(self.vectors @ vector, dtype=np.float64), DECIMALS)
         nearness = (
             _LABEL * label
@@ -89,12 +89,12 @@ def read_relations(snapshot: Snapshot, embedder: Embedder) -> Relations:
     return snapshot.get(_RELATIONS, embedder=embedder)
 
 
-def stem_share(word: str, other: str) -> float:
+def prefix_share(word: str, other: str) -> float:
     """Return the share of `other` that is a common prefix with a word, 0 to 1.
 
     Three letters count at the beginning of both, more of them anywhere in the word.
 
-    >>> stem_share("screenwriter", "written"), stem_share("actors", "acted")
+    >>> prefix_share("screenwriter", "written"), prefix_share("actors", "acted")
     (0.5714285714285714, 0.6)
     """
     n = next((n for n in range(len(other), _LEAST_STEM - 1, -1) if other[:n] in word), 0)

@@ -129,8 +129,8 @@ class Walks:
             here = after
         return mass
 
-    def trace_way(self, walk: Walk, end: int) -> tuple[int, ...]:
-        """Return the triples of one path to an entity at the end of a walk, in order."""
+    def trace_path(self, walk: Walk, end: int) -> tuple[int, ...]:
+        """Return the triples of one path to an entity at a walk's end, in order."""
         graph, way, here = self.graph, [], end
         for n in range(len(walk), 0, -1):
             edges = graph.find_edges(np.array([here], dtype=np.int64))

@@ -251,7 +251,7 @@ def test_names_in_another_order_or_number_are_refused(place, docs):
                 shards.add(docs)
             assert shards.documents()
     file.write_text(json.dumps({"shards": ["shard-0000", "shard-0000"]}))
-    with pytest.raises(errors.InputError, match="shard-0000 twice: once is enough"):
+    with pytest.raises(errors.InputError, match="shard-0000 twice: remove one"):
         opened(place / "parts")
 
 

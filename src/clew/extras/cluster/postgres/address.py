@@ -60,15 +60,15 @@ class IndexAddress:
         return cache_root() / f"{self.index}-{digest}"
 
     def exists(self) -> bool:
-        """Say whether an index is there."""
+        """Check whether the index exists."""
         return _load_store().exists(self)
 
     def open(self) -> PostgresStore:
-        """Open the store of the index. Raises NotAnIndex where there is none."""
+        """Open the store of the index. Raises NotAnIndex if it does not exist."""
         return _load_store()(self)
 
     def create(self, recipe: Mapping[str, Scalar]) -> PostgresStore:
-        """Make an index, or open the one that is there."""
+        """Create the index, or open an existing one."""
         return _load_store().create(self, recipe)
 
     def erase(self) -> None:
@@ -77,14 +77,14 @@ class IndexAddress:
             store.erase()
 
     def find_damages(self, hash_of: Callable[[Document], str]) -> list[Damage]:
-        """Return what is damaged in the database and its objects."""
+        """Return the damage in the database and the object storage."""
         from clew.extras.cluster.postgres.store import find_postgres_damages
 
         with self.open() as store:
             return find_postgres_damages(store, hash_of)
 
     def open_paid(self, kind: str, application_id: int, tables: Sequence[str]) -> PostgresFile:
-        """Return the tables of what was paid for."""
+        """Return the tables for paid model replies."""
         from clew.extras.cluster.postgres.paid import PostgresFile
 
         return PostgresFile(self, kind, application_id, tables)
@@ -97,7 +97,7 @@ class IndexAddress:
         )
 
     def explain_repair(self) -> str:
-        """Return how the index is mended where it is damaged."""
+        """Return how to repair the index."""
         return (
             f"{self.shown} is in PostgreSQL: restore the damaged objects from what the bucket or a"
             f" backup keeps, or the database from a dump, or index the documents anew"
@@ -105,7 +105,7 @@ class IndexAddress:
 
 
 def _load_store() -> type[PostgresStore]:
-    """Return the class of stores, whose libraries no folder needs."""
+    """Import and return the store class, whose libraries are optional."""
     from clew.extras.cluster.postgres.store import PostgresStore
 
     return PostgresStore

@@ -63,7 +63,7 @@ class PostgresCatalogue(Catalogue):
 
     def _check(self) -> None:
         if not self.is_made():
-            raise NotAnIndex(f"{self.place} is not a Clew index: make one with 'clew index PATH'")
+            raise NotAnIndex(f"{self.place} is not a Clew index: create one with 'clew index PATH'")
         self.check_format(self.place)
 
     @classmethod
@@ -116,7 +116,7 @@ class PostgresCatalogue(Catalogue):
     def note_vectors(self, rows: Iterable[int]) -> None:
         self._select("UPDATE entity SET named = 1 WHERE row = ANY(?)", (list(rows),))
 
-    def drop_work(self, kind: str, chunks: Iterable[int]) -> None:
+    def clear_work(self, kind: str, chunks: Iterable[int]) -> None:
         self._select("DELETE FROM work WHERE kind = ? AND chunk = ANY(?)", (kind, list(chunks)))
 
     def _retry_once(self, ask: Callable[[], T]) -> T:
@@ -143,8 +143,8 @@ class PostgresCatalogue(Catalogue):
                 self._frozen_at = before
                 self._connection.close()
                 raise StoreError(
-                    f"the connection to {self.place} was lost, and with it the generation that was"
-                    f" being read: ask again"
+                    f"the connection to {self.place} was lost, and with it the generation in use:"
+                    f" ask again"
                 )
         return True
 
@@ -168,7 +168,7 @@ class PostgresCatalogue(Catalogue):
         if was_writer and not self.is_writer:
             raise StoreError(
                 f"the connection to {self.place} was lost, and with it the lock for writing:"
-                f" run the same command again; what was committed is kept"
+                f" run the same command again; commits are kept"
             )
 
     def freeze(self) -> None:

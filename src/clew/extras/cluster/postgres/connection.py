@@ -86,7 +86,7 @@ class Connection:
             self._finalizer.atexit = False
             if self._session.info.parameter_status("server_encoding") != "UTF8":
                 raise StoreError(
-                    f"the database of {self._shown} is not in UTF-8: make one that is, with"
+                    f"the database of {self._shown} is not in UTF-8: create one with"
                     f" createdb --encoding UTF8"
                 )
             path = f'"{address.schema}"'
@@ -158,7 +158,7 @@ class Connection:
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
             return ConnectionLost(
                 f"PostgreSQL does not answer at {where} ({reason}): see that it runs, and that"
-                f" database, user and password are right; what was committed is kept"
+                f" database, user and password are right; commits are kept"
             )
         return StoreError(f"{where} cannot be used ({reason})")
 

@@ -101,7 +101,7 @@ class Objects:
         return segments.open_segment(self.get(name))
 
     def mend(self, name: str) -> bool:
-        """Overwrite a damaged, mapped copy of a file; return whether that succeeded."""
+        """Overwrite a damaged, memory-mapped copy of a file; return whether that succeeded."""
         path = self.folder / name
         own = _temporary_path(path)
         try:
@@ -143,7 +143,7 @@ class Objects:
             except _NoObject as error:
                 if wait is None:
                     raise MissingSegment(
-                        f"{name} is missing in {self._shown}: restore it, or index again"
+                        f"{name} is missing in {self._shown}: restore it, or rebuild the index"
                     ) from error
                 time.sleep(wait)
         raise AssertionError
@@ -172,7 +172,7 @@ class Objects:
         except (exceptions.BaseError, OSError, ValueError) as error:
             raise self._to_store_error("cannot be read", error) from error
         if len(piece) != min(_PIECE, size - start):
-            raise StoreError(f"{name} in {self._shown} was cut off: try again")
+            raise StoreError(f"{name} in {self._shown} is incomplete: try again")
         return piece, size
 
     def size(self, name: str) -> int:
@@ -200,7 +200,7 @@ class Objects:
     def _to_store_error(self, what: str, error: Exception) -> StoreError:
         return StoreUnavailable(
             f"files in {self._shown} {what} ({_reason(error):.300}): see that it answers and that"
-            f" its keys are in the environment, and try again; what was committed is kept"
+            f" its keys are in the environment, and try again; commits are kept"
         )
 
 
@@ -217,7 +217,7 @@ def _open_storage(url: str) -> Any:  # noqa: ANN401 -- obstore has a class for e
         return from_url(url, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
     except (exceptions.BaseError, ValueError) as error:
         raise InputError(
-            f"{url} names no object storage ({_reason(error)}): it is s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,"
+            f"{url} is no object storage ({_reason(error)}): use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX,"
             f" az://CONTAINER/PREFIX or a folder"
         ) from error
 
@@ -265,5 +265,5 @@ def _write_error(path: Path, error: OSError) -> StoreError:
 def _most_bytes() -> int:
     megabytes = os.environ.get("CLEW_CACHE_MB", "")
     if megabytes and not (megabytes.isascii() and megabytes.isdigit()):
-        raise InputError(f"CLEW_CACHE_MB is a number of megabytes, not {megabytes!r:.40}")
+        raise InputError(f"CLEW_CACHE_MB must be a number of megabytes, not {megabytes!r:.40}")
     return int(megabytes or MOST_MB) << 20

@@ -31,7 +31,7 @@ def _close_idle() -> None:
 
 @dataclass(frozen=True, slots=True)
 class PostgresFile:
-    """Tables in the schema of an index, as `clew.models.sqlite.PaidFile` says."""
+    """Paid model replies in an index's schema; implements `clew.models.sqlite.PaidFile`."""
 
     address: IndexAddress
     kind: str  # its name in errors

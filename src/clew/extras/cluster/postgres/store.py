@@ -81,7 +81,7 @@ class PostgresStore(SegmentedStore[PostgresCatalogue]):
         names = [object_of(segment.name) for segment in self._catalogue.segments()]
         return names + [self.cache.object_of(*each) for each in self.cache.list_objects()]
 
-    def open_frozen(self) -> PostgresCatalogue:
+    def open_read_only(self) -> PostgresCatalogue:
         catalogue = PostgresCatalogue(self._catalogue.address)
         try:
             catalogue.freeze()
@@ -253,7 +253,7 @@ def find_postgres_damages(store: PostgresStore, hash_of: Callable[[Document], st
     objects = store.cache.objects
     with (
         tempfile.TemporaryDirectory(dir=objects.folder) as place,
-        closing(store.open_frozen()) as frozen,
+        closing(store.open_read_only()) as frozen,
     ):
         folder = Path(place)
         for segment in frozen.segments():

@@ -93,7 +93,7 @@ class SharedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldChunks:
-    """Chunks with their entities."""
+    """Chunks with their entities, as a shard reports them."""
 
     rows: Rows  # (m,)
     dense: Scores  # (m,) cosines to the question
@@ -141,7 +141,7 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
-    """Ask for the entities with names nearest to some that no shard has exactly."""
+    """Ask for the entities whose names are most similar to names that no shard has exactly."""
 
     generation: int
     where: str
@@ -151,7 +151,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """Ask for the chunks of some entities with the highest cosines."""
+    """Ask for the chunks of given entities with the highest cosines."""
 
     asked: SharedQuestion
     entities: Hashes
@@ -169,7 +169,7 @@ class FoundAround:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Towards:
-    """Ask for the chunks of the entities' units that are nearest to a vector."""
+    """Ask for the chunks of entities' units that are nearest to a vector."""
 
     asked: SharedQuestion
     entities: Hashes  # (n,), ascending; one may come several times
@@ -213,7 +213,7 @@ Receive = Callable[[], Reply]  # waits for a reply; raises ClewError, as `shard.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """How much to gather from the shards for a question; numbers are over all shards."""
+    """Limits on what to gather from all shards together for a question."""
 
     chunks: int = 60  # nearest by cosine, and as many by BM25
     units: int = 12  # nearest

@@ -75,7 +75,7 @@ def gather_snapshot(
     places, seeds = gathering.find_near()
     chunks = gathering.fetch_entities(places)
     for n in range(size.rounds):
-        more = gathering.find_around(chunks, seeds, places)
+        more = gathering.find_entity_chunks(chunks, seeds, places)
         places = np.concatenate([places, more])
         if n + 1 < size.rounds and len(more):
             chunks += gathering.fetch_entities(more)
@@ -84,7 +84,7 @@ def gather_snapshot(
     for seeks in seekers:
         with gathering.measure("seek"):
             sought = seeks(question, snapshot, models)
-        more = np.union1d(more, gathering.find_towards(sought, snapshot, places))
+        more = np.union1d(more, gathering.find_sought_chunks(sought, snapshot, places))
     if len(more):
         places = np.concatenate([places, more])
         snapshot = gathering.take_snapshot(places, salient=salient)
@@ -173,7 +173,7 @@ class _Gathering:
         return np.unique(np.concatenate(sets))
 
     def _find_alike(self, keys: set[str], seeds: dict[int, float]) -> list[int]:
-        """Return, as seeds, entities similar to a name in the question that no shard has."""
+        """Return seeds for names that no shard has exactly: the most similar entities."""
         [mentions] = self.models.tagger.tag([self.question])
         texts = [self.question[m.start : m.end] for m in mentions if m.label != "DATE"]
         names = [key for key in dict.fromkeys(map(name_key, texts)) if key not in keys]
@@ -200,7 +200,7 @@ class _Gathering:
         }
         return list(self._ask_some("tell", requests, exchange.ToldChunks).values())
 
-    def find_around(
+    def find_entity_chunks(
         self, chunks: Sequence[exchange.ToldChunks], seeds: Mapping[int, float], places: Places
     ) -> Places:
         """Return chunks outside `places` of the entities with most weight.
@@ -228,8 +228,8 @@ class _Gathering:
         }
         return self._find_best("around", requests, len(wanted), n)
 
-    def find_towards(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
-        """Return chunks outside `places` where a method looks for units of entities."""
+    def find_sought_chunks(self, sought: UnitsSought, snapshot: Snapshot, places: Places) -> Places:
+        """Return the chunks outside `places` near the units of entities that a method searches."""
         keys = snapshot.layer("entity").ids(sought.entities.tolist())
         if not keys:
             return places[:0]

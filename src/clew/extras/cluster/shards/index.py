@@ -45,7 +45,7 @@ from clew.index.store import opening, sharded
 from clew.methods import Method
 from clew.models import Models, Price, loading
 from clew.models.bound import bind_models
-from clew.models.run import begin_question
+from clew.models.run import start_question_run
 from clew.readers.sources import Source
 
 _TRIES = 5  # of a question while shards are written to
@@ -190,7 +190,7 @@ class Shards(Askable, Closing):
                     return snapshot
         if elsewhere:
             raise InputError(
-                f"the document {document_id!r:.80} may be in the shard {elsewhere}: ask that one"
+                f"the document {document_id!r:.80} may be in the shard {elsewhere}: query it"
             )
         return None
 
@@ -203,7 +203,7 @@ class Shards(Askable, Closing):
         for shard in self._shards:
             if not isinstance(shard, LocalShard):
                 raise InputError(
-                    f"the documents of the shard {shard.name} cannot be read from here"
+                    f"the documents of the remote shard {shard.name} cannot be read here"
                 )
             snapshots.append(shard.snapshot())
         return snapshots
@@ -231,7 +231,7 @@ class Shards(Askable, Closing):
         Raises StoreError where a shard fails, and InputError for a filter, as `Index.snapshot`.
         """
         wanted = to_filter(where)
-        models = models or bind_models(self.models, begin_question())
+        models = models or bind_models(self.models, start_question_run())
         with self._lock:
             for _ in range(_TRIES):
                 with suppress(GenerationChanged):
@@ -328,7 +328,7 @@ class Shards(Askable, Closing):
 
 
 def _check_alike(descriptions: Sequence[ShardDescription], shards: Sequence[Shard]) -> None:
-    """Raise RecipeMismatch for a shard that was built with other settings than the first."""
+    """Raise RecipeMismatch for a shard built with other settings than the first one."""
     for shard, each in zip(shards, descriptions, strict=True):
         for name in sorted({*each.recipe, *descriptions[0].recipe}):
             own, first = each.recipe.get(name), descriptions[0].recipe.get(name)
@@ -416,7 +416,7 @@ def _paid_places(folders: str | Path | Sequence[str | Path]) -> tuple[Path, list
         ]
     places = [_parse_place(each) for each in folders]
     if not places:
-        raise InputError("there is no shard to open: name the folders of some indexes")
+        raise InputError("there is no shard to open: give the folders of some indexes")
     first = places[0]
     if isinstance(first, Path):
         return first, places

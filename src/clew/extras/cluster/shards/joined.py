@@ -88,7 +88,7 @@ def join_shards(
     live = view.live_documents()
     twice = next((a for (a, _), (b, _) in pairwise(live) if a == b), None)
     if twice is not None:
-        raise StoreError(f"two shards have the document {twice!r}: remove it from one of them")
+        raise StoreError(f"the document {twice!r} is in two shards: remove it from one of them")
     n_chunks = sum(len(each.batch.columns["chunk.document"]) for each in taken)
     has_all = n_chunks == whole.n_chunks
     pairs, rows = resolve_aliases(aliases), view.names["entity"]

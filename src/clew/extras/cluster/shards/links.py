@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from clew import Index, Snapshot
 from clew import open as open_index
-from clew.base.runtime.threads import live_with_parent
+from clew.base.runtime.threads import exit_with_parent
 from clew.errors import ClewError, NotAnIndex, StoreError
 from clew.extras.cluster.shards.exchange import Receive, Reply, Request
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_request
@@ -76,7 +76,7 @@ class ProcessShard:
         return partial(self._receive, self._n_sent)
 
     def _receive(self, number: int) -> Reply:
-        """Return the reply of a number; earlier ones are no longer wanted."""
+        """Return the reply with this number, discarding earlier ones."""
         reply: Any = None  # a pipe has no types
         try:
             while self._n_received < number:
@@ -104,7 +104,7 @@ _CLOSE_S = 5.0
 
 def _serve_shard(folder: str, link: Connection) -> None:
     """Reply to a coordinator's requests until it closes the connection."""
-    live_with_parent()
+    exit_with_parent()
     os.environ["OMP_NUM_THREADS"] = "1"
     with open_index(folder) as index:
         while True:

@@ -1,4 +1,4 @@
-"""The chunks gathered so far, as a small graph to spread weight on from the question.
+"""A small graph of the chunks gathered so far, for spreading weight from the question.
 
 It says which entities lead to chunks that are worth to be fetched: forward push as in
 `clew.algo.pagerank`, from where `pagerank` and `walk` begin, over what shards told.
@@ -24,7 +24,7 @@ _STEPS = 8  # after which a hundredth of the weight still moves
 
 @dataclass(frozen=True)
 class ChunkPool:
-    """Distinct chunks of several shards with their entities; see `ToldChunks`."""
+    """Distinct chunks of several shards, with their entities."""
 
     dense: NDArray[np.float64]  # (m,)
     lexical: NDArray[np.float64]  # (m,)

@@ -36,7 +36,7 @@ class ServedShard:
         """
         parts = urlsplit(address)
         if not parts.hostname or "/indexes/" not in parts.path or parts.query or "@" in address:
-            raise InputError(f"a shard behind a server is {FORM}, not {address!r:.{_SHOWN}}")
+            raise InputError(f"a shard on a server must be {FORM}, not {address!r:.{_SHOWN}}")
         self.name = address.rstrip("/")
         key = (os.environ.get(KEY_VARIABLE, "") if key is None else key).strip()
         self._client = httpx2.Client(
@@ -79,7 +79,7 @@ def _build_error(status: int, body: bytes) -> StoreError:
         code, message = str(refusal["code"]), str(refusal["message"])
     except (ValueError, KeyError, TypeError):
         return StoreError(
-            f"its server answered HTTP {status}, which no Clew server sends: check the address"
+            f"its server answered HTTP {status}, unlike a Clew server: check the address"
         )
     if code == SHARD_MOVED:
         return GenerationChanged(message)

@@ -39,7 +39,7 @@ def reply_to_bytes(index: Index, sent: bytes) -> bytes:
     """Reply to a packed request, packed. Raises as `reply_to_request`."""
     request = wire.unpack(sent)
     if not isinstance(request, Request):
-        raise InputError(f"a shard is asked for a part of a question, not {request!r:.60}")
+        raise InputError(f"a shard does not accept the request {request!r:.60}")
     return wire.pack(reply_to_request(index, request))
 
 
@@ -198,7 +198,7 @@ def _build_query(question: exchange.SharedQuestion) -> steps.Query:
 def _find_known(
     snapshot: Snapshot, entities: Hashes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of the entities in this shard, and which of them these are."""
+    """Return the rows of the entities known to this shard, and their indices in the request."""
     order, hashes = snapshot.get(_BY_HASH)
     at = np.minimum(np.searchsorted(hashes, entities), max(len(hashes) - 1, 0))
     places = np.flatnonzero(hashes[at] == entities) if len(hashes) else at[:0]
@@ -296,7 +296,7 @@ def _read_words(
 
 
 def _find_farthest(dense: steps.Ranking) -> Rows:
-    """Return the chunk farthest from the question, where the scale of scores begins."""
+    """Return the chunk farthest from the question, the zero of the score scale."""
     if not len(dense.scores):
         return np.zeros(0, dtype=np.int64)
     least = int(np.argmin(np.round(dense.scores, DECIMALS)))

@@ -23,7 +23,7 @@ from clew.index.store import Store, opening, paid, sharded
 from clew.index.store.database import LOCK, WriterLock
 from clew.models import Ledger, cache
 from clew.models.cache import vector_keys
-from clew.models.ledger import piece_keys
+from clew.models.ledger import text_keys
 from clew.models.sqlite import Keep
 from clew.readers.part import ShardPart, shard_of
 
@@ -96,11 +96,11 @@ def _fill_shard(store: Store, index: Index, part: Mapping[str, str]) -> None:
 
 def _shard_folders(home: Path, n_shards: int) -> list[Path]:
     if n_shards < 1:
-        raise InputError(f"an index has at least one shard, not {n_shards}")
+        raise InputError(f"the number of shards must be at least 1, not {n_shards}")
     if _ADDRESS.match(str(home)) or opening.address_of(home) is not None:
         raise InputError(
-            "shards are made in a folder: index into each address with --part I/N, and name them in"
-            f" the file {sharded.SHARDS} of one"
+            "shards are created in a folder: index into each address with --part I/N, and then list"
+            f" all addresses in the file {sharded.SHARDS} of a folder"
         )
     return [home / f"shard-{number:04d}" for number in range(n_shards)]
 
@@ -112,7 +112,7 @@ def _check_empty(home: Path) -> None:
     except OSError as error:
         raise _making_error(home, error) from error
     if not is_empty:
-        raise InputError(f"{home} is not empty: name a new folder for the shards")
+        raise InputError(f"{home} is not empty: choose a new folder for the shards")
 
 
 def _make_folders(home: Path, places: Iterable[Path]) -> None:
@@ -129,7 +129,7 @@ def _making_error(home: Path, error: OSError) -> StoreError:
 
 @contextmanager
 def _stage(home: Path) -> Iterator[Path]:
-    """Yield a folder that becomes `home` behind the block; what a killed split left is deleted."""
+    """Yield a temporary folder to be renamed to `home`; leftovers of killed splits are deleted."""
     staged = home.with_name(f"{home.name}{_STAGED}")
     _make_folders(staged, ())
     lock = WriterLock(staged)
@@ -160,7 +160,7 @@ def _read_digests(store: Store, folder: Path) -> Digests:
     `folder` has them.
     """
     ledger = Ledger(opening.paid_place(folder, paid.CALLS))
-    pieces = ledger.pieces_of() if ledger.exists() else []
+    pieces = ledger.list_versions() if ledger.exists() else []
     has_vectors = cache.has_vectors(opening.paid_place(folder, paid.EMBEDDINGS))
     digests: list[Digests] = [np.zeros(0, dtype=np.uint64)]
     if pieces or has_vectors:
@@ -170,7 +170,7 @@ def _read_digests(store: Store, folder: Path) -> Digests:
                 for texts in _read_layer(snapshot, name):
                     digests.append(_shorten_keys(vector_keys(embedder, texts)))
                     if name == "chunk":
-                        digests += [_shorten_keys(piece_keys(*piece, texts)) for piece in pieces]
+                        digests += [_shorten_keys(text_keys(*piece, texts)) for piece in pieces]
     return np.unique(np.concatenate(digests))
 
 
@@ -217,7 +217,7 @@ def _copy_paid(folder: Path, place: Path, keep: Keep) -> None:
     vectors = opening.paid_place(folder, paid.EMBEDDINGS)
     cache.copy(vectors, place / paid.EMBEDDINGS, keep)
     with closing(opening.open_store(place)) as store:
-        paid.note_files(store, place)
+        paid.record_paid_files(store, place)
 
 
 def _read_documents(snapshot: Snapshot, rows: NDArray[np.int64]) -> Batch:

@@ -138,7 +138,7 @@ def remove_from_shards(
     *,
     dry_run: bool,
 ) -> list[str]:
-    """Delete documents from any shard as `Index.remove`; return their ids."""
+    """Delete documents from all shards as `Index.remove`; return their ids."""
     ids_of = to_remove(
         ids, where, lambda patterns: list_documents(places, open_one, patterns, where)
     )

@@ -27,7 +27,7 @@ def parse_workers(spec: int | str) -> int | str:
     if is_count or (isinstance(spec, str) and _RAY.fullmatch(spec)):
         return spec
     raise InputError(
-        f"workers are a number of processes, or ray, ray:HOST:PORT or ray://HOST:PORT for those of"
+        f"workers must be a number of processes, or ray, ray:HOST:PORT or ray://HOST:PORT of"
         f" a Ray cluster, not {spec!r:.60}"
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loky import ProcessPoolExecutor
 
-from clew.base.runtime.threads import cores, live_with_parent
+from clew.base.runtime.threads import cores, exit_with_parent
 from clew.errors import ModelError
 from clew.extras.cluster.workers import tasks
 
@@ -43,7 +43,7 @@ class ProcessWorkers:
             self._executor = ProcessPoolExecutor(
                 self.n,
                 timeout=None,
-                initializer=live_with_parent,
+                initializer=exit_with_parent,
                 env={"OMP_NUM_THREADS": str(max(1, cores() // self.n))},
             )
         return self._executor.submit(tasks.run, self._specs, task, arguments)  # type: ignore[no-any-return]  # loky has no types

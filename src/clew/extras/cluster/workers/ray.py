@@ -43,7 +43,7 @@ class RayWorkers:
         self._looked = self._seen = time.monotonic()
         self.n = int(self._ray.cluster_resources().get("CPU", 0))
         if not self.n:
-            raise ModelError("the Ray cluster has no core to work with: see 'ray status'")
+            raise ModelError("the Ray cluster has no free core: see 'ray status'")
         self._run = self._ray.remote(num_cpus=1, max_retries=_TRIES)(_run)
         self._specs = self._ray.put(specs)
 
@@ -52,7 +52,7 @@ class RayWorkers:
         return _Task(self, self._ray, self._run.remote(self._specs, task, arguments))
 
     def check_head(self) -> None:
-        """Check from time to time that the head of the cluster is alive.
+        """Check periodically that the head of the cluster is alive.
 
         Raises ModelError where it has been gone for a while.
         """

@@ -1,4 +1,4 @@
-"""Files of a knowledge graph that something else has made: triples, and what their ends are.
+"""Read knowledge graph files from other programs: triples and entities.
 
 docs/guides/graphs.md has the formats. In all but RDF an `_` of a relation is a space, and names are
 kept as they are written; what `clew export` escapes and guards in a table is taken back. A row is
@@ -96,7 +96,7 @@ def graph_file(path: str | Path) -> File:
 
 
 def state_line(file: File, line: int, parse: Parse) -> Iterator[Stated | Skipped]:
-    """Yield what a line is found to say, after its problems."""
+    """Yield the statements of a line, after its problems."""
     problems: list[str] = []
     document, extracted = "", Extraction()
     try:
@@ -149,7 +149,7 @@ def _of_record(record: dict[str, object], problems: list[str]) -> tuple[str, Ext
 
 
 def _map_columns(record: Mapping[str, object]) -> dict[str, object]:
-    """Return what a line says of a triple by the names of `_COLUMNS`, None where nothing."""
+    """Return the fields of a triple by the names of `_COLUMNS`, or None."""
     return {column: _first(record, names) for column, names in _COLUMNS.items()}
 
 
@@ -202,7 +202,7 @@ def _read_table(file: File) -> Iterator[Stated | Skipped]:
 
 
 def _header(line: str, delimiter: str) -> tuple[Sequence[str], list[str]]:
-    """Return what each column of a header holds, and the names of those that hold nothing known.
+    """Return the role of each column of a header, and the names of unknown ones.
 
     Both are empty if the line names no subject, no relation or no object: then it is a row.
     """
@@ -238,7 +238,7 @@ def _of_row(
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line. Raises InputError if it is none.
+    """Return the cells of a line. Raises InputError for an invalid line.
 
     In CSV a cell with a quote or delimiter stands in quotes, and quotes are doubled. In TSV
     quotes around a cell mean the same, but others may stand anywhere.

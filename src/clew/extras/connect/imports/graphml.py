@@ -1,4 +1,4 @@
-"""GraphML of any program, also of Neo4j by APOC: nodes and edges with their properties."""
+"""Import GraphML, including Neo4j's APOC export: nodes and edges with properties."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,19 +17,19 @@ _RELATIONS = ("relation", "label", "type", "name", "predicate", "keywords")
 
 
 class GraphmlData(NamedTuple):
-    """The nodes of a file by their ids, and its edges with source and target, each as written."""
+    """The nodes of a file by id, and its edges with source and target."""
 
     nodes: list[tuple[str, dict[str, object]]]
     edges: list[tuple[str, str, dict[str, object]]]
 
 
 def locate(path: Path) -> Path | None:
-    """Return the file itself where it is GraphML by its name."""
+    """Return the path if its name is that of a GraphML file."""
     return path if path.suffix.lower() == ".graphml" and path.is_file() else None
 
 
 def read(place: File) -> System:
-    """Return what a file says; an edge is called by its relation, label, type or keywords."""
+    """Yield entities and triples; an edge's relation is its relation, label, type or keywords."""
     data = read_graphml(place.path, place)
     nodes = {
         own: PropertyNode(labels=_pop_labels(properties), properties=properties, line=line)
@@ -43,7 +43,7 @@ def read(place: File) -> System:
 
 
 def read_graphml(path: Path, place: File) -> GraphmlData:
-    """Return nodes and edges of a file. Raises UnreadableSource where it is no GraphML."""
+    """Return the nodes and edges of a file. Raises UnreadableSource if it is not GraphML."""
     try:
         root = parse_xml(path.read_bytes())
     except ValueError as error:
@@ -63,7 +63,7 @@ def read_graphml(path: Path, place: File) -> GraphmlData:
 
 
 def _properties(element: Element, keys: Mapping[str, tuple[str, str]]) -> dict[str, object]:
-    """Return the properties of a node or edge by their names, numbers as such."""
+    """Return the properties of a node or edge by name, numbers converted."""
     properties: dict[str, object] = {}
     for each in element.iter("data"):
         name, kind = keys.get(each.get("key", ""), ("", "string"))
@@ -76,7 +76,7 @@ def _properties(element: Element, keys: Mapping[str, tuple[str, str]]) -> dict[s
 
 
 def _pop_labels(properties: dict[str, object]) -> list[str]:
-    """Take the labels out of a node's properties, as APOC writes them: ":Person:Explorer"."""
+    """Remove and return a node's labels, as APOC writes them: ":Person:Explorer"."""
     return str(properties.pop("labels", "")).strip(":").split(":")
 
 

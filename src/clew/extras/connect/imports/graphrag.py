@@ -1,4 +1,4 @@
-"""GraphRAG of Microsoft: Parquet files of texts, entities and relationships. Extra `parquet`.
+"""Import Microsoft GraphRAG: Parquet files of texts, entities and relationships.
 
 Names of files and columns are those of its versions 1 to 3. A relationship has a sentence instead
 of a relation: see `saying`.
@@ -37,7 +37,7 @@ def locate(path: Path) -> Path | None:
 
 
 def read(place: File) -> System:
-    """Return the texts of a project, and what its graph says of them."""
+    """Return the texts of a project, and the entities and triples of its graph."""
     texts = {
         str(row.get("id")): (str(row.get("title") or ""), str(row.get("text") or ""))
         for row in _rows(place, "documents")
@@ -84,13 +84,13 @@ def _state(
 
 
 def _rows(place: File, name: str) -> Iterator[Row]:
-    """Yield the rows of a table; none where there is none."""
+    """Yield the rows of a table, none if the file does not exist."""
     path = place.path / f"{name}.parquet"
     if path.exists():
         yield from read_rows(path, f"{place.source}/{path.name}")
 
 
 def _several(row: Row, *names: str) -> list[str]:
-    """Return the ids of the first column that is there, which has one or a list."""
+    """Return the ids in the first existing column, which has one id or a list."""
     value = next((row[name] for name in names if row.get(name)), [])
     return [str(each) for each in value] if isinstance(value, list) else str(value).split(",")

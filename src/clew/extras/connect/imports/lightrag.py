@@ -1,4 +1,4 @@
-"""LightRAG and nano-graphrag: texts and chunks as JSON, entities and edges as GraphML.
+"""Import LightRAG and nano-graphrag: texts and chunks as JSON, the graph as GraphML.
 
 An edge has a sentence instead of a relation: see `saying`. LightRAG's keywords of an edge are its
 relation where the sentence gives none.
@@ -30,12 +30,12 @@ _UNKNOWN = {"", "unknown_source", "no-file-path"}  # names of files that LightRA
 
 
 def locate(path: Path) -> Path | None:
-    """Return the working directory, or the one workspace in it."""
+    """Return the working directory, or its only workspace."""
     return only_folder(path, _GRAPH, ("rag_storage",))
 
 
 def read(place: File) -> System:
-    """Return the texts of a working directory, and what its graph says of them."""
+    """Return the texts of a working directory, and the entities and triples of its graph."""
     full = _read_json(place, "kv_store_full_docs.json")
     chunks = _read_json(place, "kv_store_text_chunks.json")
     texts = {own: (_file_name(each), str(each.get("content") or "")) for own, each in full.items()}
@@ -86,7 +86,7 @@ def _documents(values: Mapping[str, object], owners: Mapping[str, list[str]]) ->
 
 
 def _text(values: Mapping[str, object], name: str) -> str:
-    """Return a field whose parts of several chunks are joined, each part once."""
+    """Return a field with the distinct parts of several chunks joined."""
     parts = str(values.get(name, "")).split(_SEPARATOR)
     return " ".join(dict.fromkeys(map(unquote_name, parts)))
 
@@ -97,7 +97,7 @@ def _file_name(values: Mapping[str, object]) -> str:
 
 
 def _read_json(place: File, name: str) -> dict[str, dict[str, object]]:
-    """Return the records of a file by their ids; none where there is no such file."""
+    """Return the records of a file by id, none if the file does not exist."""
     path = place.path / name
     if not path.exists():
         return {}

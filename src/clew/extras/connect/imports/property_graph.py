@@ -1,4 +1,4 @@
-"""A property graph, such as Neo4j's, as statements: nodes have labels, and both have properties.
+"""Convert a property graph, such as Neo4j's, into entities and triples.
 
 A node is called by its `name`, `title` or `label`, else by its id; two nodes of one name stay two
 entities. Its other short properties are the objects of triples, and so are its labels, but for
@@ -15,8 +15,8 @@ from clew.base.types import ENTITY_TYPES, Described, Skipped, Triple
 from clew.extras.connect.imports.saying import RELATED, relate
 from clew.extras.connect.imports.stated import (
     Stated,
+    choose_unused_name,
     explain_refusal,
-    name_apart,
     name_documents,
     split_words,
     to_strength,
@@ -45,7 +45,7 @@ class PropertyNode:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """A relationship between two nodes, which are given by their ids."""
+    """A relationship between two nodes, given by their ids."""
 
     start: str
     end: str
@@ -57,14 +57,14 @@ class Relationship:
 def state(
     file: File, nodes: Mapping[str, PropertyNode], relationships: Iterable[Relationship]
 ) -> Iterator[Stated | Skipped]:
-    """Yield what a graph says, nodes first."""
+    """Yield the entities of a graph, then its triples."""
     names = _name_nodes(nodes)
     long: Counter[str] = Counter()
     for own, node in nodes.items():
         if names[own]:
             yield from _state_node(names[own], node, long)
         else:
-            reason = "its node has a name of more than 100 characters"
+            reason = "its node has a name longer than 100 characters"
             yield Skipped(source=file.source, reason=reason, line=node.line)
     for name, n in sorted(long.items()):
         yield Skipped(
@@ -74,12 +74,12 @@ def state(
         if names.get(each.start) and names.get(each.end):
             yield from _state_relationship(file, names[each.start], names[each.end], each)
         else:
-            reason = "an end of its relationship is no node that was read"
+            reason = "its relationship refers to an unknown node"
             yield Skipped(source=file.source, reason=reason, line=each.line)
 
 
 def _words_of(name: str) -> str:
-    """Return a name like BUILT_BY or builtBy as words.
+    """Split a name like BUILT_BY or builtBy into words.
 
     >>> _words_of("BUILT_BY"), _words_of("birthPlace")
     ('built by', 'birth place')
@@ -89,7 +89,7 @@ def _words_of(name: str) -> str:
 
 
 def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
-    """Return a name for each node, of which no two have the same key; none where it is too long."""
+    """Return a name for each node, with distinct keys; too long names are left out."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     names = {}
@@ -97,12 +97,12 @@ def _name_nodes(nodes: Mapping[str, PropertyNode]) -> dict[str, str]:
         key = _key(node.properties, _NAMES)
         name = _text(node.properties[key]) if key else own.rpartition(":")[2] or own
         longer = [f"{name} ({_words_of(label)})" for label in _real_labels(node)]
-        names[own] = name_apart((name, *longer), taken, numbers)
+        names[own] = choose_unused_name((name, *longer), taken, numbers)
     return names
 
 
 def _key(properties: Mapping[str, object], names: Sequence[str]) -> str:
-    """Return the first property of such a name that has a text."""
+    """Return the first of the named properties that has a text."""
     lower: dict[str, str] = {}
     for key, value in properties.items():
         if _text(value):
@@ -111,7 +111,7 @@ def _key(properties: Mapping[str, object], names: Sequence[str]) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text, number or truth value as one line; nothing of any other value."""
+    """Return a text, number or boolean on one line, "" for any other value."""
     if isinstance(value, bool):
         return str(value).lower()
     return restore_unseen(collapse(str(value))) if isinstance(value, str | int | float) else ""

@@ -1,4 +1,4 @@
-"""N-Triples and Turtle: named things and literals to triples of names. Needs the extra `rdf`.
+"""Read N-Triples and Turtle as triples of names. Needs the extra `rdf`.
 
 A thing is called by its label, in English or no language where it can be, else by the end of its
 IRI; so is a relation, with `birthPlace` as `birth place`. Two things stay two: where their names
@@ -30,8 +30,8 @@ from clew.base.types import Described, Skipped, Triple
 from clew.extras.connect.imports.stated import (
     TOO_LONG,
     Stated,
+    choose_unused_name,
     explain_refusal,
-    name_apart,
     split_words,
 )
 from clew.readers.decode import open_text
@@ -70,7 +70,7 @@ Rank = tuple[str, int, str]  # language, place in `_LABELS`, text: the least is 
 
 @dataclass(frozen=True, slots=True)
 class _IriNames:
-    """How the IRIs of a file are called, and the language of its literals."""
+    """The names of a file's IRIs, and the language of its literals."""
 
     entities: Mapping[str, str]  # nothing for one whose name would be too long
     relations: Mapping[str, str]
@@ -79,7 +79,7 @@ class _IriNames:
 
 
 class _Feed:
-    """Give a parser one line for each read, and again those that it has to read anew."""
+    """Feeds a parser one line per read, repeating lines to be parsed again."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.line = 0  # the number of the last one that was given
@@ -89,7 +89,7 @@ class _Feed:
         self._rest = memoryview(b"")  # of a line that was too long for one read
 
     def read(self, size: int) -> bytes:
-        """Return the next line, or as much of it as may be read; nothing at the end."""
+        """Return the next line, limited to `size`, "" at the end."""
         part = self._rest or memoryview(self._next())
         self._rest = part[size:]
         return bytes(part[:size])
@@ -104,11 +104,11 @@ class _Feed:
         return line.replace("\r", "\n").encode() if line.endswith("\r") else line.encode()
 
     def forget(self) -> None:
-        """Keep no more than the last line: what came before has been understood."""
+        """Forget all but the last line."""
         del self._given[:-1]
 
     def go_back(self, line: int, head: str) -> None:
-        """Go on behind a line that was not forgotten, with `head` before what follows it."""
+        """Continue after an earlier line, with `head` before the rest."""
         while self.line > line:
             self._again.append(self._given.pop())
             self.line -= 1
@@ -116,7 +116,7 @@ class _Feed:
 
 
 def read(file: File) -> Iterator[Stated | Skipped]:
-    """Yield what a file states. Raises MissingExtra if there is no pyoxigraph."""
+    """Yield the statements of a file. Raises MissingExtra without pyoxigraph."""
     with needs("pyoxigraph", "rdf", "reading N-Triples or Turtle"):
         from pyoxigraph import Literal, NamedNode
 
@@ -160,7 +160,7 @@ def _state(
 def _of_thing(
     subject: str, predicate: str, target: str, names: _IriNames
 ) -> Iterator[Triple | Described | str]:
-    """Yield what a triple of three IRIs says, or why it cannot be used."""
+    """Yield a triple of three IRIs as a statement, or the reason why it is unusable."""
     name, end = names.entities[subject], names.entities[target]
     if not (name and end):
         yield f"has an end {TOO_LONG}"
@@ -173,7 +173,7 @@ def _of_thing(
 def _of_text(
     subject: str, predicate: str, literal: str, names: _IriNames
 ) -> Iterator[Triple | Described | str]:
-    """Yield what a triple says whose object is a text; nothing if that is a name."""
+    """Yield a triple with a literal as a statement, unless the literal is a name."""
     text = collapse(literal)
     if not text:
         yield "its object is empty"
@@ -192,7 +192,7 @@ def _of_text(
 
 
 def _names(file: File) -> _IriNames:
-    """Read a file for its names alone. Errors are reported when it is read for its triples."""
+    """Read only the names in a file; errors are reported when the triples are read."""
     from pyoxigraph import Literal, NamedNode
 
     labels: dict[str, Rank] = {}
@@ -237,7 +237,7 @@ def _names(file: File) -> _IriNames:
 
 
 def _language(literal: Literal) -> str:
-    """Return a literal's language without its country: nothing for English or none."""
+    """Return a literal's language without region, "" for English or none."""
     language = (literal.language or "").lower().partition("-")[0]
     return "" if language == "en" else language
 
@@ -247,25 +247,25 @@ def _label_of(iri: str, labels: Mapping[str, Rank]) -> str:
 
 
 def _end(iri: str) -> str:
-    """Return the end of an IRI as a name: what stands behind its last `/` or `#`."""
+    """Return the last segment of an IRI, after `/` or `#`, as a name."""
     path = iri.rstrip("/#")
     end = path[max(path.rfind("/"), path.rfind("#")) + 1 :]
     return collapse(unquote(end).replace("_", " ")) or iri
 
 
 def _distinct(iri: str, label: str, taken: set[str], numbers: Counter[str]) -> str:
-    """Return an IRI's name, and take its key; nothing if all that are free are too long.
+    """Return a unique name for an IRI, and mark it as taken; "" if none is short enough.
 
     `numbers` has the last one that was tried for each name.
     """
     end = _end(iri)
     name = label or end
     longer = [f"{name} ({end})", f"{name} ({iri})"] if end != name else [f"{name} ({iri})"]
-    return name_apart((name, *longer), taken, numbers)
+    return choose_unused_name((name, *longer), taken, numbers)
 
 
 def _statements(file: File) -> Iterator[tuple[int, Quad] | Skipped]:
-    """Yield each triple with its line, and each line at which the parser stopped, once."""
+    """Yield each triple with its line, and each line with a parse error."""
     is_turtle = file.path.suffix.lower() == ".ttl"
     kind = "Turtle" if is_turtle else "N-Triples"
     with open_text(file, guess=False) as lines:
@@ -300,7 +300,7 @@ def _parser(feed: _Feed, base: str | None) -> QuadParser:
 
 
 def _reason(kind: str, error: SyntaxError) -> str:
-    """Return what a parser says, without the place, which is told beside it."""
+    """Return a parser's message without the position, which is reported separately."""
     if _NO_CHARACTER in error.msg:
         return "is not valid UTF-8 text"
     return f"is not valid {kind}: {shorten(error.msg.partition(': ')[2], 200, placeholder=' ...')}"

@@ -1,4 +1,4 @@
-"""Statements of a graph whose edges have a sentence, and no name of a relation."""
+"""Convert graphs whose edges have a description but no relation name."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ def relate(
     otherwise: str = "",
     weight: object = None,
 ) -> Iterator[Stated | Skipped]:
-    """Yield the triple of an edge, once for each document that it came from.
+    """Yield the triple of an edge, once per source document.
 
     The relation is the words between the two ends in the first sentence of the `description` that
     has both, where they are at most six; the end that stands first is the subject. Else it is what
@@ -56,7 +56,7 @@ def relate(
 def describe(
     file: File, name: str, kind: object, description: str, documents: Iterable[str], *, line: int
 ) -> Iterator[Stated | Skipped]:
-    """Yield what an entity is, once for each document that it came from."""
+    """Yield an entity's type and description, once per source document."""
     if reason := _refuse(name):
         yield Skipped(source=file.source, reason=f"its entity {reason}", line=line)
         return
@@ -66,14 +66,14 @@ def describe(
 
 
 def unquote_name(text: str) -> str:
-    """Return a text without the quotes that some systems leave around what their LLM wrote."""
+    """Return a text without the quotes that some systems leave around an LLM's output."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def make_documents(
     place: File, texts: Mapping[str, tuple[str, str]]
 ) -> tuple[dict[str, str], list[Document]]:
-    """Return the ids that documents get, by the system's own, and the documents.
+    """Return new document ids by the system's own ids, and the documents.
 
     `texts` are the name of a document's file and its text, by its id. The name becomes the id where
     no other document has it.
@@ -98,7 +98,7 @@ def make_documents(
 def spell_names(
     names: Mapping[str, Iterable[str]], documents: Iterable[Document]
 ) -> dict[str, str]:
-    """Return the spelling of each name: of one in capitals as a document of it writes it, if any.
+    """Return the spelling of each name: for all capitals, the one found in its documents.
 
     `names` have the ids of their documents.
     """
@@ -111,7 +111,7 @@ def spell_names(
 
 
 def distinct_documents(owners: Mapping[str, Sequence[str]], parts: Iterable[str]) -> list[str]:
-    """Return the documents that have some parts, once, in the order of the parts."""
+    """Return the distinct documents that contain some parts, in the order of the parts."""
     return list(dict.fromkeys(owner for part in parts for owner in owners.get(part, ())))
 
 

@@ -40,7 +40,7 @@ def split_words(name: str) -> str:
     return _CAPITALS.sub(" ", _CAPITAL.sub(lambda capital: f" {capital[0].lower()}", name))
 
 
-def name_apart(names: Sequence[str], taken: set[str], numbers: Counter[str]) -> str:
+def choose_unused_name(names: Sequence[str], taken: set[str], numbers: Counter[str]) -> str:
     """Return the first of some names whose key is free, else the first with a number, and take it.
 
     It is empty where all that are free are too long. `numbers` has the last one that was tried for

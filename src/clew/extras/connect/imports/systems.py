@@ -34,7 +34,7 @@ from clew.text.normalize import entity_key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """What a system keeps; both iterables are read once, in this order."""
+    """The contents of another system; both iterables are read once, in this order."""
 
     name: str
     documents: Iterable[Document | Skipped] = ()
@@ -46,7 +46,7 @@ class System:
 def open_system(
     path: Path, roots: Roots, limits: ReadingLimits = LIMITS
 ) -> Iterator[tuple[File, System] | None]:
-    """Give the place of a system's files and what they hold; None for a file of another kind.
+    """Yield a system's folder and contents, None for an unsupported file.
 
     The place becomes a root. Zip files are unpacked into a temporary folder. Raises InputError for
     a folder that is of no system which is known here, or has the files of several.
@@ -70,7 +70,7 @@ def open_system(
 
 @contextmanager
 def _unzip(file: File) -> Iterator[File]:
-    """Give a file as it is, of a zip file the folder that it unpacks to."""
+    """Yield a file, or the folder unpacked from a zip file."""
     if plain_name(file.path).suffix.lower() != ".zip" or not file.path.is_file():
         yield file
         return
@@ -91,7 +91,7 @@ def _explain_unknown(path: Path, names: Sequence[str]) -> str:
 
 
 def only_folder(path: Path, name: str, below: Iterable[str] = ()) -> Path | None:
-    """Return which folder has a file of a name: `path`, one of those `below` it, or one in it.
+    """Return the only folder with a file of this name: `path`, one `below` it, or one inside.
 
     Names may be patterns. Raises InputError where several folders in `path` have one.
     """
@@ -104,7 +104,7 @@ def only_folder(path: Path, name: str, below: Iterable[str] = ()) -> Path | None
         others = others or sorted({each.parent for each in path.glob(f"{part}/{name}")})
     if len(others) > 1:
         names = ", ".join(each.relative_to(path).as_posix() for each in others)
-        raise InputError(f"{path} has several folders with {name}: name one of {names}")
+        raise InputError(f"{path} has several folders with {name}: choose one of {names}")
     return others[0] if others else None
 
 

@@ -1,1 +1,1 @@
-"""Places that are no folder of this machine: a module for each kind (`clew.readers.remote`)."""
+"""Read documents from remote addresses, a module for each scheme (`clew.readers.remote`)."""

@@ -1,4 +1,4 @@
-"""The files of a git repository, with their history as metadata, by the program `git`.
+"""Read the files of a git repository with their history as metadata, using `git`.
 
     git+PATH, git+https://..., git+ssh://...    then @BRANCH, a tag or a commit, and #FOLDER
 
@@ -44,7 +44,7 @@ _COMMIT = re.compile(f"{_BREAK}(?=[0-9a-f]{{40,64}}{_PART})")
 
 
 class _Commit(NamedTuple):
-    """What a commit says of itself."""
+    """The author, date and message of a commit."""
 
     name: str
     date: str
@@ -53,7 +53,7 @@ class _Commit(NamedTuple):
 
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
-    """Yield the files of a commit, in the order of their paths.
+    """Yield the files of a commit, ordered by path.
 
     Raises UnreadableSource where the repository, the commit or the folder is not there.
     """
@@ -76,7 +76,7 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
 
 
 def _split(address: str) -> tuple[str, str, str]:
-    """Return the address of a repository, a commit and a folder, empty where none is named."""
+    """Split an address into repository, commit and folder, "" for missing parts."""
     address, _, folder = address.partition("#")
     head, slash, last = address.rpartition("/")
     name, _, commit = last.partition("@")
@@ -84,7 +84,7 @@ def _split(address: str) -> tuple[str, str, str]:
     if address.startswith("file://"):
         address = url2pathname(urlsplit(address).path)
     if commit.startswith("-"):
-        raise InputError(f"{commit!r} is not a commit of a git repository")
+        raise InputError(f"{commit!r} is not a commit of this repository")
     return address, commit, folder.strip("/")
 
 
@@ -120,14 +120,14 @@ def _list_files(
 
 
 def _parse_line(line: str) -> tuple[str, str, int, str]:
-    """Return mode, blob, bytes and path of a file in a listing."""
+    """Return mode, blob, size and path of a file in a listing."""
     about, _, path = line.partition("\t")
     mode, _, blob, size = about.split()
     return mode, blob, int(size) if size.isdigit() else 0, path
 
 
 def _read_log(log: str) -> dict[str, list[_Commit]]:
-    """Return the commits of each path, the newest first, as the log has them."""
+    """Return the commits of each path, newest first."""
     history: dict[str, list[_Commit]] = defaultdict(list)
     for part in _COMMIT.split(log)[1:]:
         about, *paths = part.split("\0")
@@ -140,7 +140,7 @@ def _read_log(log: str) -> dict[str, list[_Commit]]:
 
 
 def _describe(commits: Sequence[_Commit]) -> dict[str, Value]:
-    """Return what the commits of a file say of it as metadata."""
+    """Return the metadata of a file from its commits."""
     newest = commits[0]
     said: dict[str, str | int] = {
         "author": newest.author,
@@ -160,7 +160,7 @@ def _fetch(place: RemotePlace, folder: Path, blob: str, path: Path) -> Path:
 
 
 def _git(place: RemotePlace, folder: Path | None, *words: str) -> str:
-    """Return what git prints. Raises UnreadableSource with what it says where it fails."""
+    """Run git and return its output. Raises UnreadableSource with its message if it fails."""
     return _run(place, folder, words, subprocess.PIPE).decode("utf-8", "replace")
 
 

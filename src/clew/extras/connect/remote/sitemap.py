@@ -1,4 +1,4 @@
-"""The pages of a site that its sitemap lists: sitemap+https://host, or the address of the sitemap.
+"""Read the pages listed in a site's sitemap: sitemap+https://host, or the sitemap's URL.
 
 `robots.txt` says where the sitemap is, if the address does not, which pages may be fetched, and how
 long to wait between two. Pages of other hosts are not fetched, and not more than the limits allow.
@@ -30,7 +30,7 @@ _MISSING = ("status 404", "status 410")
 
 
 class _Site:
-    """What is asked of one site in a run: not too often, and not too much."""
+    """A rate-limited and size-limited client for one site."""
 
     def __init__(self, place: RemotePlace, robots: RobotFileParser) -> None:
         self._place = place
@@ -39,7 +39,7 @@ class _Site:
         self._n_bytes = 0
 
     def fetch(self, page: str, path: Path) -> Path:
-        """Write a page to a file of its format, and return that."""
+        """Download a page to a file with the suffix of its format; return the file."""
         limits = self._place.limits
         if self._n_bytes > limits.site_bytes:
             raise UnreadableSource(page, f"its site has {limits.more_than('site_bytes', 'bytes')}")
@@ -53,7 +53,7 @@ class _Site:
 
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
-    """Yield the pages of the sitemap, in its order; an id is the page's address.
+    """Yield the pages of the sitemap in order; the URL is the id.
 
     Raises UnreadableSource where there is no sitemap, `robots.txt` cannot be read, or the sitemap
     has more pages than the limit, after those within it.
@@ -100,7 +100,7 @@ def _read_robots(place: RemotePlace, address: str) -> RobotFileParser:
 
 
 def _split(address: str) -> SplitResult:
-    """Return the parts of a web address, empty ones of any other."""
+    """Return the parts of a web address, all empty for other addresses."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -109,7 +109,7 @@ def _split(address: str) -> SplitResult:
 
 
 def _list_pages(place: RemotePlace, maps: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pages that sitemaps and those that they name list, with their last change."""
+    """Yield the pages of sitemaps and of the sitemaps they refer to, with their last changes."""
     waiting, seen = deque(maps), set[str]()
     while waiting:
         address = waiting.popleft()
@@ -129,7 +129,7 @@ def _list_pages(place: RemotePlace, maps: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def _check_host(place: RemotePlace, address: str) -> None:
-    """Raise UnreadableSource for a sitemap that is no web address, or of this network."""
+    """Raise UnreadableSource for a sitemap without a web address, or in a private network."""
     host, own = _split(address).netloc, urlsplit(place.address.partition("+")[2]).netloc
     if not host or not (host == own or is_public(_split(address).hostname or "")):
         shown = hide_secrets(address)

@@ -1,4 +1,4 @@
-"""The rows that a query of SQL gives, as a table: SQLite, PostgreSQL and DuckDB.
+"""Read the result of an SQL query as a table: SQLite, PostgreSQL and DuckDB.
 
     sqlite:///notes.db, postgresql://user@host/name, duckdb:///notes.duckdb
 
@@ -25,7 +25,7 @@ Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]  # names of columns, and ro
 
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
-    """Yield the one table. The query is run when it is fetched."""
+    """Yield the table as a single entry; the query runs when it is fetched."""
     yield Entry(id=place.id, suffix=".csv", fetch=partial(_fetch, place))
 
 
@@ -44,7 +44,7 @@ def _fetch(place: RemotePlace, path: Path) -> Path:
 
 
 def _database(place: RemotePlace) -> str:
-    """Return the file of a database. Raises InputError where there is none."""
+    """Return the database file. Raises InputError if it does not exist."""
     path = unquote(urlsplit(place.address).path).removeprefix("/")
     if not Path(path).is_file():
         raise InputError(f"there is no database {path!r}")

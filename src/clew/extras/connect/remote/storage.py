@@ -1,4 +1,4 @@
-"""Files behind an address of fsspec: s3://, gs://, az://, github://, sftp://, zip://, memory://.
+"""Read files through fsspec: s3://, gs://, az://, github://, sftp://, zip://, memory://.
 
 Needs the extra `remote`. Object storage is read by obstore, with the settings of its own variables,
 such as AWS_ACCESS_KEY_ID; some others need a package that fsspec names.
@@ -34,7 +34,7 @@ _ERRORS = {
 
 
 def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
-    """Yield the file, or the files below the address in the order of their paths.
+    """Yield the file, or the files below the address, ordered by path.
 
     Raises InputError for an address that nothing here can read, UnreadableSource where what is
     behind it does not answer.
@@ -56,7 +56,7 @@ def list_entries(place: RemotePlace) -> Iterator[Entry | Skipped]:
 
 
 def _open(place: RemotePlace) -> tuple[Any, str]:
-    """Return the file system and the path in it."""
+    """Return the file system and the path within it."""
     with needs("fsspec", "remote", f"reading {place.id}"):
         from fsspec.core import url_to_fs
     scheme = place.address.rpartition("::")[2].partition("://")[0]
@@ -79,7 +79,7 @@ def _open(place: RemotePlace) -> tuple[Any, str]:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """Return what file systems raise, as far as their packages are loaded."""
+    """Return the exception classes of the loaded file system packages."""
     modules = {name: sys.modules.get(name) for name in _ERRORS}
     return (
         OSError,

@@ -1,4 +1,4 @@
-"""Fetch a web page that was asked for, as a file.
+"""Download a web page as a file.
 
 Over HTTP(S), within limits, one page for each address, and never from an address of this network
 that a public page leads to.
@@ -64,7 +64,7 @@ _UNTOLD = frozenset(  # types that say nothing of the format
 
 @contextmanager
 def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Skipped]:
-    """Give a page as a file whose id is its address, or why it cannot be had."""
+    """Yield a page as a file with its URL as id, or the reason why it failed."""
     with TemporaryDirectory(prefix="clew-", ignore_cleanup_errors=True) as folder:
         try:
             data, suffix = fetch_bytes(page.address, limits)
@@ -79,7 +79,7 @@ def fetch_page(page: Page, limits: ReadingLimits = LIMITS) -> Iterator[File | Sk
 
 
 def fetch_bytes(address: str, limits: ReadingLimits) -> tuple[bytes, str]:
-    """Return the bytes of a page and the suffix of its format."""
+    """Return the bytes of a page, and the suffix of its format."""
     opener = OpenerDirector()
     for kind in _HANDLERS:
         opener.add_handler(kind())
@@ -135,7 +135,7 @@ def _suffix(address: str, headers: Message) -> str:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows a few redirects, none from a public address to one of this network."""
+    """Follows a few redirects, but none from a public address to a private network."""
 
     max_redirections = _MAX_REDIRECTS
 
@@ -156,7 +156,7 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def is_public(host: str) -> bool:
-    """Say whether all addresses of a host are on the public internet."""
+    """Check whether all addresses of a host are public."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_global
     try:

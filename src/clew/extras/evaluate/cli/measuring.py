@@ -45,7 +45,7 @@ _REPORTED = ("dense", "bm25")  # what a written report always compares with
 
 
 class EvaluationOptions(SimpleNamespace):
-    """The options of `clew eval` as they were given, by the names of their values."""
+    """The options of `clew eval` as given, by name."""
 
 
 report_option = options.several(
@@ -124,7 +124,7 @@ evaluation_paid_options = options.gather_options(
 def compare_runs(
     paths: tuple[Path, ...], *, baseline: str, reports: tuple[Path, ...], as_json: bool
 ) -> None:
-    """Compare runs that 'clew eval --runs' wrote, without asking again.
+    """Compare runs written by 'clew eval --runs', without running them again.
 
     RUN is a file, or a folder of such. All runs must be over the same questions and documents, and
     scored the same way. Settings of the same name are distinguished by their folders.
@@ -227,7 +227,7 @@ def measure_paper(  # noqa: PLR0913 -- one argument for each option
 
 
 class EvaluationGroup(GroupedCommand):
-    """Measures, unless its first word is that of another command."""
+    """A command group that measures unless its first word is a subcommand."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **extra: Any) -> Any:  # noqa: ANN401 -- click's
         commands = {each.name: each for each in (compare_runs, measure_paper)}
@@ -331,7 +331,7 @@ def print_report(
 def _choose_plotted(
     plot: Path, metrics: str | None, have: frozenset[str], setup: Protocol
 ) -> Sequence[str]:
-    """Return the metrics to plot, those named or else the main ones.
+    """Return the metrics to plot: the named ones, else the main ones.
 
     Raises InputError or MissingExtra for what cannot be drawn.
     """
@@ -344,7 +344,7 @@ def _choose_plotted(
 
 
 def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Added:
-    """Bring the corpus's index up to date; refuse one that holds anything else."""
+    """Update the corpus's index; refuse an index with other documents."""
     with suppress(NotAnIndex):  # it will be made
         layer = index.snapshot().layer("document")
         ids = layer.ids(range(len(layer)))
@@ -365,7 +365,7 @@ def _update_index(index: Index, dataset: Dataset, budget: Budget | None) -> Adde
 def check_combination(
     flags: EvaluationOptions, paid: Mapping[str, object], *, as_json: bool
 ) -> None:
-    """Raise UsageError for an option that needs another one."""
+    """Raise UsageError for an option that requires another one."""
     answers = flags.answers or flags.answer_llm is not None
     capped = flags.answer_tokens is not None
     bounded = paid["budget_tokens"] is not None or paid["budget_usd"] is not None
@@ -395,7 +395,7 @@ def check_reports(files: Sequence[Path]) -> None:
 
 
 def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
-    """Return what the options ask for. Raises InputError, so that nothing is indexed in vain."""
+    """Return the evaluation protocol. Raises InputError before anything is indexed."""
     from clew.extras.evaluate.measure import Protocol, check_protocol
     from clew.extras.evaluate.settings import Scoring, Setting, grid
 
@@ -431,7 +431,7 @@ def build_protocol(flags: EvaluationOptions, seed: int) -> Protocol:
 def check_given(
     given: Sequence[str], methods: Sequence[str], varied: Mapping[str, Mapping[str, object]]
 ) -> None:
-    """Raise InputError for a --param of no method that is measured, or one that a grid varies."""
+    """Raise InputError for a --param of an unmeasured method, or one that a grid varies."""
     for text in given:
         name, _, _ = text.partition("=")
         method, dot, parameter = name.partition(".")
@@ -546,7 +546,7 @@ def _estimate(
     folder: Path,
     paid: options.PaidModels,
 ) -> CostEstimate:
-    """Return what the extraction of an index would cost by itself."""
+    """Return the estimated cost of an index's extraction."""
     wanted = dict(recipe.extraction)
     planned: dict[str, Any] = {name: wanted[name] for name in ("entities",) if name in wanted}
     if wanted.get("core", 1) != 1:
@@ -602,7 +602,7 @@ def _list_rows(
 def _describe_cells(
     table: PaperTable, columns: Sequence[PaperColumn], rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield a block for each column: what is printed, and what is measured here."""
+    """Yield a block for each column: its published and measured values."""
     from clew.extras.evaluate.papers import OWN
 
     for column in columns:

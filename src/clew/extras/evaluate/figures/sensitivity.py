@@ -104,7 +104,7 @@ def _grid(settings: Sequence[Setting]) -> Grid:
     if len(grids) != 1:
         varied = " and ".join(sorted(f"{method}: {', '.join(names)}" for method, names in grids))
         why = f"but what varies is {varied}" if grids else "and nothing varies: add --grid"
-        raise InputError(f"a plot needs the grid of one method, {why}")
+        raise InputError(f"a plot needs the --grid of a single method, {why}")
     [(method, names)] = grids
     if len(names) > 2:
         raise InputError(

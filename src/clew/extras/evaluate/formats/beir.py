@@ -40,11 +40,11 @@ def read(root: Path, split: str | None) -> Parsed:
     scores: dict[str, dict[str, float]] = {}
     for place, query, document, score in _judgements(files[wanted]):
         if query not in queries:
-            raise InputError(f"{place}: {root / 'queries.jsonl'} has no query {query!r}")
+            raise InputError(f"{place}: {root / 'queries.jsonl'} lacks the query {query!r}")
         judged = scores.setdefault(query, {})
         if document in judged:
             raise InputError(
-                f"{place}: a second judgement of {document!r} for {query!r}, {score:g} after "
+                f"{place}: there are two judgements of {document!r} for {query!r}, {score:g} after "
                 f"{judged[document]:g}: keep one"
             )
         judged[document] = score

@@ -44,7 +44,7 @@ def corpus_path(root: Path) -> Path:
 def _question(record: Record) -> DatasetQuestion:
     if "answer" in record.values and "answers" not in record.values:
         raise record.error(
-            "'answer' is not a key of Clew's own layout, which has a list of 'answers'; questions "
+            "'answer' is not a key of Clew's own layout, which has a list of 'answers'; those "
             "of HotpotQA have a 'context', of MuSiQue 'paragraphs', of GraphRAG-Bench a "
             "'question_type'"
         )

@@ -101,5 +101,5 @@ def _pairs(record: Record, value: object, key: str, form: str) -> list[tuple[obj
         raise record.error(f"{key!r} must be a list of {form}, but is {type(value).__name__}")
     for each in value:
         if not isinstance(each, list) or len(each) != 2:
-            raise record.error(f"{key!r} must hold {form}, but has {each!r:.100}")
+            raise record.error(f"{key!r} must contain {form}, but has {each!r:.100}")
     return [(first, second) for first, second in value]

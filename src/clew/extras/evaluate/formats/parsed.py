@@ -44,7 +44,7 @@ class Paragraph:
 
     @property
     def id(self) -> str:
-        """The document id; the title for a paragraph without words."""
+        """Return the document id, or the title for a paragraph without words."""
         return paragraph_id(self.title, self.text) if self.has_words else self.title
 
     @property

@@ -43,7 +43,7 @@ def unique(items: Iterable["Record"]) -> Iterator["Record"]:
     for record in items:
         id_ = record.id
         if id_ in places:
-            raise record.error(f"the id {id_!r} is already that of {places[id_]}")
+            raise record.error(f"the id {id_!r} is already used in {places[id_]}")
         places[id_] = record.place
         yield record
 
@@ -73,7 +73,7 @@ class Record:
     def text(self, key: str) -> str:
         value = self.value(key)
         if not isinstance(value, str) or not value.strip():
-            raise self.error(f"{key!r} must be a text that is not empty, but is {_shorten(value)}")
+            raise self.error(f"{key!r} must be a non-empty text, but is {_shorten(value)}")
         return replace_surrogates(value)
 
     def optional_text(self, key: str) -> str | None:
@@ -87,7 +87,7 @@ class Record:
         strings = self.strings(values, repr(key))
         for value in strings:
             if not value.strip():
-                raise self.error(f"{key!r} must hold texts that are not empty, but has {value!r}")
+                raise self.error(f"{key!r} must contain non-empty texts, but has {value!r}")
         return distinct(strings)
 
     def strings(self, values: object, name: str) -> list[str]:
@@ -96,7 +96,7 @@ class Record:
             raise self.error(f"{name} must be a list of texts, but is {_shorten(values)}")
         for value in values:
             if not isinstance(value, str):
-                raise self.error(f"{name} must hold texts, but has {_shorten(value)}")
+                raise self.error(f"{name} must contain texts, but has {_shorten(value)}")
         return [replace_surrogates(value) for value in values]
 
     def optional_count(self, key: str) -> int | None:

@@ -1,4 +1,4 @@
-"""The sections of a report page, which `markup` writes as Markdown and HTML."""
+"""Build the sections of a report page, for `markup` to write."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -207,7 +207,7 @@ def _means_of(metric: str, summary: Summary) -> float | None:
 
 
 def _groups(metric: str, settings: Sequence[tuple[str, Mapping[str, Group]]]) -> Rows:
-    """Return a row per setting and a column per group of questions that the metric applies to."""
+    """Return a row per setting and a column per question group for which the metric is defined."""
     shown: dict[str, int] = {}
     for _, groups in settings:
         for name, group in groups.items():

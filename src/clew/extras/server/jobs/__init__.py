@@ -1,4 +1,4 @@
-"""Jobs: long work and writes, in processes that outlive requests and servers.
+"""Jobs: long tasks and writes, in processes that outlive requests and servers.
 
 `queue` has the rows, `driver` starts processes and looks after them, `process` is such a process,
 `work` what it does. A job goes through these states:

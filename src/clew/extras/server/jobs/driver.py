@@ -22,7 +22,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from clew.base.runtime.private import make_folder, open_file
-from clew.base.runtime.threads import unbounded_environment
+from clew.base.runtime.threads import environment_without_bounds
 from clew.errors import ClewError
 from clew.extras.server.database import ServerDatabase
 from clew.extras.server.jobs.queue import LOCK, Job, JobQueue, find_job_folder, find_job_log
@@ -102,7 +102,7 @@ class Jobs:
         self._changed.set()
 
     def _plan_run(self, name: str) -> Mapping[str, Any] | None:
-        """Return how the process of a job opens an index, or None where there is no index."""
+        """Return how a job's process should open its index, or None if that is gone."""
         folder = self._folders().get(name)
         if folder is None:
             return None
@@ -132,7 +132,7 @@ class Jobs:
                 await self._changed.wait()
 
     def step(self) -> bool:
-        """Do one round of the driver; say whether jobs run."""
+        """Run one round of the driver; return whether jobs are running."""
         self._reap()
         if not self._is_driver:
             make_folder(self._home / "jobs")
@@ -144,7 +144,7 @@ class Jobs:
             self._tidy_at = time.monotonic() + _TIDY_S
             self._tidy()
         for job in self.queue.list_running():
-            self._look_after(job)
+            self._watch_job(job)
         while (
             self._begins
             and (claimed := self.queue.claim(self._settings.jobs, self._plan_run)) is not None
@@ -175,7 +175,7 @@ class Jobs:
                     stdout=log,
                     stderr=log,
                     cwd=folder,
-                    env=unbounded_environment(),
+                    env=environment_without_bounds(),
                     start_new_session=True,
                 )
         except OSError as error:
@@ -191,8 +191,8 @@ class Jobs:
                 if job is None or job.state != RUNNING:
                     del self._children[job_id]
 
-    def _look_after(self, job: Job) -> None:
-        """Check whether the process of a job died, and end it where the job is cancelled."""
+    def _watch_job(self, job: Job) -> None:
+        """Check whether a job's process died, and terminate it if the job is cancelled."""
         child = self._children.get(job.id)
         if child is None and not job.entered and time.time() - self._find_start(job) < _START_S:
             return  # another server has just started its process, which will take the lock
@@ -213,7 +213,7 @@ class Jobs:
         return 0.0
 
     def _end(self, job_id: str, pid: int) -> None:
-        """Send SIGTERM to the process of a job, and SIGKILL after the grace period."""
+        """Send SIGTERM to a job's process, and SIGKILL after the grace period."""
         now = time.monotonic()
         if job_id not in self._ends:
             self._ends[job_id] = now
@@ -224,7 +224,7 @@ class Jobs:
     # -- the end of a server ------------------------------------------------------------------
 
     def stop_starting(self) -> None:
-        """Start no more processes; the next server does."""
+        """Stop starting processes; the next server will."""
         self._begins = False
 
     def stop(self) -> None:
@@ -241,7 +241,7 @@ class Jobs:
             self._reap()
 
     def close(self) -> None:
-        """Release the driver's lock; running jobs go on."""
+        """Release the driver's lock; running jobs continue."""
         LEFT.extend(each for each in self._children.values() if each.poll() is None)
         self._children.clear()
         self._driving.close()
@@ -249,7 +249,7 @@ class Jobs:
 
 
 def send_signal(pid: int, number: signal.Signals, *, whole: bool) -> None:
-    """Send a signal to a process whose lock is held, or to all of its session, if it is there."""
+    """Send a signal to a process that holds its lock, or to its session (`whole`)."""
     with suppress(OSError):  # it has ended, or it is not ours to end
         if whole and hasattr(os, "killpg"):
             os.killpg(pid, number)

@@ -22,18 +22,18 @@ from clew.extras.server.bodies import (
 )
 from clew.extras.server.files import check_file_name
 from clew.filters import to_filter
-from clew.index.choose import NOTE, Wanted, merge_wanted
+from clew.index.choose import NOTE, Wanted, merge_requested
 from clew.index.options import AddOptions
 from clew.index.store import opening
 from clew.readers.pictures import check_engine
 
 
 class CompactOptions(Body):
-    """Nothing can be said of a compaction."""
+    """The options of a compaction: none."""
 
 
 class PaidOptions(Body):
-    """What a job may spend at the most, beside what its key may."""
+    """The maximum spending of a job, in addition to its key's limits."""
 
     budget_tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), INTEGRAL] | None = None
     budget_usd: float | None = Field(None, ge=0, le=MOST_USD)
@@ -41,12 +41,12 @@ class PaidOptions(Body):
 
 @with_options(AddOptions, "extract")
 class ExtractOptions(PaidOptions):
-    """What is extracted from chunks, as the options of `clew index` say; left out: as before."""
+    """What to extract from chunks, as in `clew index`; omitted options stay as before."""
 
     methods: list[Method] | None = Field(None, max_length=50)  # that the index is made for
 
     def arguments(self, door: str = "extract") -> dict[str, Any]:
-        """Return the arguments of `Index.add` that a door takes."""
+        """Return the arguments of `Index.add` that an interface accepts."""
         given = {name: getattr(self, name) for name in plain_options(AddOptions, door)}
         return join_parts(AddOptions, given)
 
@@ -61,7 +61,7 @@ class IndexOptions(ExtractOptions):
 
 
 class RemoveOptions(Body):
-    """Which documents are removed: by ids, folders of ids or patterns, and by a filter."""
+    """The documents to remove: by ids, folders of ids or patterns, and a filter."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -87,7 +87,7 @@ KINDS: Mapping[str, type[Body]] = {
 
 
 def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
-    """Raise an error for options that the index in `folder`, or this installation, cannot meet."""
+    """Raise an error for options that the index or this installation does not support."""
     if isinstance(options, IndexOptions):
         for each in options.files:
             check_file_name(each)
@@ -98,7 +98,7 @@ def check_options(options: Body, folder: Path, *, has_llm: bool) -> None:
             retrieval.load(name)
         with closing(opening.open_store(folder)) as store:
             earlier = store.note(NOTE)
-        wanted = merge_wanted(earlier, AddOptions(**options.arguments()).extraction)
+        wanted = merge_requested(earlier, AddOptions(**options.arguments()).extraction)
         if wanted.needs_llm(Wanted(**earlier)) and not has_llm:
             raise InputError("this extraction needs an LLM: start the server with --llm")
     if isinstance(options, RemoveOptions) and not (

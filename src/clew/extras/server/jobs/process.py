@@ -43,11 +43,11 @@ _log = logging.getLogger(__name__)
 
 
 class _EndRequested(BaseException):
-    """SIGTERM came where the work cannot stop by itself."""
+    """SIGTERM arrived at a point where the work must be aborted."""
 
 
 class JobBudget(KeyBudget):
-    """A budget whose bounds hold over every attempt of a job.
+    """A budget whose limits apply to all attempts of a job together.
 
     What is set aside stands in the job's row before a request is sent, and what it did not cost
     is taken off behind it. So what a killed process had set aside counts as spent.
@@ -80,13 +80,13 @@ class JobBudget(KeyBudget):
 
 
 def run_job(home: Path, job_id: str, attempt: int) -> None:
-    """Run one attempt of a job, unless it was cancelled or started anew."""
+    """Run one attempt of a job, unless it was cancelled or restarted."""
     folder = find_job_folder(home, job_id)
     database = ServerDatabase(home)
     queue = JobQueue(database)
     try:
-        with hold_lock(folder / LOCK, wait=_WAIT_S) as is_held:
-            job = queue.enter(job_id, attempt, os.getpid()) if is_held else None
+        with hold_lock(folder / LOCK, wait=_WAIT_S) as is_supported:
+            job = queue.enter(job_id, attempt, os.getpid()) if is_supported else None
             if job is None:
                 _log.warning("attempt %d of the job %s is not wanted any more", attempt, job_id)
                 return
@@ -131,7 +131,7 @@ def _open_and_work(
 ) -> dict[str, Any]:
     key = Keys(database).find_by_id(job.key) if job.key else None
     if job.key and key is None:
-        raise InputError("the key that asked for this was revoked: ask again with another one")
+        raise InputError("the key of this job was revoked: submit it again with another key")
     tokens, usd = (job.options.get(f"budget_{unit}") for unit in ("tokens", "usd"))
     budget = JobBudget(spending, key, queue, job, tokens=tokens, usd=usd)
     home, prices = database.home, job.run["prices"]
@@ -173,7 +173,7 @@ def _work_when_free(task: JobTask, queue: JobQueue) -> dict[str, Any]:
 
 @contextmanager
 def _stop_on_signal(stop: Stop) -> Iterator[None]:
-    """Let SIGTERM stop the block at the next safe point, or at once where there is none."""
+    """Stop the block on SIGTERM at the next safe point, or at once if there is none."""
     is_over = False
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
@@ -195,7 +195,7 @@ def _stop_on_signal(stop: Stop) -> Iterator[None]:
 
 @contextmanager
 def _report_progress(progress: Progress, queue: JobQueue, job: Job, home: Path) -> Iterator[None]:
-    """Record the progress of the block, while it runs and at its end."""
+    """Record the block's progress, periodically and at its end."""
     over = threading.Event()
     before = dict(job.progress or {})
 
@@ -256,7 +256,7 @@ def _describe_error(error: ClewError | OSError, home: Path) -> dict[str, Any]:
 
 
 def _hide_places(data: Mapping[str, Any], home: Path) -> dict[str, Any]:
-    """Remove paths of this machine from event data."""
+    """Remove local paths from event data."""
     return {
         name: _hide_home(value, home) if isinstance(value, str) else value
         for name, value in data.items()

@@ -1,4 +1,4 @@
-"""Jobs as rows of the database, with their events, and the files of a job.
+"""The job queue: jobs as database rows, with events and files.
 
 Any number of servers and jobs on one home use the rows; each change of a state is one transaction,
 together with the event that tells of it.
@@ -138,7 +138,7 @@ class JobQueue:
         offset: int = 0,
         limit: int = 100,
     ) -> tuple[list[Job], int]:
-        """Return one page of jobs, the newest first, and the number of all."""
+        """Return a page of jobs, newest first, and their total number."""
         where, values = ["1 = 1"], list[Any]()
         if names is not None:
             marks = ", ".join("?" * len(names)) or "NULL"
@@ -182,7 +182,7 @@ class JobQueue:
     # -- from state to state ------------------------------------------------------------------
 
     def claim(self, most: int, run: Callable[[str], Mapping[str, Any] | None]) -> Job | None:
-        """Start the first waiting job that may run, and return it, or None.
+        """Start the first waiting job that may run; return it, or None.
 
         `run` says for the name of an index what it is opened with now, None where that is what it
         was when the job came.
@@ -209,7 +209,7 @@ class JobQueue:
         return self.get(job_id)
 
     def enter(self, job_id: str, attempt: int, pid: int) -> Job | None:
-        """Record that the process of an attempt runs; returns None where it should not."""
+        """Record that an attempt's process runs; return None if it must not."""
         with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET entered = 1, pid = ? WHERE id = ? AND attempt = ?
@@ -276,7 +276,7 @@ class JobQueue:
                 _end(connection, job, jobs.INTERRUPTED, outcome)
 
     def add_spent(self, job_id: str, more: Bill) -> None:
-        """Add to the spending of a job; a negative amount gives back what was set aside."""
+        """Add to a job's spending; a negative amount releases a reservation."""
         with self._database.writing() as connection:
             connection.execute(
                 """UPDATE job SET tokens = tokens + ?, usd = usd + ?,
@@ -287,7 +287,7 @@ class JobQueue:
     # -- what goes ----------------------------------------------------------------------------
 
     def end_all(self, folder: Path) -> bool:
-        """Cancel the waiting jobs of an index; say whether none is running."""
+        """Cancel an index's waiting jobs; return whether none is running."""
         question = "SELECT id FROM job WHERE folder = ? AND state IN (?, ?)"
         for (job_id,) in self._database.read_rows(question, (str(folder), *_WAITING)):
             self.cancel(job_id)

@@ -22,7 +22,7 @@ _MOST = 1_000  # ids, and skipped files, that are named one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTask:
-    """What a job works with."""
+    """The resources of a running job."""
 
     job: Job
     index: Index
@@ -34,7 +34,7 @@ class JobTask:
 
 
 def do_job(task: JobTask, progress: Progress) -> dict[str, Any]:
-    """Do the work of a job, and return its result."""
+    """Run a job, and return its result."""
     options = KINDS[task.job.kind].model_validate(dict(task.job.options))
     if isinstance(options, IndexOptions):
         return _report_added(task, _add_sent(task, options, progress))
@@ -125,7 +125,7 @@ def _remove(task: JobTask, options: RemoveOptions, progress: Progress) -> dict[s
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Write a file so that nobody finds a part of it."""
+    """Write a file atomically."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text, encoding="utf-8", errors="replace")
     new.replace(path)

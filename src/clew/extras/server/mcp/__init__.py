@@ -41,7 +41,7 @@ class McpManager:
 
 
 class _Mcp:
-    """The ASGI application behind the routes: who asks is looked at before anything is read."""
+    """The ASGI application behind the routes; authenticates before reading the body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

@@ -1,4 +1,4 @@
-"""The MCP server, over HTTP and for `clew mcp`: imported late, since `mcp` takes long to import."""
+"""The MCP server, over HTTP or for `clew mcp`; a separate module as `mcp` is slow to import."""
 
 import logging
 import tempfile

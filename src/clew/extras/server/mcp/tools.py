@@ -1,4 +1,4 @@
-"""The tools that a model is offered. What it is told of them never holds a word of a document.
+"""The tools offered to a model; their descriptions never contain document text.
 
 A tool is a function of the caller's place and of what a model gives; its signature and its
 docstring are the description that a model reads.
@@ -38,7 +38,7 @@ _READ = 20  # hits that are looked at for these
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Who calls a tool, over which indexes, and what addresses begin with."""
+    """The caller of a tool, the indexes it may use, and the base URL."""
 
     seat: Access
     base: str = ""  # of the server; empty: nobody serves the page
@@ -48,7 +48,7 @@ class Place:
         return [self.index] if self.index else self.seat.list_names()
 
     def find_one(self, name: str) -> Scoped:
-        """Return an index by name, or the only one where none is named."""
+        """Return an index by name, or the only one if no name is given."""
         return self.seat.open_any(self._find_name(name))
 
     def _find_name(self, name: str) -> str:
@@ -57,10 +57,10 @@ class Place:
         names = [name] if name else self.names()
         if len(names) == 1:
             return names[0]
-        raise InputError(f"say which index is meant: there are {', '.join(names) or 'none'!s:.400}")
+        raise InputError(f"name an index: there are {', '.join(names) or 'none'!s:.400}")
 
     def find_index(self, name: str) -> ScopedIndex:
-        """Return an index as `find_one` does. Raises Refusal 501 for one in shards."""
+        """Return an index as `find_one` does. Raises Refusal 501 for a sharded one."""
         return self.seat.open_index(self._find_name(name))
 
     def url(self, index: str, document: str, start: int | None, end: int | None) -> str:
@@ -82,7 +82,7 @@ def _describe_source(
     title: str = "",
     **more: Any,  # noqa: ANN401 -- what a tool says of it beside
 ) -> dict[str, Any]:
-    """Return a range of a document with its address; `fetch` takes the id."""
+    """Return a range of a document with its URL; `fetch` takes its id."""
     return {
         "id": f"{index}/{format_range(of.document_id, of.start, of.end)}",
         "title": title or of.document_id,
@@ -130,7 +130,7 @@ def _make_result(
 
 
 def _find_part(document: Document, hit: Hit) -> range:
-    """Return the part of a document that a hit stands for: all of it, unless it is long."""
+    """Return the part of a document around a hit; the whole document if short."""
     if len(document.text) <= LONG:
         return range(len(document.text))
     around = max(0, LONG - (hit.end - hit.start)) // 2
@@ -151,7 +151,7 @@ def fetch(
     """
     index, slash, name = id.partition("/")
     if not slash:
-        raise InputError(f"an id is INDEX/DOCUMENT, as search gives it, not {id!r:.200}")
+        raise InputError(f"an id must be INDEX/DOCUMENT, as returned by search, not {id!r:.200}")
     scoped = place.find_one(index)
     document, start, end = _find_range(scoped, name)
     total = len(document.text)
@@ -178,7 +178,7 @@ def fetch(
 
 
 def _find_range(scoped: Scoped, name: str) -> tuple[Document, int, int]:
-    """Return a document and the range of its characters that are meant, of all that are asked for.
+    """Return a document and the requested range of its characters, by default all.
 
     A document may have an id that looks like a range of another one: then it is that document.
     """
@@ -204,7 +204,7 @@ def _document(scoped: Scoped, name: str) -> Document:
 
 
 def _make_question(text: str, where: str, method: str) -> Question:
-    """Return what is asked. Raises UnknownMethod."""
+    """Return a question. Raises UnknownMethod."""
     if method:
         methods.load(method)
     return Question(text=text, where=where or None, method=method or None)
@@ -239,7 +239,7 @@ def ask(
 
 
 def _cite(place: Place, index: str, answer: Answer) -> Iterable[dict[str, Any]]:
-    """Yield the ranges that support an answer, or that are nearest to a refused question."""
+    """Yield the ranges that support an answer, or the nearest ones for a refusal."""
     cited: Sequence[Citation | Passage] = answer.citations
     if answer.kind == "refused":
         cited = answer.context.passages[:NEAREST]
@@ -438,14 +438,14 @@ def plan(place: Place, index: _IndexName = "") -> dict[str, Any]:
 
 
 class Given(Nullable):
-    """The arguments of a tool. What is not known is an error, which a model reads."""
+    """The arguments of a tool; unknown ones are errors shown to the model."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool as a value: what a model is told of it, and what it does."""
+    """A tool: its description for the model, and its function."""
 
     name: str
     title: str
@@ -455,7 +455,7 @@ class McpTool:
 
 
 def _make_tool(call: Callable[..., dict[str, Any]]) -> McpTool:
-    """Return a tool from its function, whose signature and docstring a model reads."""
+    """Return a tool built from a function's signature and docstring."""
     hints = get_type_hints(call, include_extras=True)
     own = [*inspect.signature(call).parameters.values()][1:]
     fields: dict[str, Any] = {

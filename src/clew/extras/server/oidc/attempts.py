@@ -1,4 +1,4 @@
-"""A sign-in under way, which only the browser that began it can end."""
+"""A sign-in attempt, bound to the browser that began it."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ _TEXT = re.compile(r"([0-9]{1,12})\.[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sign-in: a secret in the browser's cookie, which gives its state, nonce and code verifier.
+    """A sign-in attempt: a cookie's secret, from which state, nonce and code verifier derive.
 
     No server remembers it, so any server of a home may end what another one began. Who changes
     when it was begun has other derived values, which no provider sends back.
@@ -30,7 +30,7 @@ class Attempt:
 
     @classmethod
     def read(cls, text: str, now: float) -> Self | None:
-        """Return the attempt of a cookie, or None where it is none or too old."""
+        """Return the attempt of a cookie, or None if it is invalid or expired."""
         match = _TEXT.fullmatch(text)
         if match is None or not -_AHEAD_S <= now - int(match[1]) <= ATTEMPT_S:
             return None
@@ -58,5 +58,5 @@ class Attempt:
 
 
 def is_error_code(text: str) -> bool:
-    """Say whether a text is a code of OAuth such as "access_denied", which may be shown."""
+    """Check for an OAuth error code such as "access_denied", which is safe to show."""
     return _CODE.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""One request to a provider, within bounds on time and size, by httpx2, which is imported here."""
+"""Send one request to a provider by httpx2, with limits on time and size."""
 
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ _load_certificates = cache(httpx2.create_ssl_context)  # once, as it takes long
 
 
 class NoReply(Exception):
-    """There was no whole reply; the message goes on from the name of the provider."""
+    """The reply is missing or incomplete; the message continues the provider's name."""
 
 
 async def exchange(
@@ -23,7 +23,7 @@ async def exchange(
     is_here: bool,
     **given: Any,  # noqa: ANN401 -- httpx2's
 ) -> tuple[int, bytes]:
-    """Return the status and the body of a reply; no redirect is followed, and nothing unpacked.
+    """Return status and body of a reply, without following redirects or decompressing.
 
     No proxy is asked where the provider `is_here`, on this machine. Raises NoReply.
     """

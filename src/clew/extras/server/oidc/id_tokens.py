@@ -1,4 +1,4 @@
-"""ID tokens, verified by Authlib, which is imported here alone."""
+"""Verify ID tokens with Authlib."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,11 +23,11 @@ _HEADER_BYTES = 8_192  # it may have certificates
 
 
 class UnknownKeyId(Exception):
-    """The provider's keys, as far as they are known, have none that the token names."""
+    """The token names a key that the provider's known keys lack."""
 
 
 def import_keys(value: Mapping[str, Any]) -> KeySet:
-    """Return the keys of a JWK Set that sign, without those that cannot be read."""
+    """Return the signing keys of a JWK Set, without unreadable ones."""
     keys = []
     listed = value.get("keys")
     for each in listed if isinstance(listed, list) else []:

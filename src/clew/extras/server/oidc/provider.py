@@ -1,4 +1,4 @@
-"""A provider of OpenID Connect: its description, its keys, and what it says of a person.
+"""An OpenID Connect provider: its metadata, its keys, and a person's claims.
 
 It is asked within bounds on time and size, no redirect is followed, and what it fails at is said in
 a sentence that names its host alone. Tokens are neither kept nor logged.
@@ -41,7 +41,7 @@ Claims = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderDescription:
-    """What a provider says of itself (OpenID Connect Discovery 1.0, section 3)."""
+    """The metadata of a provider (OpenID Connect Discovery 1.0, section 3)."""
 
     authorization_endpoint: str
     token_endpoint: str
@@ -53,7 +53,7 @@ class ProviderDescription:
 
 
 class Provider:
-    """An OpenID Connect provider, whose client this server is; all requests share it."""
+    """An OpenID Connect provider, shared by all requests."""
 
     def __init__(self, settings: OidcSettings) -> None:
         self.settings = settings
@@ -65,8 +65,8 @@ class Provider:
         self._under_way = 0
 
     @contextmanager
-    def taking_part(self) -> Iterator[None]:
-        """Count a sign-in that asks the provider. Raises Refusal 503 where there are too many.
+    def counting_sign_in(self) -> Iterator[None]:
+        """Count a concurrent sign-in. Raises Refusal 503 above the limit.
 
         So a provider that does not answer keeps none of the server's requests from the others.
         """
@@ -79,7 +79,7 @@ class Provider:
             self._under_way -= 1
 
     async def build_address(self, attempt: Attempt, redirect: str) -> str:
-        """Return the address at which a person signs in. Raises Refusal 502."""
+        """Return the URL for signing in at the provider. Raises Refusal 502."""
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
         description, scopes = await self.describe(), [*_SCOPES]
@@ -100,7 +100,7 @@ class Provider:
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(given)}"
 
     async def fetch_claims(self, code: str, attempt: Attempt, redirect: str) -> Claims:
-        """Return what the provider says of who signed in.
+        """Return the verified claims of the person who signed in.
 
         Raises Refusal 403 where it is not to be believed, and 502 where the provider fails.
         """
@@ -120,13 +120,13 @@ class Provider:
         headers = {"Authorization": f"Bearer {access_token}"}
         more = await self._ask("GET", description.userinfo_endpoint, headers=headers)
         if more.get("sub") != claims["sub"]:
-            raise forbidden("the provider described another user when it was asked for details")
+            raise forbidden("the provider's user info is about another user")
         return {**claims, **more}
 
     async def _redeem(
         self, description: ProviderDescription, code: str, attempt: Attempt, redirect: str
     ) -> Mapping[str, Any]:
-        """Return the tokens for a code."""
+        """Exchange a code for tokens."""
         client, secret = self.settings.client, self.settings.secret
         form = {
             "grant_type": "authorization_code",
@@ -156,12 +156,12 @@ class Provider:
                 )
             except UnknownKeyId:
                 continue
-        raise forbidden("the provider's statement is signed by an unknown key")
+        raise forbidden("the provider's ID token is signed with an unknown key")
 
     # -- the provider's description and keys ------------------------------------------------------
 
     async def describe(self) -> ProviderDescription:
-        """Return what the provider says of itself, kept for an hour. Raises Refusal 502."""
+        """Return the provider's metadata, cached for an hour. Raises Refusal 502."""
         async with self._lock:
             if self._description is None or _is_old(self._description[0]):
                 self._description = time.monotonic(), await self._fetch_description()
@@ -180,7 +180,7 @@ class Provider:
     def _read_description(self, found: Mapping[str, Any]) -> ProviderDescription:
         named = found.get("issuer")
         if named != self.settings.issuer:
-            raise self._fail(f"calls itself {named!r:.100}, which --oidc has to be")
+            raise self._fail(f"has the issuer {named!r:.100}: give this as --oidc")
 
         def read_address(name: str) -> str:
             address = found.get(name)
@@ -205,13 +205,13 @@ class Provider:
         )
 
     def _is_safe(self, address: str) -> bool:
-        """Say whether tokens may go to an address: over http only where the issuer is here."""
+        """Check whether tokens may be sent to an address: https, or http for a local issuer."""
         parts = split_address(address)
         is_here = self.settings.issuer.startswith("http:") and is_loopback(parts.hostname or "")
         return bool(parts.hostname) and (parts.scheme == "https" or is_here)
 
     async def _find_keys(self, *, again: bool) -> KeySet:
-        """Return the provider's keys; looked up `again` where that was not just done."""
+        """Return the provider's keys, refreshed if `again` and not fetched just before."""
         from clew.extras.server.oidc.id_tokens import import_keys
 
         address = (await self.describe()).jwks_uri
@@ -227,7 +227,7 @@ class Provider:
     # -- requests ---------------------------------------------------------------------------------
 
     async def _ask(self, method: str, address: str, **given: Any) -> Mapping[str, Any]:  # noqa: ANN401 -- httpx2's
-        """Return the JSON object of a reply. Raises Refusal 502, or 403 for a refused code."""
+        """Return a reply's JSON object. Raises Refusal 502, or 403 for a rejected code."""
         from clew.extras.server.oidc.exchange import OK, NoReply, exchange
 
         is_here = self.settings.issuer.startswith("http:")
@@ -243,12 +243,12 @@ class Provider:
             return value
         code = value.get("error") if isinstance(value, dict) else None
         if code == "invalid_grant":
-            raise forbidden("the provider does not know of this sign-in any more: begin again")
+            raise forbidden("the sign-in has expired at the provider: begin again")
         why = f" ({code})" if isinstance(code, str) and is_error_code(code) else ""
         raise self._fail(f"answered {urlsplit(address).path or '/'} with status {status}{why}")
 
     def _fail(self, what: str) -> Refusal:
-        """Return the refusal for a provider that failed; whoever runs the server reads of it."""
+        """Log a provider's failure, and return its refusal."""
         sentence = f"{self.settings.host} {what}"
         _log.warning("nobody can sign in: %s", sentence)
         return Refusal(502, "provider_error", f"{sentence}: try again, or tell who runs Clew")
@@ -262,7 +262,7 @@ def _is_old(at: float) -> bool:
 
 
 def find_values(claims: Claims, name: str) -> tuple[str, ...] | None:
-    """Return the values of a claim, by its name or a path with dots; None where there is none.
+    """Return the values of a claim, by name or dotted path, or None.
 
     A claim is a text, a list of texts, or an object, whose names then are the values.
 
@@ -281,7 +281,7 @@ def find_values(claims: Claims, name: str) -> tuple[str, ...] | None:
 
 
 def choose_key(values: Sequence[str], roles: Sequence[tuple[str, str]]) -> str | None:
-    """Return the key of the first role whose claim value is among those of a person, or None.
+    """Return the key of the first role that a person's claim has, or None.
 
     >>> choose_key(["all", "staff"], [("admins", "boss"), ("staff", "anna"), ("all", "reader")])
     'anna'
@@ -290,7 +290,7 @@ def choose_key(values: Sequence[str], roles: Sequence[tuple[str, str]]) -> str |
 
 
 def name_user(claims: Claims) -> str:
-    """Return who a person is, for people: the first of email, preferred_username and sub.
+    """Return a person's display name: the first of email, preferred_username and sub.
 
     An email address that the provider says is not verified is left out.
     """

@@ -1,4 +1,4 @@
-"""The interface of OpenAI, so that programs made for it can ask an index as if it were a model.
+"""An OpenAI-compatible API, in which an index appears as a model.
 
 `/v1/models`, `/v1/chat/completions` and `/v1/responses`, each whole or as it comes. A model is
 `clew/INDEX`, or `clew/INDEX@METHOD`. The last message of the user is the question, and those

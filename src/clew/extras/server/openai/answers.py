@@ -1,4 +1,4 @@
-"""Answer questions that come by OpenAI's interfaces, in one reply or as a stream."""
+"""Answer questions of OpenAI's APIs, in one reply or streamed."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from clew.extras.server.openai.citations import (
     compose_rest,
     strip_marks,
 )
-from clew.extras.server.sse import follow_thread, stream_events
+from clew.extras.server.sse import stream_events, stream_thread_events
 from clew.text import tokens
 
 _ANEW = "\n\n(The reply broke off; it restarts.)\n\n"
@@ -56,7 +56,7 @@ class StreamedAnswer:
     answer: Answer | None = None  # None: to a task, for which nothing was asked
 
     def count_tokens(self) -> tuple[int, int]:
-        """Return how many tokens an LLM read, and how many it wrote."""
+        """Return the numbers of tokens read and written by LLMs."""
         if self.answer is None:
             return 0, 0
         return self.answer.usage.prompt_tokens, self.answer.usage.completion_tokens
@@ -89,14 +89,14 @@ def read_question(
     stop: str | Sequence[str] | None = None,
     most_tokens: int | None = None,
 ) -> ChatQuestion:
-    """Return the question of a conversation. Raises InputError where it ends without one."""
+    """Return the question of a conversation. Raises InputError if its last message is not one."""
     turns = [
         (each.role, forms.read_text(each))
         for each in messages
         if each.type == "message" and each.role not in _IGNORED
     ]
     if not turns or turns[-1][0] != "user" or not turns[-1][1].strip():
-        raise InputError("the last message is to be the user's, with a question in it")
+        raise InputError("the last message must be a question of the user")
     prompts = [
         each.content for each in messages if each.role in _PROMPTS and isinstance(each.content, str)
     ]
@@ -122,7 +122,7 @@ def read_question(
     )
 
 
-async def answer_whole(call: Call, chat: ChatQuestion) -> StreamedAnswer:
+async def answer_complete(call: Call, chat: ChatQuestion) -> StreamedAnswer:
     """Return the complete answer."""
     async for each in answer_events(call, chat):
         if isinstance(each, StreamedAnswer):
@@ -156,7 +156,7 @@ async def stream_answer(
 async def answer_events(
     call: Call, chat: ChatQuestion
 ) -> AsyncIterator[str | Evidence | StreamedAnswer]:
-    """Yield the evidence, pieces of the text as they come, and at last the whole answer."""
+    """Yield the evidence, pieces of the text, and finally the complete answer."""
     index, method = forms.parse_model(call, chat.model)
     written = StreamedText(chat.stop, chat.most_tokens)
     if chat.task is not None:
@@ -185,7 +185,7 @@ async def answer_events(
 
     text = _HeldText(chat.citations, chat.sources)
     answer: Answer | None = None
-    async for kind, data in follow_thread(call.server, work):
+    async for kind, data in stream_thread_events(call.server, work):
         if kind == "answer":
             answer = data  # type: ignore[assignment]  # as `work` tells it
         elif kind == "evidence":
@@ -214,7 +214,7 @@ async def answer_events(
 
 
 class _HeldText:
-    """A streamed text whose last piece is held back, until its citations are known.
+    """A streamed text that holds back its last piece until its citations are known.
 
     What no LLM writes comes in one piece, and is told in another form when the answer is known.
     """
@@ -226,7 +226,7 @@ class _HeldText:
         self._held = ""
 
     def hear(self, kind: str, data: Any) -> str:  # noqa: ANN401 -- a piece, None, or a citation
-        """Return the text to send now."""
+        """Return the text to send for an event."""
         if kind == "citation":
             return self._mark(data)
         if data is None:
@@ -238,7 +238,7 @@ class _HeldText:
         return self._tell(before)
 
     def _mark(self, citation: Citation) -> str:
-        """Return the number of a citation, behind the sentence that it supports."""
+        """Return a citation's number, to follow the sentence that it supports."""
         if self._form == "none":
             return ""
         held, self._held = self._held, ""
@@ -251,7 +251,7 @@ class _HeldText:
 
 
 class StreamedText:
-    """The part of a text that is sent, and why it ended.
+    """A piece of text to send, and the finish reason.
 
     It ends before the `stop` text that is whole first, and at `most` tokens.
     """
@@ -265,7 +265,7 @@ class StreamedText:
         self._bound = 0  # tokens at the most
 
     def put(self, piece: str) -> str:
-        """Return what to send for a further piece."""
+        """Return the text to send for a further piece."""
         if self.reason:
             return ""
         text = self._held + piece
@@ -280,7 +280,7 @@ class StreamedText:
         return self._release(ready, ended)
 
     def end(self) -> str:
-        """Return the text held back to the end."""
+        """Return the text that was held back."""
         if self.reason:
             return ""
         text, self._held = self._held, ""
@@ -301,6 +301,6 @@ class StreamedText:
 
 
 def _count_begun(text: str, stop: str) -> int:
-    """Return how many characters at the end of a text begin another one."""
+    """Return the length of the longest suffix of a text that begins another one."""
     longest = min(len(text), len(stop) - 1)
     return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions`: an answer as a message of an assistant."""
+"""`/v1/chat/completions`: answers as chat completions."""
 
 import secrets
 import time
@@ -16,7 +16,7 @@ from clew.extras.server.endpoints import Call, respond
 from clew.extras.server.openai.answers import (
     ChatQuestion,
     StreamedAnswer,
-    answer_whole,
+    answer_complete,
     read_question,
     stream_answer,
 )
@@ -33,13 +33,13 @@ from clew.extras.wire.refusals import make_refusal
 
 
 class StreamOptions(Loose):
-    """What a stream is to have besides."""
+    """The stream options of a request, such as `include_usage`."""
 
     include_usage: bool | None = None
 
 
 class ChatBody(Loose):
-    """What clients send; what else they send is passed over."""
+    """The body of a chat completion request; unknown fields are ignored."""
 
     model: str = Field(max_length=200)
     messages: list[ChatMessage] = Field(max_length=10_000)
@@ -57,9 +57,9 @@ async def complete(call: Call) -> Response:
     """Answer the last message of the user."""
     body = await call.read_body(ChatBody)
     if body.n not in {None, 1}:
-        raise InputError(f"a question has one answer, not {body.n}: leave out n")
+        raise InputError(f"n must be 1, not {body.n}")
     if body.response_format is not None and body.response_format.type != "text":
-        raise InputError("answers are plain text: leave out response_format")
+        raise InputError("only plain text answers are supported: leave out response_format")
     chat = read_question(
         call,
         body.messages,
@@ -70,7 +70,7 @@ async def complete(call: Call) -> Response:
     )
     head = _Head(model=body.model)
     if not body.stream:
-        return respond(_make_completion(head, await answer_whole(call, chat), chat))
+        return respond(_make_completion(head, await answer_complete(call, chat), chat))
     has_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     return await stream_answer(
         call, chat, lambda events: _write_events(head, chat, events, usage=has_usage)

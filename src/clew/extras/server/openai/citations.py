@@ -1,4 +1,4 @@
-"""Citations of an answer in the form that the client shows."""
+"""Format citations for OpenAI-compatible clients."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,14 +41,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class PlacedMark:
-    """The characters of the sent text that are a reference's number."""
+    """The range of a citation number in the sent text."""
 
     reference: Reference
     start: int
     end: int
 
     def describe(self) -> dict[str, Any]:
-        """Return the mark as an annotation of OpenAI has it."""
+        """Return the mark as an OpenAI annotation."""
         return {
             "url": self.reference.url,
             "title": self.reference.title,
@@ -68,7 +68,7 @@ class StreamedMarks:
     spans: list[tuple[_Range, int, int]] = field(default_factory=list)  # in all that was told
 
     def mark(self, citation: Citation, before: int) -> str:
-        """Return the number of a citation as it is streamed."""
+        """Return a citation's number for streaming."""
         key, place = _find_range(citation), len(self.text)
         number = self.numbers.setdefault(key, before + len(self.numbers) + 1)
         text = _write_mark(number, follows=bool(self.spans) and self.spans[-1][2] == self.n_told)
@@ -81,7 +81,7 @@ class StreamedMarks:
 def compose_rest(
     answer: Answer, sent: StreamedMarks, *, index: str, base: str, form: str, before: int = 0
 ) -> tuple[str, tuple[Reference, ...], list[PlacedMark]]:
-    """Return the rest of an answer, of which `sent` was streamed already; references and marks.
+    """Return the rest of an answer whose beginning `sent` was streamed, with references and marks.
 
     The numbers begin behind the `before` sources that the other side shows itself. `form` is one
     of `keys.CITATIONS`. Where the other side shows Markdown, texts of documents are
@@ -135,7 +135,7 @@ def _write_short(
     marks: Mapping[Reference, str],
     shown: Callable[[str], str],
 ) -> Iterator[str]:
-    """Yield the short answer, if there is one, with the numbers of its quotes."""
+    """Yield the short answer, if any, with the numbers of its quotes."""
     if short is not None:
         numbers = dict.fromkeys(marks[cited[span.citation]] for span in short.spans)
         note = f" ({short.note})" if short.note else ""
@@ -145,7 +145,7 @@ def _write_short(
 def _add_marks(
     text: str, marks: StreamedMarks, cited: Mapping[Reference, Citation]
 ) -> tuple[str, list[PlacedMark]]:
-    """Return the rest of an answer's text, with citation numbers in their places.
+    """Return the rest of an answer's text, with citation numbers inserted.
 
     One whose place was told without it stands at the end, unless it stands somewhere already.
     """
@@ -170,7 +170,7 @@ def _add_marks(
 
 
 def _write_mark(number: int, *, follows: bool) -> str:
-    """Return a number in brackets, behind a blank unless it follows another number."""
+    """Return a number in brackets, after a space unless it follows another number."""
     return f"[{number}]" if follows else f" [{number}]"
 
 
@@ -188,7 +188,7 @@ def strip_marks(text: str) -> str:
 
 
 def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> Iterator[PlacedMark]:
-    """Yield the places of references' numbers in a text, shifted by `offset`.
+    """Yield the ranges of citation numbers in a text, shifted by `offset`.
 
     A text may have such a mark of its own, so they are looked for from the end.
     """
@@ -203,7 +203,7 @@ def find_marks(references: Sequence[Reference], text: str, offset: int = 0) -> I
 
 
 def make_source_event(each: Reference) -> dict[str, Any]:
-    """Return the event by which Open WebUI shows a source; it numbers distinct ones.
+    """Return a source event for Open WebUI, which numbers distinct sources.
 
     The id is no address: Open WebUI shows such a one instead of the title, and has the browser ask
     Google for an icon of it, with the address in the request. The quote is shown as Markdown.

@@ -1,4 +1,4 @@
-"""Request bodies and errors of OpenAI's interfaces, and `/v1/models`: the indexes as models."""
+"""Request bodies and errors of OpenAI's APIs, and `/v1/models`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -45,20 +45,20 @@ class ChatMessage(Loose):
 
 
 class TextFormat(Loose):
-    """In what form an answer is wanted."""
+    """The requested format of an answer."""
 
     type: str = "text"
 
 
 @with_options(Question, "answer")
 class ClewOptions(AskedBody):
-    """How the question is asked, beyond what the interface of OpenAI has: the field `clew`."""
+    """Question options beyond OpenAI's API: the field `clew`."""
 
     citations: str | None = None
 
 
 def choose_citations(call: Call, options: ClewOptions) -> str:
-    """Return the form of citations, from the request, its header or its key."""
+    """Return the citation format of the request, its header or its key."""
     key = call.caller.key
     usual = CITATIONS[0] if key is None else key.options.citations
     form = options.citations or call.request.headers.get("x-clew-citations") or usual
@@ -68,12 +68,12 @@ def choose_citations(call: Call, options: ClewOptions) -> str:
 
 
 def read_text(message: ChatMessage) -> str:
-    """Return the text of a message. Raises InputError for a part that is none."""
+    """Return the text of a message. Raises InputError for a part of another type."""
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
     for part in message.content:
         if part.type not in {"text", "input_text", "output_text", "refusal"}:
-            raise InputError(f"a message has a part of the type {part.type!r:.40}: send text alone")
+            raise InputError(f"unsupported message part {part.type!r:.40}: send text only")
     return "\n".join(part.text or "" for part in message.content)
 
 
@@ -81,18 +81,18 @@ def read_text(message: ChatMessage) -> str:
 
 
 def make_error(refusal: Refusal) -> dict[str, Any]:
-    """Return an error in OpenAI's form."""
+    """Return an error in OpenAI's format."""
     kind = _TYPES.get(refusal.status, "api_error")
     return {"error": {"message": str(refusal), "type": kind, "param": None, "code": refusal.code}}
 
 
 def make_route(path: str, handle: Callable[[Call], Awaitable[Response]], method: str) -> Route:
-    """Return a route whose errors have OpenAI's form."""
+    """Return a route whose errors have OpenAI's format."""
     return Route(path, make_handler(handle, respond_to_refusal), methods=[method])
 
 
 def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Response:
-    """Return a response with a refusal in OpenAI's form."""
+    """Return a refusal as a response in OpenAI's format."""
     return respond(make_error(refusal), refusal.status, refusal.headers)
 
 
@@ -100,7 +100,7 @@ def respond_to_refusal(refusal: Refusal, _request: Request | None = None) -> Res
 
 
 def parse_model(call: Call, model: str) -> tuple[str, str | None]:
-    """Return the index and the method, if any, that a model names.
+    """Return the index, and the method if any, of a model name.
 
     The index is "" where all that the caller sees are meant. Raises a refusal, 404, for a model
     that the caller does not see, and UnknownMethod.
@@ -120,7 +120,7 @@ def parse_model(call: Call, model: str) -> tuple[str, str | None]:
 
 
 async def list_models(call: Call) -> Response:
-    """Return a model for each index, the one that was named first as the first, and one for all."""
+    """Return a model for each index, the default one first, and a model for all indexes."""
     names = call.list_names()
     models = [f"{PREFIX}{name}" for name in names] + ([ALL] if len(names) > 1 else [])
     data = list(map(_describe_model, models))

@@ -1,4 +1,4 @@
-"""`/v1/responses`: an answer as the newer interface of OpenAI has it, which LangChain reads too."""
+"""`/v1/responses`: answers in OpenAI's newer API, which LangChain also uses."""
 
 import secrets
 import time
@@ -17,7 +17,7 @@ from clew.extras.server.endpoints import Call, respond
 from clew.extras.server.openai.answers import (
     ChatQuestion,
     StreamedAnswer,
-    answer_whole,
+    answer_complete,
     read_question,
     stream_answer,
 )
@@ -30,13 +30,13 @@ _MESSAGES = frozenset({"message", "function_call", "function_call_output", "reas
 
 
 class TextOptions(Loose):
-    """In what form the text of an answer is wanted."""
+    """The requested format of the answer's text."""
 
     format: TextFormat = Field(default_factory=TextFormat)
 
 
 class ResponsesBody(Loose):
-    """What clients send; what else they send is passed over."""
+    """The body of a response request; unknown fields are ignored."""
 
     model: str = Field(max_length=200)
     input: str | list[ChatMessage] = Field(max_length=1_000_000)
@@ -61,17 +61,17 @@ async def create_response(call: Call) -> Response:
     )
     head = _Response(model=body.model, most_tokens=body.max_output_tokens)
     if not body.stream:
-        return respond(head.make_complete(await answer_whole(call, chat), chat))
+        return respond(head.make_complete(await answer_complete(call, chat), chat))
     return await stream_answer(call, chat, lambda events: _write_events(head, chat, events))
 
 
 def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
     if body.previous_response_id is not None or body.conversation is not None:
-        raise InputError("no conversations are kept here: send the earlier turns as input")
+        raise InputError("conversations are not stored here: send the earlier turns as input")
     if body.background:
-        raise InputError("answers are not kept here: leave out background")
+        raise InputError("background responses are not supported: leave out background")
     if body.text.format.type != "text":
-        raise InputError("answers are plain text: leave out text.format")
+        raise InputError("only plain text answers are supported: leave out text.format")
     if isinstance(body.input, str):
         return [ChatMessage(role="user", content=body.input)]
     for each in body.input:

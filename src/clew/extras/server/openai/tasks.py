@@ -1,4 +1,4 @@
-"""Replies by rules to the prompts of Open WebUI for titles, tags and searches.
+"""Rule-based replies to Open WebUI's prompts for titles, tags and searches.
 
 Most of its prompts begin with "### Task:". Two of them have a question in them, which is asked as
 any other: the one by which it hands on material of its own, and the one by which it has the
@@ -27,7 +27,7 @@ _TAGS = ("General",)  # what its prompt wants where there is nothing to tell the
 
 
 def extract_question(text: str) -> str:
-    """Return the question of a message, without the context of Open WebUI before it.
+    """Return the question of a message, without context added by Open WebUI.
 
     >>> extract_question("### Task: ... <context>Notes</context> Who built the Fram?")
     'Who built the Fram?'
@@ -40,7 +40,7 @@ def extract_question(text: str) -> str:
 
 
 def count_sources(text: str) -> int:
-    """Return how many sources of its own Open WebUI put before a question: they are counted first.
+    """Return how many sources Open WebUI put before a question; ours are numbered after these.
 
     >>> count_sources('### Task: <context><source id="1" name="a">Notes</source></context> Who?')
     1
@@ -50,7 +50,7 @@ def count_sources(text: str) -> int:
 
 
 def chooses_tools(text: str) -> bool:
-    """Say whether a system message is Open WebUI's prompt to choose a tool."""
+    """Check whether a system message is Open WebUI's prompt for choosing a tool."""
     return text.lstrip().startswith(_TOOLS) and '"tool_calls"' in text
 
 

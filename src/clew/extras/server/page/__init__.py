@@ -1,4 +1,4 @@
-"""The static files of the page, which gets all its data by REST.
+"""The static files of the page, which loads its data from the REST API.
 
 Nothing here knows of documents or keys: who is not signed in gets the same files. Their policy lets
 no script run that is not one of them, and no text become markup.
@@ -26,7 +26,7 @@ _FILES = StaticFiles(directory=STATIC)
 
 
 async def _send(request: Request) -> Response:
-    """Send a file of the page, or the shell of all views; 304 where the browser has it."""
+    """Send a static file or the page's shell; 304 if the browser has it cached."""
     response = await _FILES.get_response(request.path_params.get("name", _SHELL), request.scope)
     response.headers.update(_HEADERS)
     return response

@@ -1,4 +1,4 @@
-"""The REST interface: what each group of routes offers, as values, and its description."""
+"""The REST API: groups of routes, and their OpenAPI description."""
 
 from functools import cache, partial
 from typing import Any

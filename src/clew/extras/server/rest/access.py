@@ -173,7 +173,7 @@ async def revoke(call: Call) -> KeyView:
 
 def _check_keeper(call: Call) -> None:
     if not call.caller.is_keeper:
-        raise forbidden("keys are kept by an admin of all indexes, and your key is for some")
+        raise forbidden("managing keys needs an admin key for all indexes")
 
 
 def _view_key(key: Key) -> KeyView:
@@ -196,7 +196,7 @@ async def begin_session(call: Call) -> Response:
     body = await call.read_body(SessionBody)
     key = call.server.keys.find(body.key.strip())
     if key is None:
-        raise no_key("this key is not known here, or was revoked")
+        raise no_key("this key is unknown or revoked")
     text = call.server.keys.begin_session(key)
     view = await about(Call(call.server, Caller(key), request=call.request))
     reply = JSONResponse(plain(view), status_code=201)
@@ -206,7 +206,7 @@ async def begin_session(call: Call) -> Response:
 
 @KEYS.endpoint("DELETE", "/session", scope="", status=204)
 async def end_session(call: Call) -> Response:
-    """End the session of a page."""
+    """Close the session of a page."""
     cookie = call.request.cookies.get(COOKIE)
     if cookie:
         call.server.keys.end_session(cookie)

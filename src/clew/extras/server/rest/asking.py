@@ -1,4 +1,4 @@
-"""Search, questions with their answers, whole or as they come, labels of texts, and plans."""
+"""Routes for search, questions, proofs, classification and plans."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Annotated
@@ -17,7 +17,7 @@ from clew.extras.server import bodies
 from clew.extras.server.addresses import build_document_address, find_base
 from clew.extras.server.endpoints import Call, EndpointGroup
 from clew.extras.server.scoped_questions import Scoped
-from clew.extras.server.sse import follow_thread, stream_events, write_event
+from clew.extras.server.sse import stream_events, stream_thread_events, write_event
 from clew.extras.wire.answers import ErrorEvent, LinkedAnswer, LinkedCitation, TextEvent
 from clew.extras.wire.graphs import DrawnThread
 from clew.extras.wire.names import EVENT_STREAM
@@ -116,7 +116,7 @@ async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
         events = _events(call, index, question, draws_graph=body.graph)
         return stream_events(events)
     if body.graph:
-        raise InputError("a graph comes with events only: ask with 'stream', or POST .../graph")
+        raise InputError("the graph is only sent in a stream: set 'stream', or use POST .../graph")
     return _link_citations(call, index.name, await call.run(index.ask, question))
 
 
@@ -152,7 +152,7 @@ async def _events(
         tell("answer", _link_citations(call, index.name, answer))
 
     try:
-        async for kind, data in follow_thread(call.server, work):
+        async for kind, data in stream_thread_events(call.server, work):
             yield write_event(data, kind)
     except ClewError as error:
         refusal = call.make_refusal(error)

@@ -100,7 +100,7 @@ async def add_documents(call: Call) -> Response:
 
 
 def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
-    """Move files to their names, and note in the folder of the job which they are."""
+    """Move files to their names, and list them in the job's folder."""
     files.check_places([*parts], uploads)  # all of them, before one replaces another
     for name, path in parts.items():
         target = uploads / name
@@ -122,7 +122,7 @@ async def _add_texts(call: Call, name: str) -> Response:
         taken = files.find_upload_id(ids, uploads, name)
         if taken is not None:
             raise AlreadyExists(
-                f"an uploaded file has the id {taken!r:.200}: take another, or delete it"
+                f"the id {taken!r:.200} is that of an uploaded file: use another, or delete it"
             )
         (folder / queue.DOCUMENTS).write_bytes(lines)
 

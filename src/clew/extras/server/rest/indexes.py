@@ -29,7 +29,7 @@ _OWN_EMBEDDERS = ("minilm", "minilm-float32", "multilingual")
 
 def _check_named(name: str) -> str:
     if not is_name(name):
-        why = "an index is named by at most 64 small letters, digits, - and _"
+        why = "an index name is up to 64 lower-case letters, digits, - and _"
         raise PydanticCustomError("name", why)
     return name
 
@@ -98,7 +98,7 @@ async def make(call: Call) -> IndexView:
     """Make an empty index."""
     body = await call.read_body(IndexBody)
     if not call.caller.sees(body.name):
-        raise forbidden("your key is for some indexes, and this is none of them")
+        raise forbidden("your key does not cover this index")
     if body.embedder not in (None, *_OWN_EMBEDDERS):
         call.caller.check("admin")  # it may name an address, or a folder of the server
     await call.run(

@@ -94,7 +94,7 @@ class EventsQuery(QueryParameters):
 async def submit_job(
     call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], object] | None = None
 ) -> Response:
-    """Check and queue a job of an index; answer with it, at its end where that is waited for."""
+    """Check and queue a job; reply with it, after its end if the caller waits."""
     seconds = call.read_query(WaitQuery).wait
     jobs, key = call.server.jobs, call.caller.key
 
@@ -147,7 +147,7 @@ async def add_job(call: Call) -> Response:
 
 
 def _list_visible(call: Call) -> set[str] | None:
-    """Return the indexes whose jobs the caller may see; None: all, those that are gone, too."""
+    """Return the indexes whose jobs are visible to the caller; None means all."""
     if call.caller.where:
         return set()
     key = call.caller.key
@@ -155,7 +155,7 @@ def _list_visible(call: Call) -> set[str] | None:
 
 
 async def _find_job(call: Call, job_id: str) -> Job:
-    """Return a job that the caller may see. Raises a refusal, 404, for any other."""
+    """Return a job visible to the caller. Raises Refusal 404."""
     job = await run_sync(call.server.jobs.queue.get, job_id)
     names = _list_visible(call)
     if job is None or (names is not None and job.name not in names):

@@ -140,7 +140,7 @@ def find_moves(
     *,
     always: bool = False,
 ) -> Moves:
-    """Find the rows that were added or removed with chunks, or whose first occurrence moved.
+    """Find rows added or removed with chunks, and rows whose first occurrence moved.
 
     `gone` are the former chunks that went, and `lost` the keys of what stood first in these. Where
     `always`, every row of a key that came or was lost comes anew.

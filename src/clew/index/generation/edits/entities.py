@@ -63,7 +63,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     new = [first_in_groups(each, n) for each in groups]
     new[_TITLE] = _first_rows(titled, groups[_TITLE], n)
     parts = source, units, mentions
-    firsts = [_find_firsts(*parts, how, kept[how], new[how]) for how in range(3)]
+    firsts = [_first_occurrence_keys(*parts, how, kept[how], new[how]) for how in range(3)]
     keys = np.stack([keys for keys, _ in firsts])
     how, key = keys.argmin(axis=0), keys.min(axis=0)
     left = np.flatnonzero(key < _NONE)
@@ -75,9 +75,9 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     numbers[touched[left]] = edits.at
     _mark_linkable(source, mentions, linkable, groups, descriptions)
     own_descriptions = source.described == source.new_values("description.entity")
-    description = _prefer_own(keys[_DESCRIPTION], groups[_DESCRIPTION], own_descriptions)
+    description = _first_own_row(keys[_DESCRIPTION], groups[_DESCRIPTION], own_descriptions)
     columns = {
-        "entity.mention": _prefer_own(keys[_MENTION], groups[_MENTION], mentions.own),
+        "entity.mention": _first_own_row(keys[_MENTION], groups[_MENTION], mentions.own),
         "entity.description": description,
         "entity.linkable": linkable,
         "entity.extracted": description >= 0,
@@ -104,10 +104,10 @@ def _find_lost(source: Source, mentions: MentionEdits) -> Rows:
     return np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *lost]), [-1])
 
 
-def _find_firsts(
+def _first_occurrence_keys(
     source: Source, units: UnitEdits, mentions: MentionEdits, how: int, kept: Rows, new: Rows
 ) -> tuple[Rows, Rows]:
-    """Return the key of each entity's first title, mention or description, and where it belongs.
+    """Return each entity's first title, mention or description, as a sortable key.
 
     A key is three times the present document and how it names the entity, then the present row.
     It belongs before a former entity. `kept` has the first former row that stays, and `new` the
@@ -173,7 +173,7 @@ def _first_rows(rows: Rows, groups: Rows, size: int) -> Rows:
     return np.where(first >= 0, take_or_any(rows, first), -1)
 
 
-def _prefer_own(keys: Rows, groups: Rows, own: NDArray[np.bool_]) -> Rows:
+def _first_own_row(keys: Rows, groups: Rows, own: NDArray[np.bool_]) -> Rows:
     """Return each entity's first row, -1 for none; a name of its own before an alias."""
     first = np.where(keys < _NONE, _rows_of(keys), -1)
     if own.all():

@@ -79,7 +79,7 @@ class Source:
         return entities.astype(np.int64) if targets is None else targets[entities]
 
     def check_size(self, n: int) -> None:
-        """Raise TooManyEdits if more rows come than are worth editing a generation for."""
+        """Raise TooManyEdits if `n` added rows make a rebuild cheaper."""
         if self.is_edited and n > MOST_ROWS:
             raise TooManyEdits
 

@@ -77,7 +77,7 @@ def link_to_chunks(
     chunks: Rows,
     weights: NDArray[Any] | None = None,
 ) -> csr_array:
-    """Return the added rows of a link from what extractions have to their chunks.
+    """Return the added rows of a link from extracted rows to their chunks.
 
     `rows` are the present rows of what stands in `chunks`, which are numbered among those that
     came. Entries in kept chunks are those of the base.

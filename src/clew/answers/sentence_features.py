@@ -1,4 +1,4 @@
-"""What can be seen of how likely each sentence of a context holds the answer.
+"""Compute the features by which a sentence of a context is judged to contain the answer.
 
 `clew.answers.sentence_weights` has what each sign is worth.
 """
@@ -31,9 +31,9 @@ from clew.text.questions import (
     find_joining,
     find_kind_noun,
     find_numbers,
+    follows_preposition,
     is_foreign_question,
     is_yes_no,
-    names_a_place,
     names_alternatives,
     question_kind,
     score_nearness,
@@ -67,7 +67,7 @@ _LETTER = compile_re(r"(?=.*\d).*[A-Za-z]")  # in a code that has a digit, too
 
 @dataclass(frozen=True, slots=True)
 class QuoteFeatures:
-    """What tells how well quotes together answer a question, numbers from 0 to 1."""
+    """Features of how well quotes together answer a question, each from 0 to 1."""
 
     missing: float  # the share of the question's codes that none of them has
     whole: float  # the share of the question's words that the one with most of them has
@@ -75,8 +75,8 @@ class QuoteFeatures:
     is_of_another_time: bool = False  # all are surely of another day, month or year
 
 
-class SentenceSigns:
-    """The signs of n sentences beside a question of m tokens."""
+class SentenceFeatures:
+    """The features of n sentences for a question of m tokens."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class SentenceSigns:
         reading: ReadSentences,
         is_dated: NDArray[np.bool_] | None = None,
     ) -> None:
-        """`is_dated` are the sentences with the date asked for above them."""
+        """`is_dated` marks the sentences below a heading with the requested date."""
         self.question = question
         self.sentences = sentences
         self.reading = reading
@@ -111,8 +111,8 @@ class SentenceSigns:
         self.words = _Words(question, sentences, heads, reading.in_question)
 
     @cached_property
-    def of_question(self) -> dict[str, float]:
-        """What tells a question that one sentence answers from one of a chain.
+    def question_features(self) -> dict[str, float]:
+        """Return the feature that tells single-sentence questions from those that need a chain.
 
         How much of its words, and of its tokens, the best sentence has, with its title and alone;
         whether the question names that title; how much more the best two of two passages have, and
@@ -137,7 +137,7 @@ class SentenceSigns:
 
     @cached_property
     def columns(self) -> dict[str, Floats]:
-        """The (n,) values of each feature, by its name."""
+        """Return the (n,) values of each feature, by its name."""
         words, own = self.words, self.reading.own @ self.reading.weights
         return {
             "gap": self.alone - self.alone.max(),
@@ -158,7 +158,7 @@ class SentenceSigns:
             ),
             "subject": words.begins,
             "forms": words.forms,
-            "follows": self._match_before(),
+            "follows": self._match_pairs(),
             "asked value": self._find_asked_values(),
             **self._find_values(),
         }
@@ -180,27 +180,27 @@ class SentenceSigns:
 
     @cached_property
     def chains(self) -> Chains:
-        """The pairs of sentences that answer together."""
+        """Return the pairs of sentences that answer together."""
         return find_chains(self)
 
     @cached_property
     def question_names(self) -> list[Mention]:
-        """The names in the question that are no dates."""
+        """Return the names in the question, without dates."""
         return [m for m in self.names if m.label != "DATE"]
 
     @cached_property
     def question_keys(self) -> set[str]:
-        """The keys of the names in the question."""
+        """Return the keys of the names in the question."""
         return {name_key(self.question[m.start : m.end]) for m in self.question_names}
 
     @cached_property
     def alike_codes(self) -> list[Span]:
-        """Where the question has several codes of one kind."""
+        """Return the positions of several similar codes in the question."""
         return _find_alike_codes(self.question)
 
     @cached_property
     def sides(self) -> list[Sequence[int]]:
-        """The sentences of each name that the question compares or asks a yes or no of, if any.
+        """Return the sentences about each of the things the question compares or asks yes/no about.
 
         Or of each of several codes of one kind: who names two asks of both. There are two sides or
         more, or none.
@@ -208,7 +208,7 @@ class SentenceSigns:
         question = self.question
         names = self.alike_codes
         if not names:
-            names = self._find_compared()
+            names = self._name_places()
             compared = names_alternatives(question, names)
             compared = compared or query_type(question, names) == "comparison"
             if len(names) < 2 or not (compared or is_yes_no(question)):
@@ -220,8 +220,8 @@ class SentenceSigns:
         ]
         return [side for side in sides if side] if sum(map(bool, sides)) > 1 else []
 
-    def find_behind(self, row: int) -> list[int]:
-        """Return the sentences of other passages whose titles a sentence names.
+    def find_titled_by(self, row: int) -> list[int]:
+        """Return the sentences of other passages whose titles the sentence mentions.
 
         Those of the kind that the question compares by, if any: of a film's director, where it
         asks for the one who is older.
@@ -230,8 +230,8 @@ class SentenceSigns:
         rows = [i for i, title in enumerate(self.titles) if title in keys]
         return [i for i in rows if self.columns["kind"][i]] or rows
 
-    def name_link(self, bridge: int, answer: int) -> str:
-        """Return the name in one sentence that another, or its title, says something about."""
+    def linking_name(self, bridge: int, answer: int) -> str:
+        """Return the name in `bridge` that sentence `answer`, or its title, is about."""
         wanted = (self.keys[answer] | {self.titles[answer]}) - self.question_keys
         text = self.sentences[bridge].text
         names = list(_read_names(text, self.reading.mentions[bridge]))
@@ -239,8 +239,8 @@ class SentenceSigns:
         own = self.sentences[bridge].title
         return next((name for name in names if name_key(name) in wanted), own)
 
-    def _find_compared(self) -> list[Span]:
-        """Return where the question has its names, in order: titles as they are, and the others.
+    def _name_places(self) -> list[Span]:
+        """Return the positions of the question's names in order, as titles spell them where known.
 
         A title within a name is none, unless that has several: "A and B" may be one.
         """
@@ -263,15 +263,15 @@ class SentenceSigns:
         alone = {inside[0] for inside in within if len(inside) == 1}
         titles = [t for t in titles if t not in alone or t in names]
         rest = [name for name in names if not any(_lies_in(name, t) for t in titles)]
-        return _inner_spans([*titles, *rest])
+        return _innermost([*titles, *rest])
 
     @cached_property
     def alone(self) -> Floats:
-        """(n,) how much of the question each has, by its tokens' weights."""
+        """Return (n,) the share of the question that each sentence covers, by token weight."""
         return np.asarray(self.met @ self.reading.weights)
 
-    def _match_before(self) -> Floats:
-        """Return how much more of the question each meets together with the statement before it.
+    def _match_pairs(self) -> Floats:
+        """Return how much more of the question each sentence covers with the one before it.
 
         "New ones are eleven euros each." follows what names the batteries.
         """
@@ -282,12 +282,12 @@ class SentenceSigns:
         return np.asarray(np.maximum(self.met, before) @ self.reading.weights - self.alone)
 
     def _find_asked_values(self) -> Floats:
-        """Return whether each has a value of the kind that is asked for: a weight, a duration."""
+        """Return which sentences have a value of the requested kind: a weight, a duration."""
         values = [has_asked_value(self.question, s.said, s.above) for s in self.sentences]
         return np.array(values, dtype=np.float64)
 
     def _match_asked(self) -> Floats:
-        """Return how well each meets the words in no name, those beside the asking one most.
+        """Return how well each sentence covers the words outside names.
 
         0 to 1, of the worst and the best of the sentences. The noun that says what is asked for
         counts half: what answers "which town" need not be called a town.
@@ -304,7 +304,7 @@ class SentenceSigns:
         return min_max(self.reading.own @ weights)
 
     def _find_kinds(self) -> Floats:
-        """Return whether each sentence itself has something of the kind asked for that is new."""
+        """Return which sentences have a new entity or value of the requested kind."""
         kind, words = question_kind(self.question), term_set(self.question)
         if self.sides:
             kind = comparison_kind(self.question) or kind
@@ -314,19 +314,19 @@ class SentenceSigns:
         ):
             text, before = sentence.text, sentence.own - sentence.start
             if kind == "number":
-                new = any(_is_new(each, words) for each in find_numbers(sentence.said))
+                new = any(_has_new(each, words) for each in find_numbers(sentence.said))
             elif kind == "date":
                 own = [m for m in mentions if m.start >= before and m.label == "DATE"]
-                new = any(_is_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
+                new = any(_has_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
             else:
-                new = any(self._may_be(text[m.start : m.end], kind) for m in self._new_names[i])
-                new = new and (kind != "place" or names_a_place(sentence.said))
+                new = any(self._may_be_a(text[m.start : m.end], kind) for m in self._new_names[i])
+                new = new and (kind != "place" or follows_preposition(sentence.said))
             flags.append(new)
         return np.array(flags, dtype=np.float64)
 
     @cached_property
     def _new_names(self) -> list[list[Mention]]:
-        """The names in each sentence itself with a word that neither title nor question has.
+        """Return the names in each sentence with a word that neither title nor question has.
 
         Dates are none.
         """
@@ -335,17 +335,17 @@ class SentenceSigns:
             text, before = sentence.text, sentence.own - sentence.start
             known = words | term_set(sentence.title)
             names = [m for m in mentions if m.start >= before and m.label != "DATE"]
-            new.append([m for m in names if _is_new(text[m.start : m.end], known)])
+            new.append([m for m in names if _has_new(text[m.start : m.end], known)])
         return new
 
-    def _may_be(self, name: str, kind: str) -> bool:
-        """Say whether a name is not surely of another type than a person or place asked for."""
+    def _may_be_a(self, name: str, kind: str) -> bool:
+        """Check whether a name can be of the requested type, person or place."""
         return kind not in {"person", "place"} or (
             self.reading.types.get(name_key(name), kind) in {kind, OTHER}
         )
 
     def _find_values(self) -> dict[str, Floats]:
-        """Return whether each has a number, a date or a place, where the question asks for that.
+        """Return which sentences have a number, date or place, if the question asks for one.
 
         A day is a new date with its month, unless a year is asked for; a place is a new name behind
         a preposition or another name.
@@ -364,30 +364,30 @@ class SentenceSigns:
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
                 flags["a date"][i] = bool(dates) or self._is_dated[i]
-                has_day = any(_is_new(day, words) for day in days if find_days(day))
+                has_day = any(_has_new(day, words) for day in days if find_days(day))
                 flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
             elif kind == "person":
                 new = self._new_names[i]
-                flags["a person"][i] = any(self._may_be(text[m.start : m.end], kind) for m in new)
+                flags["a person"][i] = any(self._may_be_a(text[m.start : m.end], kind) for m in new)
             elif kind == "place":
                 new = self._new_names[i]
                 flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)
         return flags
 
     def _find_others(self) -> Floats:
-        """Return whether each names something, and nothing of what the question names."""
+        """Return which sentences have names, but none of those in the question."""
         own = self.question_keys
         others = [bool(own and keys and not keys & own) for keys in self.keys]
         return np.array(others, dtype=np.float64)
 
     def _find_highest(self, values: Floats) -> Floats:
-        """Return the highest of the values in the passage of each sentence."""
+        """Return for each sentence the highest of the values in its passage."""
         highest = {place: values[self.places == place].max() for place in set(self.places.tolist())}
         return np.array([highest[place] for place in self.places.tolist()])
 
 
 class _Words:
-    """Which words, names and codes of a question each of n sentences has."""
+    """The words, names and codes of a question that each of n sentences contains."""
 
     def __init__(
         self,
@@ -410,7 +410,7 @@ class _Words:
         n_named = [sum([name <= has for name in names]) for has in titled]
         self.named = np.array(n_named) / max(len(names), 1)
         known_words = set(words)
-        self.forms = _share_forms(question, known_words, texts, titled, mentions)
+        self.forms = _share_inflected(question, known_words, texts, titled, mentions)
         bases = set(map(find_base, words))
         firsts = [next(term_spans(s.parts[-1]), ("", 0, 0))[0] for s in sentences]
         self.begins = np.array([float(find_base(first) in bases) for first in firsts])
@@ -424,7 +424,7 @@ class _Words:
         self.same_code, self.other_code = _match_codes(_find_codes(question), sentences)
 
     def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
-        """Return the share of the question's codes that no row has, and of its words that one has.
+        """Return the share of the question's codes in no row, and of its words in some row.
 
         That is the row with most of the words; a code counts where it stands as it is written, and
         the day of a date is none.
@@ -448,7 +448,7 @@ class _Words:
 
 
 def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
-    """Yield the names of a text, without dates and without terms that may be parts of words."""
+    """Yield the names in a text, without dates and terms that may be parts of words."""
     for each in mentions:
         name = text[each.start : each.end]
         if each.label not in {"DATE", "TERM"} or (each.label == "TERM" and is_long_term(name)):
@@ -457,7 +457,7 @@ def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 9)
 def _find_codes(text: str) -> frozenset[str]:
-    """Return the codes of a text; those of the last texts are kept."""
+    """Return the codes in a text, cached for the last texts."""
     if not _SIGN.search(text):
         return frozenset()
     words = filter(_SIGN.search, text.split())
@@ -465,7 +465,7 @@ def _find_codes(text: str) -> frozenset[str]:
 
 
 def _find_alike_codes(question: str) -> list[Span]:
-    """Return where a question has codes of one kind, such as "E101" and "E102"; one alone is none.
+    """Return the positions of similar codes in a question ("E101", "E102"), if there are several.
 
     >>> _find_alike_codes("What do E101 and E102 mean in the 20th and 21st edition?")
     [(8, 12), (17, 21)]
@@ -473,23 +473,23 @@ def _find_alike_codes(question: str) -> list[Span]:
     kinds: dict[str, list[Span]] = {}
     for match in _CODE.finditer(question):
         if match[0][0].isalpha() and _LETTER.search(match[0]):
-            kinds.setdefault(_shape(match[0]), []).append(match.span())
+            kinds.setdefault(_code_pattern(match[0]), []).append(match.span())
     return next((spans for spans in kinds.values() if len(spans) > 1), [])
 
 
 def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:
-    """Return whether each has one of the codes, and whether it has only others that look alike."""
+    """Return which sentences contain one of the codes, and which contain only similar ones."""
     if not codes:  # as mostly
         return np.zeros(len(sentences)), np.zeros(len(sentences))
-    shapes = {_shape(code) for code in codes}
+    shapes = {_code_pattern(code) for code in codes}
     code_sets = [_find_codes(s.above) | _find_codes(s.text) for s in sentences]
     same = np.array([float(bool(codes & each)) for each in code_sets])
-    alike = np.array([any(_shape(code) in shapes for code in each) for each in code_sets])
+    alike = np.array([any(_code_pattern(code) in shapes for code in each) for each in code_sets])
     return same, np.where(alike, 1 - same, 0.0)
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Say whether a text has a word, in some form of it; a code as it is written."""
+    """Check whether a text contains a word in any form; a code must match exactly."""
     if _CODE.fullmatch(word) or not (keys := term_set(word)):
         return word in text and bool(re.search(rf"(?<!\w){re.escape(word)}(?![\w#+]|[.-]\w)", text))
     words, bases = term_set(text), _base_set(text)
@@ -501,19 +501,19 @@ def _has_word(text: str, word: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _base_set(text: str) -> frozenset[str]:
-    """Return the distinct bases of the terms of a text; those of the last texts are kept."""
+    """Return the distinct word stems of a text, cached for the last texts."""
     return frozenset(map(find_base, term_set(text)))
 
 
 def _begins(a: str, b: str) -> bool:
-    """Say whether one of two terms is the other with an ending: "서울" and "서울은"."""
+    """Check whether one of two terms extends the other by an ending: "서울" and "서울은"."""
     short, long = (a, b) if len(a) <= len(b) else (b, a)
     is_word = len(short) > (2 if short.isascii() else 1)
     return is_word and long.startswith(short) and len(long) - len(short) <= _ENDING
 
 
 def find_akin(words: Iterable[str], others: AbstractSet[str]) -> frozenset[str]:
-    """Return the words of which some other one is a form or a compound, in any language.
+    """Return the words of which another one is a form or a compound, in any language.
 
     >>> sorted(find_akin(["abrechnung", "ramoner", "haus"], {"nebenkostenabrechnung", "ramonage"}))
     ['abrechnung', 'ramoner']
@@ -533,25 +533,25 @@ def _are_akin(a: str, b: str) -> bool:
 
 
 def _weigh(words: Iterable[str], texts: Sequence[AbstractSet[str]]) -> dict[str, float]:
-    """Return the weights of those of the words that some text has, the rarer the higher."""
+    """Return the weights of the words found in the texts; rarer words weigh more."""
     counts = {word: sum([word in has for has in texts]) for word in words}
     return {word: float(np.log1p(len(texts) / n)) for word, n in counts.items() if n}
 
 
 def _share(weights: Mapping[str, float], texts: Sequence[AbstractSet[str]]) -> Floats:
-    """Return the share of the question's known words, by weight, that each text has."""
+    """Return the weighted share of the question's known words in each text."""
     total, pairs = sum(weights.values()) or 1.0, weights.items()
     return np.array([sum([x for word, x in pairs if word in has]) / total for has in texts])
 
 
-def _share_forms(
+def _share_inflected(
     question: str,
     words: AbstractSet[str],
     texts: Sequence[AbstractSet[str]],
     titled: Sequence[AbstractSet[str]],
     mentions: Sequence[Mention],
 ) -> Floats:
-    """Return for each text the share of the question's words outside names that it has, in a form.
+    """Return the share of the question's words outside names that each text has, in any form.
 
     How rare they are is told by the texts with what stands above them.
     """
@@ -570,18 +570,18 @@ def _share_forms(
     return _share(_weigh(sorted(free), has_titled), has)
 
 
-def _shape(code: str) -> str:
-    """Return what two codes of one kind share: "E101" and "E102" are "A9"."""
+def _code_pattern(code: str) -> str:
+    """Return the pattern of a code: "A9" for both "E101" and "E102"."""
     return re.sub("[A-Z]+", "A", re.sub("[a-z]+", "a", re.sub(r"\d+", "9", code)))
 
 
-def _is_new(text: str, words: frozenset[str]) -> bool:
-    """Say whether a text has a word that is not among the known ones."""
+def _has_new(text: str, words: frozenset[str]) -> bool:
+    """Check whether a text has a word that is not among the known ones."""
     return not words.issuperset(term_set(text))
 
 
 def _match_titles(question: str, sentences: Sequence[Sentence], spans: Sequence[Span]) -> Floats:
-    """Return (n, m) whether each token of the question is of a word of each sentence's title."""
+    """Return (n, m) whether each token of the question is in a word of each sentence's title."""
     words = list(term_spans(question))
     rows = {}
     for head in {s.head for s in sentences}:
@@ -595,8 +595,8 @@ def _lies_in(span: Span, other: Span) -> bool:
     return other[0] <= span[0] and span[1] <= other[1]
 
 
-def _inner_spans(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans that hold no other one, in order: "A and B" may be a name beside A and B."""
+def _innermost(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans that contain no other span, in order: "A and B" may be a name as well."""
     inner: list[Span] = []
     for start, end in sorted(spans, key=lambda span: (-span[0], span[1])):
         if not inner or end < inner[-1][1]:
