@@ -198,7 +198,7 @@ def test_places_where_no_index_can_be_made(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with (
         clew.open(tmp_path, models=models()) as index,
-        pytest.raises(errors.NotAnIndex, match="holds other files"),
+        pytest.raises(errors.NotAnIndex, match="contains other files"),
     ):
         index.add(small_documents())
     with (
@@ -217,7 +217,7 @@ def test_without_an_index_the_message_says_how_to_make_one(index, folder):
     calls += [partial(call, "x") for call in (index.search, index.ask, index.show, index.remove)]
     for call in calls:
         with pytest.raises(
-            errors.NotAnIndex, match=r"my.clew is not a Clew index: make one with 'clew i"
+            errors.NotAnIndex, match=r"my.clew is not a Clew index: create one with 'clew i"
         ):
             call()
     assert not folder.exists()
