@@ -178,7 +178,7 @@ def test_a_changed_document_replaces_the_old_one(full):
 @pytest.mark.parametrize("wrong", [[1, 2], [{"id": "a", "text": "b"}], [None], b"docs"], ids=str)
 def test_what_is_neither_paths_nor_documents_is_refused(index, folder, wrong):
     """It is not left out in silence, and no index is made for it."""
-    with pytest.raises(errors.InputError, match="list of either|add takes paths or documents"):
+    with pytest.raises(errors.InputError, match="list of either|add needs paths or documents"):
         index.add(wrong)
     with pytest.raises(errors.InputError, match="there is no file or folder"):
         index.add("dosc")
@@ -190,7 +190,7 @@ def test_what_is_neither_paths_nor_documents_is_refused(index, folder, wrong):
 @pytest.mark.parametrize("first", [0, 1])
 def test_paths_and_documents_do_not_mix(index, texts, first):
     mixed = [small_documents()[0], texts / "comet.txt"]
-    with pytest.raises(errors.InputError, match="list of either|add takes paths or documents"):
+    with pytest.raises(errors.InputError, match="list of either|add needs paths or documents"):
         index.add(mixed[first:] + mixed[:first])
 
 
@@ -198,7 +198,7 @@ def test_places_where_no_index_can_be_made(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with (
         clew.open(tmp_path, models=models()) as index,
-        pytest.raises(errors.NotAnIndex, match="holds other files"),
+        pytest.raises(errors.NotAnIndex, match="contains other files"),
     ):
         index.add(small_documents())
     with (
@@ -217,7 +217,7 @@ def test_without_an_index_the_message_says_how_to_make_one(index, folder):
     calls += [partial(call, "x") for call in (index.search, index.ask, index.show, index.remove)]
     for call in calls:
         with pytest.raises(
-            errors.NotAnIndex, match=r"my.clew is not a Clew index: make one with 'clew i"
+            errors.NotAnIndex, match=r"my.clew is not a Clew index: create one with 'clew i"
         ):
             call()
     assert not folder.exists()

@@ -108,7 +108,7 @@ def test_options_of_index(clew, articles, tmp_path):
     assert result.exit_code == 1
     assert result.stderr == (
         "clew: a core needs triples by an LLM, but triples are set to 'cooccurrence': ask for "
-        "triples by llm, or leave the core out\n"
+        "llm instead, or leave the core out\n"
     )
 
 

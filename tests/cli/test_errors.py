@@ -58,7 +58,7 @@ def test_an_unreadable_file_and_an_unknown_model(clew, tmp_path, articles):
 def test_a_folder_that_is_no_index(clew, articles):
     before = sorted(articles.iterdir())
     check_one_sentence(clew("search", "Fram", "--index", articles), str(articles))
-    check_one_sentence(clew("index", articles, "--into", articles), "holds other files")
+    check_one_sentence(clew("index", articles, "--into", articles), "contains other files")
     assert sorted(articles.iterdir()) == before
 
 

@@ -258,8 +258,8 @@ def test_an_index_is_an_option_or_the_last_word(clew, own_index, tmp_path, name,
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["themes", "none.clew"], "none.clew is not a Clew index: make one with"),
-        (["show", "Fram", "none.clew"], "none.clew is not a Clew index: make one with"),
+        (["themes", "none.clew"], "none.clew is not a Clew index: create one with"),
+        (["show", "Fram", "none.clew"], "none.clew is not a Clew index: create one with"),
         (["themes", "Fram"], "unexpected extra argument (Fram)"),
         (["ask", "What is my.clew"], "my.clew is not a Clew index"),
         (["ask", "Who", "built", "it"], "unexpected extra arguments (built it)"),

@@ -50,9 +50,9 @@ def test_records_on_standard_input_and_addresses_of_files(clew, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["https://a.example/x"], "'https://a.example/x' is fetched only with --web"),
-        (["file://other/x"], "names a file of another machine"),
-        (["http://127.0.0.1:9/x", "--web", "--as", "x"], "is called by its address, not"),
+        (["https://a.example/x"], "'https://a.example/x' is only fetched with --web"),
+        (["file://other/x"], "is a file on another machine"),
+        (["http://127.0.0.1:9/x", "--web", "--as", "x"], "is not for a remote source"),
     ],
 )
 def test_what_is_refused(clew, arguments, reason):

@@ -90,11 +90,7 @@ def test_two_indexes_of_a_process_have_words_of_their_own(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        (
-            "short_answer",
-            OWN.replace("$question", "$query"),
-            "the slot $query, which nothing fills",
-        ),
+        ("short_answer", OWN.replace("$question", "$query"), "the slot $query, which is unknown"),
         ("short_answer", OWN.replace("# user", "# us"), "lacks its 'version: '"),
         ("short_answer", f"{OWN} costs 5$", "or has a stray $"),
         ("answers", OWN, "is no prompt's name: rename it to one of bubble_analysis"),

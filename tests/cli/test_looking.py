@@ -174,7 +174,7 @@ def test_export_writes_the_graph(clew, own_index, articles, tmp_path):
         (["g.gexf"], "is written to .graphml, .json, .jsonl, .tsv, .parquet"),
         (["g.json", "--query", "Who?", "--method", "bm25"], "the method 'bm25' found no graph"),
         (["g.json", "--query", "Who?", "--method", "bm25", "--param", "x=1"], "no parameter 'x'"),
-        (["g.json", "--param", "depth=2"], "without a query there is none"),
+        (["g.json", "--param", "depth=2"], "parameters need a query"),
         (["g.tsv", "--query", "Who?", "--method", "bm25"], "question finds is written to .graphml"),
     ],
 )

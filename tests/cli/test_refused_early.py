@@ -81,7 +81,7 @@ def test_an_empty_folder_buys_nothing_for_what_is_there(spent, articles, empty):
             ("--triples", "parse"), "needs the package 'spacy'", marks=pytest.mark.satellite
         ),
         (("--for", "magic"), "no method 'magic'"),
-        (("--entities", "statistical"), "ask for triples"),
+        (("--entities", "statistical"), "triples are set to"),
         (("--dataset", "nowhere.json"), "Give PATH"),
     ],
 )

@@ -226,7 +226,7 @@ def test_documents_go_in_by_jobs(jobs_home, tmp_path):
             notes.remove("nosuch", wait=60)
         with pytest.raises(errors.InputError, match="no file to send"):
             notes.add(tmp_path / "home" / "uploads", wait=60)
-        with pytest.raises(errors.InputError, match="add takes paths or documents"):
+        with pytest.raises(errors.InputError, match="add needs paths or documents"):
             notes.add([text, folder])
         client.make("more")
         asyncio.run(_awaited_upload(url, folder))

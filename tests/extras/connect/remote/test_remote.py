@@ -125,12 +125,12 @@ def test_object_storage(index, s3, monkeypatch):
 @pytest.mark.parametrize(
     ("address", "options", "message"),
     [
-        ("s3://bucket/docs", {}, "'s3://bucket/docs' is fetched only with --web"),
+        ("s3://bucket/docs", {}, "'s3://bucket/docs' is only fetched with --web"),
         ("git+https://me:secret@a.invalid/r.git", {}, "'git\\+https://a.invalid/r.git' is fetched"),
         ("git+me@a.invalid:r.git", {"web": True}, "write git\\+ssh://HOST/PATH"),
-        ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is fetched only"),
-        ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is fetched only"),
-        ("reference::file:///a.json", {}, "'reference::file:///a.json' is fetched only"),
+        ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is only fetched"),
+        ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is only fetched"),
+        ("reference::file:///a.json", {}, "'reference::file:///a.json' is only fetched"),
         ("sqlite://[a/b.db", {"sql": "SELECT 1"}, "an address: Invalid IPv6 URL"),
         ("git+.@--output=here", {}, "'--output=here' is not a commit"),
         ("sqlite:///a.db", {}, "needs a query: say one by --sql"),
