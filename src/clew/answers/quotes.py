@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.algo.topk import find_highest
 from clew.answers.comparisons import compare_sides, compares_related
-from clew.answers.dated import find_date_factors, mark_dated, multiply_odds
+from clew.answers.dated import find_date_factors, mark_dated, multiply_odds, prefix_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_features import QuoteFeatures, SentenceFeatures
 from clew.answers.sentence_weights import FITTED
