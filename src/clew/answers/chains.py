@@ -59,7 +59,7 @@ def find_chains(features: SentenceFeatures) -> Chains:
     places, met, weights = features.places, features.met, features.reading.weights
     bridges, answers = np.nonzero((links.in_passage > 0) & (places[:, None] != places))
     together = np.maximum(met[bridges], met[answers]) @ weights
-    named = [keys - {title} for keys, title in zip(features.keys, features.titles, strict=True)]
+    named = [own - {title} for own, title in zip(features.own_keys, features.titles, strict=True)]
     pairs = list(zip(bridges.tolist(), answers.tolist(), strict=True))
     titled = np.array([features.titles[a] in named[b] for b, a in pairs], dtype=np.float64)
     first = np.array([s.is_first for s in features.sentences], dtype=np.float64)
@@ -121,12 +121,15 @@ class _Links:
 def _read_names(
     features: SentenceFeatures,
 ) -> tuple[list[set[str]], list[set[str]], list[set[str]]]:
-    """Return for each statement the names that it has, its title, and both."""
+    """Return for each statement the names in its own words, its title, and all that it has."""
     asked = features.question_keys
     titles = [{title} - asked - {""} for title in features.titles]
-    named = [keys - title - asked for keys, title in zip(features.keys, titles, strict=True)]
-    both = [set(own | title) for own, title in zip(named, titles, strict=True)]
-    return [set(each) for each in named], titles, both
+    rows = list(zip(features.own_keys, features.keys, titles, strict=True))
+    return (
+        [own - title - asked for own, _, title in rows],
+        titles,
+        [(keys - asked) | title for _, keys, title in rows],
+    )
 
 
 def _group(keys: Sequence[set[Any]]) -> dict[Any, list[int]]:

@@ -98,6 +98,11 @@ class SentenceFeatures:
             | {name_key(code) for code in _find_codes(s.text) if _LETTER.search(code)}
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
+        self.own_keys = [  # without those of the sentences that it refers back to
+            keys
+            & {name_key(s.text[m.start : m.end]) for m in mentions if m.start >= s.own - s.start}
+            for keys, s, mentions in zip(self.keys, sentences, reading.mentions, strict=True)
+        ]
         self.names = [m for m in reading.in_question if m.label != "TERM"]
         titled = _match_titles(question, sentences, reading.spans) * _TITLE
         self.met = np.maximum(reading.matches, titled)
