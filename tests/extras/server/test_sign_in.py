@@ -299,7 +299,11 @@ def test_another_state(browser, state):
     wrong = changed(back, state=None) + ("&state=%ED%A0%80" if state == "\ud800" else "")
     if state is not None and state != "\ud800":
         wrong = changed(back, state=state)
-    words = "redirect has a repeated parameter" if isinstance(state, list) else "was not begun in this browser"
+    words = (
+        "redirect has a repeated parameter: begin again"
+        if isinstance(state, list)
+        else "was not begun in this browser"
+    )
     assert is_refused(browser.get(wrong), words, HTTPStatus.BAD_REQUEST)
     assert browser.get(back).status_code == OK
 
@@ -330,7 +334,9 @@ def test_a_sign_in_ends_once(browser, provider):
         assert is_refused(other.get(back), "begin again")
         provider.reusable = True
         again = other.authorize(led)
-        assert is_refused(other.get(again), "was completed already: begin again", HTTPStatus.BAD_REQUEST)
+        assert is_refused(
+            other.get(again), "was completed already: begin again", HTTPStatus.BAD_REQUEST
+        )
 
 
 def test_a_sign_in_has_ten_minutes(browser, provider):
