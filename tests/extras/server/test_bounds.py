@@ -104,7 +104,7 @@ def test_the_client_refuses_an_empty_question_and_a_taken_name(home):
             with pytest.raises(errors.InputError, match=f"^{EMPTY}$"):
                 ask(" ")
     with home.serving() as address, clew.Client(address) as client:
-        with pytest.raises(errors.AlreadyExists, match="there is an index 'small' already"):
+        with pytest.raises(errors.AlreadyExists, match="the index 'small' already exists: choose"):
             client.make("small")
         served = client.index("small")
         with pytest.raises(errors.AlreadyExists, match="are already the same entity"):

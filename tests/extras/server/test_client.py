@@ -224,7 +224,7 @@ def test_documents_go_in_by_jobs(jobs_home, tmp_path):
         assert [each.kind for each in notes.jobs(state="done")] == ["remove", "index", "index"]
         with pytest.raises(errors.InputError, match="no document"):
             notes.remove("nosuch", wait=60)
-        with pytest.raises(errors.InputError, match="no file to send"):
+        with pytest.raises(errors.InputError, match="there is no file to upload"):
             notes.add(tmp_path / "home" / "uploads", wait=60)
         with pytest.raises(errors.InputError, match="add needs paths or documents"):
             notes.add([text, folder])
@@ -292,8 +292,8 @@ def test_other_programs_and_nobody_are_told_apart(no_pause):
         for sent, said in (
             (Sent(b"<html>"), "cannot read"),
             (Sent({"version": 1}), r"\(AboutServer.version: Expected `str`, got `int`\)"),
-            (Sent(b"<html>", 404), "HTTP 404, which no Clew server"),
-            (Sent({"error": "no"}, 500), "HTTP 500, which no Clew server"),
+            (Sent(b"<html>", 404), "HTTP 404, unlike a Clew server"),
+            (Sent({"error": "no"}, 500), "HTTP 500, unlike a Clew server"),
         ):
             server.script(sent)
             with pytest.raises(errors.EndpointError, match=said) as raised:
@@ -364,6 +364,6 @@ def test_frameworks_find_the_same_in_a_folder_and_on_a_server(url, local, method
 def test_what_frameworks_may_not_ask(local):
     with pytest.raises(errors.InputError, match="at least 1, not 0"):
         find(local, ASKED, k=0)
-    with pytest.raises(errors.InputError, match="give its url"):
+    with pytest.raises(errors.InputError, match="a key needs the url of its server"):
         opened("small", key="clew_x")
     assert opened(local) is local

@@ -119,13 +119,13 @@ def test_an_llm_that_says_nothing_is_waited_for_once(home, silent, door):
     llm = OpenAIChat(base_url=silent, model="m", step_s=0.3, timeout_s=0.3)
     with home.client(opener_of(llm)) as client:
         text = ASKED[door](client)
-        assert "no usable answer: nothing within 0.3 s" in text
+        assert "no usable answer: no reply within 0.3 s" in text
         assert "127.0.0.1" not in text
         spent = client.get("/api/v1/spend").json()
         again = client.post(f"{AT}/ask", json={"question": "Who sank the Comet?"}).json()
         assert client.get("/api/v1/spend").json() == spent
     assert again["kind"] == "quoted"
-    assert "nothing within 0.3 s" in " ".join(again["evidence"]["notes"])
+    assert "no reply within 0.3 s" in " ".join(again["evidence"]["notes"])
 
 
 @pytest.mark.parametrize("scope", ["read", "admin"])

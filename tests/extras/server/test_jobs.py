@@ -252,7 +252,7 @@ def test_a_job_whose_workers_cannot_be_reached_fails(jobs_home):
         job = upload(client, NOTES, wait=60).json()
     assert job["state"] == "failed"
     assert "Ray cluster" in job["result"]["error"]["message"]
-    with pytest.raises(errors.InputError, match="workers are a number of processes"):
+    with pytest.raises(errors.InputError, match="workers must be a number of processes"):
         replace(jobs_home.settings, workers="many")
 
 
@@ -287,7 +287,11 @@ def told(home, job_id):
 REFUSED = [
     ("extract", {"triples": "llm"}, "this extraction needs an LLM"),
     ("extract", {"units": 2}, "options.units: a number, from 0 to 1, not 2"),
-    ("extract", {"triples": "parse", "core": 0.5}, "a core limits what an LLM reads"),
+    (
+        "extract",
+        {"triples": "parse", "core": 0.5},
+        "a core needs triples by an LLM, but triples are set to 'parse'",
+    ),
     ("extract", {"methods": ["cleu"]}, "cleu"),
     ("extract", {"llm": "openai:m@http://10.0.0.1/v1"}, "options.llm: Extra inputs"),
     ("index", {"limits": {"seconds": 1e9}}, "options.limits: Extra inputs"),
@@ -381,4 +385,6 @@ def test_a_job_of_a_revoked_key_fails(jobs_home):
     with replace(jobs_home, headers=admin).client() as client:
         job = ended(client, job_id)
         assert job["state"] == "failed"
-        assert "the key that asked for this was revoked" in job["result"]["error"]["message"]
+        assert (
+            "the key of this job was revoked: submit it again" in job["result"]["error"]["message"]
+        )

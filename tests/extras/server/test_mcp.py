@@ -150,7 +150,7 @@ async def test_what_cannot_be_done_is_a_sentence(home):
         assert "extra" in (await refused(client, "search", query="x", top_k=3)).lower()
         assert await refused(client, "fetch", id="small/none") == "there is no document 'none' here"
         assert await refused(client, "fetch", id="x/y") == "there is no index 'x' here"
-        assert "as search gives it, not 'x'" in await refused(client, "fetch", id="x")
+        assert "as returned by search, not 'x'" in await refused(client, "fetch", id="x")
         assert "is not a range" in await refused(client, "fetch", id="small/fjord:900-901")
         assert "no method 'magic'" in await refused(
             client, "ask", question=QUESTION, method="magic"

@@ -293,12 +293,12 @@ def test_an_answer_ends_where_the_client_wants(client):
 @pytest.mark.parametrize(
     ("given", "status", "said"),
     [
-        ({"n": 2}, 400, "a question has one answer"),
+        ({"n": 2}, 400, "n must be 1, not 2"),
         ({"model": "gpt-4o"}, 404, "there is no model 'gpt-4o' here: take of clew/small"),
         ({"model": "clew/small@magic"}, 400, "there is no method 'magic'"),
-        ({"messages": []}, 400, "the last message is to be the user's"),
+        ({"messages": []}, 400, "the last message must be a question of the user"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, 400, "the last message"),
-        ({"response_format": {"type": "json_object"}}, 400, "answers are plain text"),
+        ({"response_format": {"type": "json_object"}}, 400, "only plain text answers are supp"),
         ({"clew": {"filter": "x"}}, 400, "clew.filter: Extra inputs are not permitted"),
         ({"clew": {"parameters": {"budget": 1}}}, 400, "the method 'walk' has no parameter 'bud"),
         ({"messages": [user("x" * 20_001)]}, 400, "a question has at most"),
@@ -334,7 +334,7 @@ def test_the_client_raises_what_it_should(home):
 
     text = home.key(requests_per_minute=1)["Authorization"].partition(" ")[2]
     with openai_client(home, key="clew_0_wrong") as client:
-        with pytest.raises(openai.AuthenticationError, match="not known here"):
+        with pytest.raises(openai.AuthenticationError, match="this key is unknown or revoked"):
             client.models.list()
         known = client.with_options(api_key=text)
         with pytest.raises(openai.NotFoundError, match="there is no model"):
@@ -464,12 +464,12 @@ def test_responses_whole_and_as_events(home):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"previous_response_id": "resp_1"}, "no conversations are kept here"),
-        ({"conversation": "conv_1"}, "no conversations are kept here"),
-        ({"background": True}, "answers are not kept here"),
-        ({"text": {"format": {"type": "json_schema"}}}, "answers are plain text"),
+        ({"previous_response_id": "resp_1"}, "conversations are not stored here: send"),
+        ({"conversation": "conv_1"}, "conversations are not stored here: send"),
+        ({"background": True}, "background responses are not supported"),
+        ({"text": {"format": {"type": "json_schema"}}}, "only plain text answers are supported"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input of the type 'item_ref"),
-        ({"input": [user([{"type": "input_image"}])]}, "a message has a part"),
+        ({"input": [user([{"type": "input_image"}])]}, "unsupported message part 'input_image'"),
     ],
 )
 def test_responses_that_cannot_be_given(client, given, said):

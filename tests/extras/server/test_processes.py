@@ -380,9 +380,7 @@ def test_a_port_is_had_once(place, served):
     with start(place, place / "other", "--port", str(served.port)) as second:
         said = second.stderr.read()
     assert second.returncode == 1
-    assert re.fullmatch(
-        r".*127.0.0.1:\d+ cannot be listened on \(.*\): take another --port\n", said
-    )
+    assert re.fullmatch(r".*127.0.0.1:\d+ is not available \(.*\): choose another --port\n", said)
 
 
 def test_a_server_that_stops_ends_what_is_under_way(served):
@@ -428,7 +426,10 @@ run.serve(ServerSettings(home=Path(sys.argv[1]), port=0, processes=2), print)
     ("how", "said"),
     [
         ("sentence", "StoreError: nothing is there"),
-        ("status", "InputError: a process of the server ended by status 7 at its start"),
+        (
+            "status",
+            "InputError: a process of the server ended by status 7 while starting: see the log",
+        ),
     ],
 )
 def test_a_process_that_cannot_start_ends_the_server(tmp_path, how, said):

@@ -117,7 +117,7 @@ def test_a_server_that_is_gone_is_named(place, homes):
     ["http://localhost:1/polar", "https:///indexes/a", "http://u:p@host/api/v1/indexes/a"],
 )
 def test_an_address_that_names_no_index_is_refused(address):
-    with pytest.raises(errors.InputError, match="a shard behind a server is https://HOST"):
+    with pytest.raises(errors.InputError, match="a shard on a server must be https://HOST"):
         open_shards([address], models=MODELS)
 
 

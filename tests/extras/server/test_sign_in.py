@@ -145,7 +145,7 @@ def test_who_has_no_role_is_told_so(browser, keyed, provider, groups):
     """And the audit log has whom the provider named."""
     provider.claims["groups"] = groups
     reply = browser.sign_in()
-    assert is_refused(reply, "No key of this server is for anna@example.org")
+    assert is_refused(reply, "No key of this server covers anna@example.org")
     assert browser.ask_who()[0] == HTTPStatus.UNAUTHORIZED
     [refused] = until(lambda: [e for e in audited(keyed) if e["status"] == REFUSED])
     assert (refused["caller"], refused["user"]) == ("", "anna@example.org")
@@ -186,7 +186,7 @@ def test_a_claim_that_the_token_lacks_is_asked_for(browser, provider):
     provider.userinfo = {"sub": "u1", "groups": ["staff"]}
     assert browser.sign_in().status_code == OK
     provider.userinfo = {"sub": "u2", "groups": ["admins"]}
-    assert is_refused(browser.sign_in(), "described another user")
+    assert is_refused(browser.sign_in(), "user info is about another user")
 
 
 def test_a_public_client_has_no_secret(keyed, provider):
@@ -299,7 +299,11 @@ def test_another_state(browser, state):
     wrong = changed(back, state=None) + ("&state=%ED%A0%80" if state == "\ud800" else "")
     if state is not None and state != "\ud800":
         wrong = changed(back, state=state)
-    words = "something twice" if isinstance(state, list) else "was not begun in this browser"
+    words = (
+        "redirect has a repeated parameter: begin again"
+        if isinstance(state, list)
+        else "was not begun in this browser"
+    )
     assert is_refused(browser.get(wrong), words, HTTPStatus.BAD_REQUEST)
     assert browser.get(back).status_code == OK
 
@@ -330,7 +334,9 @@ def test_a_sign_in_ends_once(browser, provider):
         assert is_refused(other.get(back), "begin again")
         provider.reusable = True
         again = other.authorize(led)
-        assert is_refused(other.get(again), "has ended already", HTTPStatus.BAD_REQUEST)
+        assert is_refused(
+            other.get(again), "was completed already: begin again", HTTPStatus.BAD_REQUEST
+        )
 
 
 def test_a_sign_in_has_ten_minutes(browser, provider):
@@ -441,10 +447,10 @@ def test_a_shared_key_that_the_provider_publishes_is_none(browser, provider):
     assert is_refused(browser.sign_in(), "ID token")
     bare = RSAKey.import_key({**secret.as_dict(private=True), "use": "sig"})
     provider.sign = lambda claims: sign({"alg": "RS256", "kid": "enc"}, claims, bare)
-    assert is_refused(browser.sign_in(), "signed by an unknown key")
+    assert is_refused(browser.sign_in(), "signed with an unknown key")
     provider.published = [secret]
     provider.sign = lambda claims: sign({"alg": "RS256"}, claims, bare)
-    assert is_refused(browser.sign_in(), "signed by an unknown key")
+    assert is_refused(browser.sign_in(), "signed with an unknown key")
 
 
 def test_algorithms_are_few(browser, provider):
@@ -468,14 +474,14 @@ def test_keys_that_are_changed_are_looked_up_once(browser, provider):
     for _ in range(3):
         provider.published = [provider.key]
         provider.sign = lambda claims: sign({"alg": "RS256", "kid": "third"}, claims, provider.key)
-        assert is_refused(browser.sign_in(), "signed by an unknown key")
+        assert is_refused(browser.sign_in(), "signed with an unknown key")
     assert provider.asked.count("/keys") == 2
 
 
 def test_the_issuer_of_a_reply(browser, provider):
     """Another one is refused, and none where the provider says that it sends it."""
     provider.back = {"iss": "https://evil.example"}
-    assert is_refused(browser.sign_in(), "of another provider")
+    assert is_refused(browser.sign_in(), "from another provider than")
     assert "/token" not in provider.asked
     provider.back = {"iss": ""}
     assert browser.sign_in().status_code == OK
@@ -485,7 +491,7 @@ def test_the_issuer_is_missed(keyed, provider):
     provider.about["authorization_response_iss_parameter_supported"] = True
     provider.back = {"iss": ""}
     with signing_in(keyed, provider) as browser:
-        assert is_refused(browser.sign_in(), "of another provider")
+        assert is_refused(browser.sign_in(), "from another provider than")
 
 
 def test_what_the_provider_refuses(browser, provider):
@@ -577,14 +583,14 @@ def test_a_provider_that_fails(browser, provider, odd, caplog):
 @pytest.mark.parametrize("keys", [b"{}", b'{"keys": [1, {}, {"kty": "RSA", "n": 3}, null]}'])
 def test_keys_that_are_none(browser, provider, keys):
     provider.answers["/keys"] = (200, {}, keys)
-    assert is_refused(browser.sign_in(), "signed by an unknown key")
+    assert is_refused(browser.sign_in(), "signed with an unknown key")
 
 
 @pytest.mark.parametrize("issuer", ["https://evil.example", "", None])
 def test_another_issuer(browser, provider, issuer):
     """Nor the same with a slash at its end."""
     provider.about["issuer"] = f"{provider.issuer}/" if issuer == "" else issuer
-    assert is_refused(browser.get("/sign-in"), "calls itself", AWAY)
+    assert is_refused(browser.get("/sign-in"), "has the issuer", AWAY)
 
 
 def test_a_provider_that_is_away(keyed, provider):
@@ -643,10 +649,10 @@ def test_without_a_provider(client):
         ({"issuer": "https://u@a"}, "takes the issuer's URL"),
         ({"issuer": "https://a?b"}, "takes the issuer's URL"),
         ({"client": ""}, "needs --oidc-client"),
-        ({"roles": ()}, "without one nobody could"),
+        ({"roles": ()}, "otherwise nobody can sign in"),
         ({"roles": (("a", "k"), ("a", "l"))}, "'a' is given twice"),
         ({"roles": (("*", "k"), ("a", "l"))}, "must be last"),
-        ({"claim": "a..b"}, "--oidc-claim takes a claim or"),
+        ({"claim": "a..b"}, "--oidc-claim must be a claim or"),
         ({"hours": 0}, "at least 1"),
     ],
 )
@@ -668,7 +674,7 @@ def test_keys_that_are_missing_are_told_at_the_start(home):
     home.key("anna")
     check_open(settings)
     home.key("anna")
-    with pytest.raises(InputError, match="several keys are called 'anna'"):
+    with pytest.raises(InputError, match="several keys have the name 'anna': give an id"):
         check_open(settings)
 
 
@@ -709,7 +715,7 @@ def test_the_command_and_the_file_of_settings(tmp_path, monkeypatch):
     (tmp_path / "clew.toml").write_text("", encoding="utf-8")
     for more, told in (
         (["--oidc-client", "c"], "need --oidc"),
-        (["--oidc", "https://a.example", "--oidc-client", "c"], "without one nobody"),
+        (["--oidc", "https://a.example", "--oidc-client", "c"], "otherwise nobody can sign in"),
         (["--oidc", "https://a.example", "--oidc-key", "k"], "VALUE=KEY, such as staff=anna"),
     ):
         done = CliRunner().invoke(main, [*words, *more])

@@ -28,7 +28,7 @@ def test_others_need_a_key(home):
         {"proxies": ("::1",)},
     )
     for changes in reached:
-        with pytest.raises(InputError, match="make a key first, with 'clew keys"):
+        with pytest.raises(InputError, match="create a key with 'clew keys add"):
             serve(replace(home.settings, **changes), pytest.fail)
     check_open(home.settings)
     home.key()
@@ -41,11 +41,11 @@ def test_what_cannot_be_served(home, tmp_path):
     file.touch()
     with pytest.raises(NotAnIndex, match="holds no index to serve as 'none': run 'clew"):
         serve(replace(home.settings, indexes={"none": missing}), pytest.fail)
-    with pytest.raises(StoreError, match="cannot be used .*: name another with --home"):
+    with pytest.raises(StoreError, match="cannot be used .*: choose another with --home"):
         serve(replace(home.settings, home=file), pytest.fail)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=rf"127.0.0.1:{port} cannot be listened on"):
+        with pytest.raises(InputError, match=rf"127.0.0.1:{port} is not available"):
             serve(replace(home.settings, port=port), pytest.fail)
     with bind("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP

@@ -96,10 +96,11 @@ FILE = b'Content-Disposition: form-data; name="files"; filename="a.md"'
         (b"", 400, "it ends before its last part does"),
         (part(FILE)[:-20], 400, "it ends before its last part does"),
         (part(FILE) + b"--b--", 202, ""),
-        (part(FILE) + part(FILE) + b"--b--", 400, "two files of this request are called 'a.md'"),
+        (part(FILE) + part(FILE) + b"--b--", 400, "two files of this request have the name 'a.md'"),
         (part(FILE.replace(b"a.md", b"../a.md")) + b"--b--", 400, "names no file"),
         (part(FILE.replace(b"a.md", b"\xff.md")) + b"--b--", 400, "is not in UTF-8"),
-        (part(FILE.replace(b'"files"', b'"other"')) + b"--b--", 400, "sent as 'files'"),
+        (part(FILE.replace(b'"files"', b'"other"')) + b"--b--", 400,
+         "files must be in the field 'files', not 'other'"),
         (part(b"X: " + b"y" * 5_000) + b"--b--", 400, "form cannot be read"),
         (part(b'Content-Disposition: form-data; name="options"', b"z" * 70_000) + b"--b--", 413,
          "the field 'options' has at most"),
@@ -147,7 +148,7 @@ def test_bounds_of_an_upload(jobs_home):
         assert raw(client, endless()).status_code == 413
         assert 0 < len(read) <= 1_000
         many = post(client, *((f"{i}.md", b"x") for i in range(3)))
-        said = {"code": "too_large", "message": "a request has at most 2 files"}
+        said = {"code": "too_large", "message": "a request can have at most 2 files"}
         assert many.json()["error"] == said
         text = {"documents": [{"id": "a", "text": "x" * 6_000}]}
         assert client.post(f"{API}/indexes/notes/documents", json=text).status_code == 413
@@ -253,7 +254,7 @@ def test_texts_records_and_what_goes_with_a_document(jobs_home):
         assert found["result"]["added"]["ids"] == ["x/y"], found
         for body, sentence in (
             ([text, text], "two documents have the id 'x/y'"),
-            ([{**text, "id": "notes/d/a.md"}], "an uploaded file has the id"),
+            ([{**text, "id": "notes/d/a.md"}], "the id 'notes/d/a.md' is that of an uploaded file"),
             ([{**text, "id": "a\nb"}], "documents.0.id"),
             ([{**text, "more": 1}], "documents.0.more"),
             ([{**text, "text": "Ice \ud800"}], "Invalid JSON"),

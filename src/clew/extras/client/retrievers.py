@@ -45,7 +45,7 @@ def opened(
         return index
     if url is None:
         if key is not None:
-            raise InputError("a key needs the url of its server")
+            raise InputError("a key needs the url of its server: give url, too")
         from clew.api import open_index
 
         return open_index(index)

@@ -97,7 +97,7 @@ async def _read_return(request: Request, provider: Provider) -> tuple[Attempt, s
     """
     given = {name: request.query_params.getlist(name) for name in _PARAMETERS}
     if any(len(values) > 1 for values in given.values()):
-        raise InputError("the provider's redirect has a repeated parameter")
+        raise InputError("the provider's redirect has a repeated parameter: begin again")
     code, state, issuer, error = ("".join(given[name]) for name in _PARAMETERS)
     attempt = Attempt.read(request.cookies.get(_COOKIE, ""), time.time())
     if attempt is None or not attempt.is_of(state):
