@@ -94,7 +94,7 @@ def test_a_process_that_windows_cannot_find_has_ended(monkeypatch):
 
 def test_several_processes_are_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(run.sys, "platform", "darwin")
-    with pytest.raises(InputError, match="only on Linux do several processes serve"):
+    with pytest.raises(InputError, match="several processes are supported on Linux only"):
         run.serve(SimpleNamespace(processes=2), print)
 
 

@@ -357,7 +357,7 @@ def test_the_dimension_is_learned_from_a_reply(server, embedder):
 def test_a_wrong_dimension_names_both(embedder, server):
     """Another model behind the same URL is found out, at once or during a run."""
     model = embedder(expected_dimension=384)
-    with pytest.raises(EndpointError, match="model m: vectors of dimension 4 came where 384"):
+    with pytest.raises(EndpointError, match="model m: the vectors have dimension 4, not 384"):
         model.embed(["a"], kind="query")
     model = embedder()
     model.embed(["a"], kind="query")
