@@ -87,8 +87,14 @@ def test_parts_of_the_questions_are_chosen(folder):
         (b'{"id": "q7", "question": " "}', "'question' must be a non-empty text"),
         (b'{"id": "q1", "question": "?"}', "'q1' is already used in .*questions.jsonl, line 1"),
         (b'{"id": "q7", "question": "?", "answers": "yes"}', "'answers' must be a list"),
-        (b'{"id": "q7", "question": "?", "answers": [""]}', "'answers' must contain non-empty texts"),
-        (b'{"id": "q7", "question": "?", "supporting_ids": [1]}', "'supporting_ids' must contain texts"),
+        (
+            b'{"id": "q7", "question": "?", "answers": [""]}',
+            "'answers' must contain non-empty texts",
+        ),
+        (
+            b'{"id": "q7", "question": "?", "supporting_ids": [1]}',
+            "'supporting_ids' must contain texts",
+        ),
         (b'{"id": "q7", "question": "?", "hop_count": "2"}', "'hop_count' must be a whole"),
         (b'{"id": "q7", "question": "?", "hop_count": true}', "'hop_count' must be a whole"),
         (b'{"id": "q7", "question": "?", "type": 3}', "'type' must be a non-empty text"),

@@ -412,7 +412,10 @@ def test_beir_takes_the_split_of_its_judgements(beir, tmp_path):
         (f"{QRELS}q1\td1\thigh\n", "line 2: must be a query, a document and a number"),
         (f"{QRELS}\nq1\td1\tnan\n", "line 3: must be a query, a document and a number"),
         (f"{QRELS}q7\td1\t1\n", "line 2: .*queries.jsonl lacks the query 'q7'"),
-        (f"{QRELS}q1\td1\t1\nq2\td1\t1\nq1\td1\t0\n", "line 4: there are two judgements of 'd1' for 'q1', 0 after 1"),
+        (
+            f"{QRELS}q1\td1\t1\nq2\td1\t1\nq1\td1\t0\n",
+            "line 4: there are two judgements of 'd1' for 'q1', 0 after 1",
+        ),
         (f"{QRELS}q1\td1\t0\nq1\td1\t0\n", "line 3: there are two judgements of 'd1' for 'q1'"),
     ],
 )
@@ -586,7 +589,10 @@ def test_paragraphs_of_musique_may_be_called_texts(tmp_path):
     ("values", "message"),
     [
         ([], "no documents"),
-        ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], "record 2 .*'a' is already used in .*record 1"),
+        (
+            [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}],
+            "record 2 .*'a' is already used in .*record 1",
+        ),
         ([{"id": "a", "text": "x"}, {"text": "y"}], "record 2: there is no 'id'"),
         ([{"title": "a"}], "record 1: there is no 'text'"),
         ([*LONG, LONG[0]], "record 3: the corpus 'Novel-1' came before"),

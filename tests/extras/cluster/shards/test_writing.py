@@ -206,8 +206,14 @@ def test_an_answer_is_told_while_it_is_written(place):
         (lambda p: clew.open(p / "parts").check(), "an index in shards"),
         (lambda p: clew.open(p / "parts").backup(p / "x.tar"), "an index in shards"),
         (lambda p: opened(p / "parts").add([], part="0/2"), "a part is of one shard"),
-        (lambda p: clew.open(p / "new").add([], part="2/2"), "there is no part 2 of 2: parts count from 0"),
-        (lambda p: clew.open(p / "new").add([], part="half"), "a part must be NUMBER/COUNT, .* not 'half'"),
+        (
+            lambda p: clew.open(p / "new").add([], part="2/2"),
+            "there is no part 2 of 2: parts count from 0",
+        ),
+        (
+            lambda p: clew.open(p / "new").add([], part="half"),
+            "a part must be NUMBER/COUNT, .* not 'half'",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_at_once(place, call, said):
