@@ -362,7 +362,7 @@ def test_a_wrong_dimension_names_both(embedder, server):
     model = embedder()
     model.embed(["a"], kind="query")
     server.respond = lambda r: vectors(r, d=6)
-    with pytest.raises(EndpointError, match="dimension 6 came where 4"):
+    with pytest.raises(EndpointError, match="the vectors have dimension 6, not 4"):
         model.embed(["a"], kind="query")
 
 
