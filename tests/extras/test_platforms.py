@@ -3,13 +3,14 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from clew.base.runtime import threads
-from clew.cli import main
+from clew.cli import main, render
 from clew.cli.plain import make_printable
 from clew.errors import InputError
 from clew.extras.server import run
@@ -71,6 +72,14 @@ def test_the_thread_is_drawn_plainly_where_lines_are_not_to_be_had(tmp_path, mon
     (tmp_path / "fram.md").write_text("# Fram\n\nThe Fram was built by Colin Archer in Larvik.\n")
     runner = CliRunner(charset="cp1252")
     assert runner.invoke(main, ["index", "fram.md", "-q"]).exit_code == 0
+    render_answer = render.render_answer
+    monkeypatch.setattr(  # a thread is drawn where nothing is cited
+        render,
+        "render_answer",
+        lambda answer, **given: render_answer(
+            replace(answer, kind="generated", citations=()), **given
+        ),
+    )
     shown = runner.invoke(main, ["ask", "Who built the Fram?"])
     assert shown.exception is None
     assert "\n  + question  Who built the Fram?\n" in shown.output
@@ -94,7 +103,7 @@ def test_a_process_that_windows_cannot_find_has_ended(monkeypatch):
 
 def test_several_processes_are_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(run.sys, "platform", "darwin")
-    with pytest.raises(InputError, match="only on Linux do several processes serve"):
+    with pytest.raises(InputError, match="several processes are supported on Linux only"):
         run.serve(SimpleNamespace(processes=2), print)
 
 

@@ -226,9 +226,9 @@ def test_what_a_search_raises(dataset):
 @pytest.mark.parametrize(
     ("settings", "scoring", "message"),
     [
-        ([], Scoring(), "different labels, but are \\[\\]"),
-        ([WORDS, FIXED, Setting("words")], Scoring(), "different labels"),
-        (grid("words", {"n": [1, 1]}), Scoring(), "different labels, but are .*'words n=1'"),
+        ([], Scoring(), "distinct labels, but are \\[\\]"),
+        ([WORDS, FIXED, Setting("words")], Scoring(), "distinct labels"),
+        (grid("words", {"n": [1, 1]}), Scoring(), "distinct labels, but are .*'words n=1'"),
         ([WORDS], Scoring(ks=()), "at least 1"),
         ([WORDS], Scoring(ks=(0, 5)), "at least 1, but are \\(0, 5\\)"),
         ([WORDS], Scoring(ks=(5, 5)), "different numbers"),

@@ -411,8 +411,11 @@ def test_beir_takes_the_split_of_its_judgements(beir, tmp_path):
         (f"{QRELS}q1\td1\n", "line 2: must be a query, a document and a number"),
         (f"{QRELS}q1\td1\thigh\n", "line 2: must be a query, a document and a number"),
         (f"{QRELS}\nq1\td1\tnan\n", "line 3: must be a query, a document and a number"),
-        (f"{QRELS}q7\td1\t1\n", "line 2: .*queries.jsonl has no query 'q7'"),
-        (f"{QRELS}q1\td1\t1\nq2\td1\t1\nq1\td1\t0\n", "line 4: a second .*'q1', 0 after 1"),
+        (f"{QRELS}q7\td1\t1\n", "line 2: .*queries.jsonl lacks the query 'q7'"),
+        (
+            f"{QRELS}q1\td1\t1\nq2\td1\t1\nq1\td1\t0\n",
+            "line 4: there are two judgements of 'd1' for 'q1', 0 after 1",
+        ),
         (f"{QRELS}q1\td1\t0\nq1\td1\t0\n", "line 3: there are two judgements of 'd1' for 'q1'"),
     ],
 )
@@ -442,18 +445,18 @@ def test_beir_needs_its_judgements(beir):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"_id": "5a02"}, "the id '5a02' is already that of .*record 2"),
+        ({"_id": "5a02"}, "the id '5a02' is already used in .*record 2"),
         ({"_id": 7}, "'_id' must be a non-empty text, but is 7"),
-        ({"question": ""}, "'question' must be a text"),
-        ({"answer": ["Larvik"]}, "'answer' must be a text"),
+        ({"question": ""}, "'question' must be a non-empty text"),
+        ({"answer": ["Larvik"]}, "'answer' must be a non-empty text"),
         ({"context": None}, "'context' must be a list of .*but is NoneType"),
-        ({"context": [["Fram"]]}, r"'context' must hold \[title, .*but has \['Fram'\]"),
+        ({"context": [["Fram"]]}, r"'context' must contain \[title, .*but has \['Fram'\]"),
         ({"context": [["Fram", "A ship."]]}, "'Fram' in 'context' must be a list of texts"),
         ({"context": [[1, []]]}, "the titles of 'context' must contain texts, but has 1"),
         ({"context": "[[}"}, "'context' is a text that is not JSON"),
         ({"context": {"title": ["a"], "sentences": []}}, "as many lists of sentences as titles"),
         ({"context": {"sentences": []}}, "the titles of 'context' must be a list of texts"),
-        ({"supporting_facts": ["Fram"]}, "'supporting_facts' must hold .title, sentence."),
+        ({"supporting_facts": ["Fram"]}, "'supporting_facts' must contain .title, sentence."),
         ({"supporting_facts": [[None, 0]]}, "'supporting_facts' must contain texts, but has None"),
         ({"supporting_facts": {"title": "Fram"}}, "'supporting_facts' must be a list of texts"),
     ],
@@ -486,7 +489,7 @@ def test_malformed_evidence_is_named(bench):
     with pytest.raises(InputError, match="id Novel-a.: 'evidence' must contain texts, but has 3"):
         load(bench)
     write(path, [{**ABOUT_LONG[0], "source": None}])
-    with pytest.raises(InputError, match="id Novel-a.: 'source' must be a text"):
+    with pytest.raises(InputError, match="id Novel-a.: 'source' must be a non-empty text"):
         load(bench)
 
 
@@ -586,7 +589,10 @@ def test_paragraphs_of_musique_may_be_called_texts(tmp_path):
     ("values", "message"),
     [
         ([], "no documents"),
-        ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], "record 2 .*'a' is already that"),
+        (
+            [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}],
+            "record 2 .*'a' is already used in .*record 1",
+        ),
         ([{"id": "a", "text": "x"}, {"text": "y"}], "record 2: there is no 'id'"),
         ([{"title": "a"}], "record 1: there is no 'text'"),
         ([*LONG, LONG[0]], "record 3: the corpus 'Novel-1' came before"),

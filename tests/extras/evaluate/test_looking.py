@@ -82,7 +82,7 @@ def test_two_are_really_asked_at_once(dataset, evidence):
     part = replace(dataset, questions=dataset.questions[:2])
     report = evaluate(part, search, [Setting("bm25")], concurrency=2)
     assert not any(row.error for row in report.rows)
-    with pytest.raises(InputError, match="at least one question"):
+    with pytest.raises(InputError, match="concurrency must be at least 1, not 0"):
         evaluate(part, search, [Setting("bm25")], concurrency=0)
 
 

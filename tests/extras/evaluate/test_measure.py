@@ -70,9 +70,9 @@ def test_exact_reaches_every_question_and_the_head(index, dataset, tmp_path, mon
         (
             Protocol(settings=(Setting("ket", {"tokens": 5_000}),)),
             InputError,
-            "ket is to fill 5,000 tokens, and contexts have at most 4,000",
+            "ket fills contexts of 5,000 tokens, but the limit is 4,000",
         ),
-        (Protocol(settings=SETTINGS, judge="local"), InputError, "a judge judges answers"),
+        (Protocol(settings=SETTINGS, judge="local"), InputError, "a judge needs answers"),
         (replace(JUDGED, judged=("taste",)), InputError, "faithfulness, not 'taste'"),
         (replace(JUDGED, judged=()), InputError, "not nothing"),
     ],

@@ -74,7 +74,7 @@ def test_rows_are_chosen_by_name():
 
 
 def test_columns_of_labels_are_measured_by_another_command(dataset):
-    with pytest.raises(InputError, match="WOS is of labelled texts: .*'clew classify --file'"):
+    with pytest.raises(InputError, match="WOS has labelled texts: .*'clew classify --file'"):
         find_columns(TABLES["agrag-3"], dataset, ["WOS"])
 
 
@@ -103,7 +103,7 @@ def test_rows_of_one_index_are_measured_together():
 
 def test_a_column_is_found_by_format_or_by_name(dataset):
     table = TABLES["clue-2"]
-    with pytest.raises(InputError, match="format clew: say by --column .* 8B MuSiQue"):
+    with pytest.raises(InputError, match="format clew: choose with --column .* 8B MuSiQue"):
         find_columns(table, dataset)
     with pytest.raises(InputError, match="no column '9B'"):
         find_columns(table, dataset, ["9B"])

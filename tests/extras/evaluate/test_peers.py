@@ -119,7 +119,7 @@ def test_a_pooled_corpus_has_ids_too(file, tmp_path):
         ({"question_id": "q1", "retrieved_ids": []}, "line 7: there is no 'method'"),
         ({"method": "a", "retrieved_ids": []}, "line 7: there is no 'question_id'"),
         ({"method": "a", "question_id": "q1"}, "line 7: there is no 'retrieved_ids'"),
-        (line("a", "q1", [1]), "line 7: 'retrieved_ids' must hold texts"),
+        (line("a", "q1", [1]), "line 7: 'retrieved_ids' must contain texts"),
         (line("a", "q1", [], answer=3), "line 7: 'answer' must contain texts, but has 3"),
         (3, "line 7: must be a JSON object"),
     ],

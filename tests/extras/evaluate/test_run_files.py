@@ -171,7 +171,10 @@ def test_questions_change_a_run_and_costs_do_not(dataset, tmp_path):
         (b"", "is not a run"),
         (b"a note\n", "is not a run"),
         (b"a note", "is not a run"),
-        (b'{"clew_run": 2, "label": "words"}\n', "is a run of another version of Clew"),
+        (
+            b'{"clew_run": 2, "label": "words"}\n',
+            "was written by another version of Clew: measure again",
+        ),
         (b'{"clew_run": 1, "label": "words"}\n', "line 1: .*missing required field `dataset`"),
         (b'{"clew_run": 1, "label": \n', "line 1: not JSON"),
     ],

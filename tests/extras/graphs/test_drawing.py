@@ -118,5 +118,5 @@ def test_nodes_beyond_the_most_are_counted():
     assert drawing._repr_svg_() == drawing.svg
     with pytest.raises(clew.InputError, match="at least 1, not 0"):
         clew.draw(evidence, most=0)
-    with pytest.raises(clew.InputError, match="an Answer or an Evidence, not str"):
+    with pytest.raises(clew.InputError, match="draw needs an Answer or Evidence, not str"):
         clew.draw("Why?")

@@ -308,7 +308,7 @@ def test_deepseek(server):
     )
     assert tell(chat(server))[0].text == "Archer."
     server.respond = lambda _: error("Insufficient Balance", 402, type="unknown_error")
-    with pytest.raises(EndpointError, match="quota is used up"):
+    with pytest.raises(EndpointError, match="quota is exhausted"):
         ask(chat(server))
 
 
@@ -730,7 +730,7 @@ def test_a_quota_that_is_used_up(server, answer, attempts):
     with pytest.raises(EndpointError) as caught:
         ask(llm, Prompt(user="Who?"))
     assert len(server.requests) == attempts
-    assert ("quota is used up" in str(caught.value)) == (attempts == 1)
+    assert ("quota is exhausted" in str(caught.value)) == (attempts == 1)
 
 
 def test_the_wait_that_words_ask_for(server):

@@ -119,7 +119,7 @@ def load_hashed(spec):
 @pytest.mark.parametrize(
     ("load_it", "spec", "message"),
     [
-        (load_hashed, "maxsim", "maxsim needs token vectors, which hash-64 does not give"),
+        (load_hashed, "maxsim", "maxsim needs token vectors, which hash-64 does not have"),
         (load_hashed, "endpoint:jina", "'endpoint:jina' lacks its address: write endpoint:jina@"),
         (load_llm, "local", "'local' lacks its file: write local:FILE.gguf"),
         (load_llm, "local:", "'local' lacks its file: write local:FILE.gguf"),

@@ -357,12 +357,12 @@ def test_the_dimension_is_learned_from_a_reply(server, embedder):
 def test_a_wrong_dimension_names_both(embedder, server):
     """Another model behind the same URL is found out, at once or during a run."""
     model = embedder(expected_dimension=384)
-    with pytest.raises(EndpointError, match="model m: vectors of dimension 4 came where 384"):
+    with pytest.raises(EndpointError, match="model m: the vectors have dimension 4, not 384"):
         model.embed(["a"], kind="query")
     model = embedder()
     model.embed(["a"], kind="query")
     server.respond = lambda r: vectors(r, d=6)
-    with pytest.raises(EndpointError, match="dimension 6 came where 4"):
+    with pytest.raises(EndpointError, match="the vectors have dimension 6, not 4"):
         model.embed(["a"], kind="query")
 
 

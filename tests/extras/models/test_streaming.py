@@ -399,7 +399,7 @@ def test_pieces_are_told_in_the_thread_that_asks(server):
     talk = conversation(server)
     talk.complete(asked(), on_text=lambda _: threads.add(threading.get_ident()))
     assert threads == {threading.get_ident()}
-    with pytest.raises(InputError, match="a prompt that is alone, not for 2"):
+    with pytest.raises(InputError, match="on_text needs exactly one prompt, not 2"):
         talk.complete(asked() * 2, on_text=print)
 
 

@@ -89,7 +89,7 @@ def read(file: File) -> Iterator[Document]:
     try:
         sheets = shown or _read_sheets(file, beside)
     except (CalamineError, ValueError):
-        reason = "is not a spreadsheet, or is broken or encrypted"
+        reason = "is a broken or encrypted spreadsheet, or not one"
         raise UnreadableSource(file.source, reason) from None
     paragraphs: list[MarkedParagraph] = []
     n_tables = 0

@@ -643,7 +643,7 @@ def _limit_bytes(pieces: Iterable[bytes], most_bytes: int, ends: float) -> Itera
     for piece in pieces:  # unpacked, where it came packed
         received += len(piece)
         if received > most_bytes:
-            raise TooMuch(f"the reply exceeds {most_bytes:,} bytes")
+            raise TooMuch(f"a reply of more than {most_bytes:,} bytes")
         if time.monotonic() > ends:  # nobody waits for it any more
             raise _TooLate("no complete reply in time")
         yield piece

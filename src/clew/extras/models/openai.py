@@ -395,7 +395,7 @@ class _Watched:
             return
         self._looked = len(self._text)
         if tokens.count_at_least(self._text) > self._most:
-            raise TooMuch(f"the reply exceeds {self._most:,} tokens")
+            raise TooMuch(f"a reply of more than {self._most:,} tokens")
 
 
 class _Heard:

@@ -146,7 +146,7 @@ def test_what_is_computed_is_shared(address, monkeypatch, tmp_path):
 def test_copies_are_where_the_system_keeps_such_files(address, monkeypatch, tmp_path):
     """A user who moved the cache is obeyed; a bound that is no number is said at once."""
     monkeypatch.setenv("CLEW_CACHE_MB", "1 GB")
-    with pytest.raises(InputError, match="CLEW_CACHE_MB is a number of megabytes"):
+    with pytest.raises(InputError, match="CLEW_CACHE_MB must be a number of megabytes"):
         opened(address)
     monkeypatch.delenv("CLEW_CACHE", raising=False)
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "other"))  # of another system

@@ -150,5 +150,7 @@ def test_while_postgresql_is_away(homes, monkeypatch):
 
 def test_other_addresses_are_no_folders():
     """An index is a folder or in PostgreSQL; what looks like another address makes no folder."""
-    with pytest.raises(InputError, match="an index is a folder, or postgresql://.*; mysql:// is"):
+    with pytest.raises(
+        InputError, match="an index must be a folder or postgresql://.*, not mysql://"
+    ):
         folder_of("mysql://db.example/x/y")

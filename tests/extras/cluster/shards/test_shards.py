@@ -179,7 +179,7 @@ def test_a_document_in_two_shards_is_an_error(folder):
     both = [folder / "whole", folder / "parts-1" / "shard-0000"]
     with (
         open_shards(both, models=MODELS, size=ALL_OF_IT) as shards,
-        pytest.raises(errors.StoreError, match="two shards have the document"),
+        pytest.raises(errors.StoreError, match="the document 'analog' is in two shards"),
     ):
         shards.search(QUESTIONS[0])
 

@@ -206,8 +206,14 @@ def test_an_answer_is_told_while_it_is_written(place):
         (lambda p: clew.open(p / "parts").check(), "an index in shards"),
         (lambda p: clew.open(p / "parts").backup(p / "x.tar"), "an index in shards"),
         (lambda p: opened(p / "parts").add([], part="0/2"), "a part is of one shard"),
-        (lambda p: clew.open(p / "new").add([], part="2/2"), "of 2 parts there is no 2"),
-        (lambda p: clew.open(p / "new").add([], part="half"), "a part is a number and how many"),
+        (
+            lambda p: clew.open(p / "new").add([], part="2/2"),
+            "there is no part 2 of 2: parts count from 0",
+        ),
+        (
+            lambda p: clew.open(p / "new").add([], part="half"),
+            "a part must be NUMBER/COUNT, .* not 'half'",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_at_once(place, call, said):
@@ -225,7 +231,7 @@ def test_a_shard_remembers_its_part(place, docs):
     mine = [each for each in whole if shard_of(each, 3) == 1]
     with clew.open(place / "parts" / "shard-0001", models=MODELS) as one:
         assert one.add(docs).report.n_unchanged == len(one.documents()) == len(mine)
-        with pytest.raises(errors.InputError, match=r"is the part 1/3 of its shards, not 0/3"):
+        with pytest.raises(errors.InputError, match=r"shard-0001 is shard 1/3, not 0/3"):
             one.add(docs, part="0/3")
         other = next(f"x{n}" for n in range(99) if shard_of(f"x{n}", 3) == 2)
         with pytest.raises(errors.InputError, match=r"not of the part 1/3, .* to the shard 2"):
@@ -247,7 +253,7 @@ def test_names_in_another_order_or_number_are_refused(place, docs):
     for names in (["shard-0001", "shard-0000", "shard-0002"], ["shard-0000", "shard-0001"]):
         file.write_text(json.dumps({"shards": names}))
         with opened(place / "parts") as shards:
-            with pytest.raises(errors.InputError, match="of its shards, not"):
+            with pytest.raises(errors.InputError, match=r"is shard \d/3, not"):
                 shards.add(docs)
             assert shards.documents()
     file.write_text(json.dumps({"shards": ["shard-0000", "shard-0000"]}))
@@ -280,6 +286,6 @@ def test_a_password_is_in_no_message(place):
         clew.open(place / "home").search("Who?")
     assert "sesame" not in str(told.value)
     for address in (name, "s3://bucket/x"):
-        with pytest.raises(errors.InputError, match="shards are made in a folder") as said:
+        with pytest.raises(errors.InputError, match="shards are created in a folder") as said:
             create(address, 2)
         assert "sesame" not in str(said.value)

@@ -76,7 +76,9 @@ def test_errors_come_as_they_are(two):
 
 def test_workers_that_cannot_be():
     for spec in ("many", "-1", "ray:", "ray:a/b", -1, True):
-        with pytest.raises(errors.InputError, match="workers are a number of processes, or ray"):
+        with pytest.raises(
+            errors.InputError, match="workers must be a number of processes, or ray"
+        ):
             workers.open_workers(spec, Specs())
     assert workers.open_workers("1", Specs()) is None
     with pytest.raises(errors.InputError, match="9000 workers are more than the"):

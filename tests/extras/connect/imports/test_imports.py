@@ -101,7 +101,7 @@ def test_what_is_of_no_system_is_refused_with_their_names(tmp_path):
         take(tmp_path)
     for name in ("one", "two"):
         shutil.copytree(KEPT / "lightrag", tmp_path / name)
-    with pytest.raises(InputError, match="name one of one, two"):
+    with pytest.raises(InputError, match="choose one of one, two"):
         take(tmp_path)
     broken = tmp_path / "one" / "kv_store_full_docs.json"
     broken.write_text("{")
@@ -166,7 +166,7 @@ def test_graphml_of_apoc(tmp_path):
     kinds = [(each.described.name, each.described.type) for each in stated if each.described]
     assert kinds[1:3] == [("Nansen", "person"), ("Nansen (Person)", "person")]
     [problem] = problems
-    assert "an end of its relationship is no node" in problem
+    assert "line 3: its relationship refers to an unknown node" in problem
 
 
 def test_what_was_imported_is_not_gone_for_its_folder(tmp_path):

@@ -126,7 +126,11 @@ def test_object_storage(index, s3, monkeypatch):
     ("address", "options", "message"),
     [
         ("s3://bucket/docs", {}, "'s3://bucket/docs' is only fetched with --web"),
-        ("git+https://me:secret@a.invalid/r.git", {}, "'git\\+https://a.invalid/r.git' is fetched"),
+        (
+            "git+https://me:secret@a.invalid/r.git",
+            {},
+            "'git\\+https://a.invalid/r.git' is only fetched with --web",
+        ),
         ("git+me@a.invalid:r.git", {"web": True}, "write git\\+ssh://HOST/PATH"),
         ("git://a.invalid/r.git", {}, "'git://a.invalid/r.git' is only fetched"),
         ("zip://a::s3://bucket/a.zip", {}, "'zip://a::s3://bucket/a.zip' is only fetched"),

@@ -126,4 +126,4 @@ def test_rows_of_a_table_are_listed(clew):
 def test_what_cannot_be_measured_is_said(clew, dataset):
     assert "there is no table 'clue-3'" in clew("eval", "papers", "clue-3").stderr
     assert "has no row 'GPT'" in clew(*CLUE, dataset, "--row", "GPT").stderr
-    assert "say by --column which column" in clew(*CLUE, dataset).stderr
+    assert "choose with --column a column of Clue-RAG" in clew(*CLUE, dataset).stderr
