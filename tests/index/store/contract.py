@@ -375,7 +375,9 @@ class StoreContract:
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
-        with pytest.raises(InputError, match="SOURCE_DATE_EPOCH is 'today'"):
+        with pytest.raises(
+            InputError, match="SOURCE_DATE_EPOCH must be seconds since 1970, not 'today'"
+        ):
             self._commit(store, *small_documents()[:1])
         with closing(store.view()) as view:
             assert view.documents_at(0) == []
