@@ -233,8 +233,8 @@ def test_what_is_refused(folder, tmp_path):
             ("b.tar.gz", "exists and is not overwritten"),
             ("a.zip", r"it must end in \.tar\.gz or \.tar$"),
             ("none/a.tar", "there is no folder"),
-            ("my.clew/a.tar", "is in the index itself"),
-            ("my.clew/segments/a.tar", "is in the index itself"),
+            ("my.clew/a.tar", "is inside the index: choose another folder"),
+            ("my.clew/segments/a.tar", "is inside the index: choose another folder"),
         ):
             with pytest.raises(InputError, match=words):
                 index.backup(tmp_path / name)
