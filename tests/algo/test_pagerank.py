@@ -204,7 +204,7 @@ def test_too_few_iterations_are_an_error():
     walk = transition_matrix(adjacency(3, [(0, 1), (1, 2)]))
     restart = np.array([1.0, 0, 0])
     with pytest.raises(
-        InputError, match=r"damping 0.99 still changes .* after 10 iterations: take"
+        InputError, match=r"damping 0.99 still changes .* after 10 iterations: use a lower"
     ):
         personalized_pagerank(walk, restart, damping=0.99, max_iterations=10)
 

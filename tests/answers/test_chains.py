@@ -49,7 +49,7 @@ def test_the_title_of_a_passage_links_what_names_it_and_not_what_stands_below_it
     built, born = "Ada Lund built the Hesper.", "She was born at Moss."
     signs = signs_of(QUESTION, built, born, titles=("Hesper", "Ada Lund"))
     assert (built, born) in pairs(signs)
-    assert signs.name_link(0, 1) == "Ada Lund"
+    assert signs.linking_name(0, 1) == "Ada Lund"
     same = signs_of(QUESTION, "She had two masts.", "She was born.", titles=("Manual", "Manual"))
     assert not len(same.chains.answers)
 

@@ -248,6 +248,6 @@ def test_extractive_answers_are_written_by_no_llm(tmp_path):
             [span] = answer.short.spans
             assert answer.citations[span.citation].document_id == span.document_id == "fram"
             assert FRAM[span.start : span.end] == span.text
-    with pytest.raises(InputError, match="take extractive"):
+    with pytest.raises(InputError, match="unknown reader 'abstractive': choose extractive"):
         Specs(reader="abstractive")
     assert Specs(reader="extractive").reader == "extractive"

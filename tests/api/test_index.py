@@ -203,7 +203,7 @@ def test_places_where_no_index_can_be_made(tmp_path):
         index.add(small_documents())
     with (
         clew.open(tmp_path / "thesis.txt" / "my.clew", models=models()) as index,
-        pytest.raises(errors.StoreError, match=r"my.clew cannot be made \(Not a directory\)"),
+        pytest.raises(errors.StoreError, match=r"my.clew cannot be created \(Not a directory\)"),
     ):
         index.add(small_documents())
 
@@ -508,7 +508,7 @@ def test_a_question_fills_as_many_tokens_as_the_method_is_given(tmp_path):
 
 def test_an_index_of_a_text_says_how_it_is_opened():
     """The class takes what `clew.open` made of it."""
-    with pytest.raises(errors.InputError, match=r"opened by clew\.open\('my\.clew'\)"):
+    with pytest.raises(errors.InputError, match=r"^open an index with clew\.open\('my\.clew'\)"):
         clew.Index("my.clew")
 
 

@@ -136,7 +136,7 @@ def test_a_plan_without_an_llm(folder):
         plan = index.plan(small_documents())
         assert (plan.model, plan.exact) == ("", False)
         assert all(estimate.cost_usd is None for estimate in plan.estimates)
-        with pytest.raises(InputError, match="nothing to plan for"):
+        with pytest.raises(InputError, match="no documents to plan for"):
             index.plan([])
     with opened(folder) as index:
         named = {name for each in index.plan(small_documents()).estimates for name in each.methods}
@@ -217,7 +217,7 @@ def test_a_core_without_an_llm_is_refused(folder, triples):
     documents = small_documents()
     with opened(folder, ReadsChat()) as index:
         for core in ({"core": 0.5}, {"core": 1.0}, {"core": 0.0}, {"core_by": "random"}):
-            with pytest.raises(InputError, match=f"but triples are wanted by '{triples}'"):
+            with pytest.raises(InputError, match=f"but triples are set to '{triples}'"):
                 index.add(documents, triples=triples, **core)
         assert not folder.exists()
         index.add(documents, triples="llm", core=0.5)
@@ -251,11 +251,11 @@ def test_names_are_merged_and_taken_back(folder):
         assert list(merged) == index.snapshot().layer("entity").ids([0])
         with pytest.raises(InputError, match="no entity"):
             index.merge("Nobody Atall", second)
-        with pytest.raises(InputError, match="one entity already"):
+        with pytest.raises(InputError, match="are already the same entity"):
             index.merge(second, second)
         index.unmerge(first)
         assert index.show()["layers"]["entity"] == before
-        with pytest.raises(InputError, match="stands for no other"):
+        with pytest.raises(InputError, match="is not merged into an entity"):
             index.unmerge(first)
 
 

@@ -92,9 +92,13 @@ def test_a_folder_that_is_gone_is_in_doubt(here):
         here("p3/docs/index.md", "Cy stayed.")
         index.add("p3/docs", name="more")
         assert sorted(texts(index)) == ["docs/index.md", "more/index.md"]
-        with pytest.raises(InputError, match="'docs' already, so it cannot be 'again'"):
+        with pytest.raises(
+            InputError, match="already in this index as 'docs', so it cannot also be 'again'"
+        ):
             index.add("p2/docs", name="again")
-        with pytest.raises(InputError, match="one folder or file can be called 'x'"):
+        with pytest.raises(
+            InputError, match="the name 'x' can be given to one folder or file only"
+        ):
             index.add(["p2", "p3"], name="x")
 
 

@@ -125,10 +125,10 @@ def test_a_list_is_taken_and_replaces_the_one_before(index, tmp_path):
         ("name,type\nFram,ship,x\n", "line 2"),
         ("name,type\nFram,a/b\n", "line 2: 'a/b' is not a type"),
         ("name,apart\nFram,perhaps\n", "line 2"),
-        ("name,aliases\nFram,\nMaud,Fram\n", "line 3: 'fram' is in an earlier line"),
+        ("name,aliases\nFram,\nMaud,Fram\n", "line 3: 'fram' is repeated from an earlier line"),
         (None, "cannot be read"),
-        pytest.param("x" * 200_000, "line 1: a line has at most 100,000", id="header"),
-        pytest.param(f"name\n{'x' * 200_000}\n", "line 2: a line has at most", id="long"),
+        pytest.param("x" * 200_000, "line 1: the line is longer than 100,000", id="header"),
+        pytest.param(f"name\n{'x' * 200_000}\n", "line 2: the line is longer than", id="long"),
     ],
 )
 def test_a_list_that_is_none(index, tmp_path, text, why):

@@ -103,9 +103,9 @@ def test_what_is_written(text, made):
         ("a = 'open", 'has "\'open" at character 5 cannot be read'),
         ("a = 1; drop", "has '; drop' at character 6 cannot be read"),
         ("date = 2024-13", "has '2024-13' at character 8 which is no date"),
-        ("a = 1e999", "a field is compared with a finite number"),
+        ("a = 1e999", "a field can only be compared with a finite number"),
         ("(" * 60 + "a = 1" + ")" * 60, "is nested too deeply"),
-        ("a" * 10_001, "a filter has at most 10,000 characters, not 10,001"),
+        ("a" * 10_001, "a filter can have at most 10,000 characters, not 10,001"),
         ("not " * 2_000 + "a", "ends where one of"),
     ],
 )

@@ -84,6 +84,6 @@ def test_nothing_is_paid_for_twice(tmp_path, monkeypatch):
                 told.append(str(error))
         disk.size = folder_size(folder) + (8 << 20) + STEP
     assert 3 <= len(told) < 50
-    assert all("no room for what is paid for" in each for each in told)
+    assert all("has no disk space for paid replies" in each for each in told)
     assert not [each for each, n in Counter(chat.texts).items() if n > 1]
     assert len(chat.texts) > 100

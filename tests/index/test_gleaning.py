@@ -165,8 +165,8 @@ def test_a_plan_has_the_rounds(tmp_path):
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ({"triples": "cooccurrence"}, "gleanings are of an LLM's triples, .*'cooccurrence'"),
-        ({}, "gleanings are of an LLM's triples"),
+        ({"triples": "cooccurrence"}, "gleanings apply to triples by an LLM, .*'cooccurrence'"),
+        ({}, "gleanings apply to triples by an LLM"),
         ({"triples": "llm", "entities": "statistical"}, "statistical ones are counted"),
         ({"triples": "llm", "gleanings": -1}, "'gleanings' is a whole number, at least 0"),
     ],

@@ -279,7 +279,7 @@ def test_a_plan_is_the_bill(tmp_path, share):
 def test_wishes_that_cannot_be(tmp_path):
     """The message says what is missing."""
     with clew.open(tmp_path / "i", models=models(llm=Reads())) as index:
-        with pytest.raises(InputError, match="entities are of an LLM's triples"):
+        with pytest.raises(InputError, match="entities apply to triples by an LLM"):
             index.add(NOTES, triples="cooccurrence", entities="statistical")
         with pytest.raises(InputError, match="ask for entities='statistical'"):
             index.add(NOTES, triples="llm", entity_words=2)

@@ -47,14 +47,14 @@ _WORDS = [
     ("walk", "select", "none", "llm", "reranker"),
 ]
 _OTHERS = [
-    ("agrag", {"damping": 1}, "damping must be in [0, 1), not 1"),
-    ("agrag", {"damping": math.nan}, "damping must be in [0, 1), not nan"),
+    ("agrag", {"damping": 1}, r"damping must be in \[0, 1\), not 1"),
+    ("agrag", {"damping": math.nan}, r"damping must be in \[0, 1\), not nan"),
     ("agrag", {"subgraph": False, "hybrid": False}, "subgraph and hybrid are both off"),
-    ("auto", {"fused": " , "}, "a method or several, not ' , '"),
-    ("auto", {"fused": "clue,auto"}, "auto does not fuse itself"),
+    ("auto", {"fused": " , "}, "fused must contain at least one method, not ' , '"),
+    ("auto", {"fused": "clue,auto"}, "auto cannot fuse itself"),
     ("auto", {"fused": "clue,clou"}, "there is no method 'clou'"),
-    ("ket", {"k": 3}, "k is even and at least 2"),
-    ("ket", {"k": 0}, "k is even and at least 2"),
+    ("ket", {"k": 3}, "k must be even and at least 2, .*not 3"),
+    ("ket", {"k": 0}, "k must be even and at least 2, .*not 0"),
 ]
 
 

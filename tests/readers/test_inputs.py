@@ -12,7 +12,7 @@ from clew.readers import inputs
 
 def test_names_of_other_machines():
     """A file of another machine is not looked for here."""
-    with pytest.raises(InputError, match="names a file of another machine"):
+    with pytest.raises(InputError, match="is a file on another machine"):
         inputs.locate_input("file://other/a.md")
 
 

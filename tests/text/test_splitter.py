@@ -93,5 +93,5 @@ def test_what_is_missing_is_said_before_a_document_is_read(nltk):
     nltk(NoData)
     with pytest.raises(InputError, match=r"nltk.downloader punkt_tab.*NLTK_DATA"):
         Chunking(splitter="nltk")
-    with pytest.raises(InputError, match="cut by nupunkt or nltk, not by 'spacy'"):
+    with pytest.raises(InputError, match="must be nupunkt or nltk, not 'spacy'"):
         Chunking(splitter="spacy")

@@ -153,5 +153,7 @@ def test_depths_of_a_chunk(size, most):
     """Chunks can be halved until their parts are of one token."""
     assert Chunking(size=size, overlap=0, subchunk_depth=most).subchunk_depth == most
     for depth in (-1, most + 1, 10**9):
-        with pytest.raises(InputError, match=f"halved {depth} times: take a sub-chunk depth"):
+        with pytest.raises(
+            InputError, match=f"halved {depth} times: use a sub-chunk depth of 0 to {most}$"
+        ):
             Chunking(size=size, overlap=0, subchunk_depth=depth)

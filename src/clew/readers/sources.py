@@ -77,7 +77,7 @@ def _check_document(item: object) -> Document:
     if not (isinstance(item.id, str) and item.id and isinstance(item.text, str)):
         raise InputError(f"a document must have an id and a text, both strings, not {item!r:.80}")
     if not (isinstance(item.title, str) and isinstance(item.metadata, Mapping)):
-        raise InputError(f"the title of {item.id!r:.60} must be a string, metadata a mapping")
+        raise InputError(f"the title of {item.id!r:.60} must be a string, its metadata a mapping")
     return item
 
 

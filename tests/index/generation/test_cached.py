@@ -163,7 +163,7 @@ def test_without_a_store_it_is_computed(store):
         assert alone.get(steps.KEYWORDS) is found
         assert found["lengths"].tobytes() == snapshot.get(steps.KEYWORDS)["lengths"].tobytes()
     add(store, DOCUMENTS[:1])
-    with pytest.raises(ValueError, match="small letters"):
+    with pytest.raises(ValueError, match="use a-z, digits and hyphens"):
         arrays_of(store, CachedArrays("a name/of: anything", lambda _: {"one": np.ones(1)}))
 
 

@@ -190,7 +190,7 @@ def test_only_files_of_an_index_are_taken(tmp_path, name, kind):
 def test_a_file_by_hand_is_no_index(tmp_path):
     """Whoever writes an archive by hand gets a sentence."""
     source = archive(tmp_path / "a.tar", ("index.sqlite", b"x", tarfile.REGTYPE))
-    with pytest.raises(InputError, match="holds no sound index"):
+    with pytest.raises(InputError, match=r"a\.tar holds a damaged index \(.*is not a Clew index"):
         clew.restore(source, tmp_path / "back")
     for members in ((), (("calls.sqlite", b"x", tarfile.REGTYPE),)):
         with pytest.raises(InputError):
@@ -229,12 +229,12 @@ def test_what_is_refused(folder, tmp_path):
         index.add(texts(9))
         (tmp_path / "b.tar.gz").write_bytes(b"something else")
         for name, words in (
-            ("a.tar", "no backup is overwritten"),
-            ("b.tar.gz", "no backup is overwritten"),
-            ("a.zip", r"let it end in .tar.gz or .tar"),
+            ("a.tar", "exists and is not overwritten"),
+            ("b.tar.gz", "exists and is not overwritten"),
+            ("a.zip", r"it must end in \.tar\.gz or \.tar$"),
             ("none/a.tar", "there is no folder"),
-            ("my.clew/a.tar", "is in the index itself"),
-            ("my.clew/segments/a.tar", "is in the index itself"),
+            ("my.clew/a.tar", "is inside the index: choose another folder"),
+            ("my.clew/segments/a.tar", "is inside the index: choose another folder"),
         ):
             with pytest.raises(InputError, match=words):
                 index.backup(tmp_path / name)

@@ -98,7 +98,7 @@ def test_a_database_in_use_stays_where_it_is(folder, refused):
     """The sentence says what to do, and then it is repaired."""
     damage(folder / "index.sqlite")
     [segment] = (folder / "segments").iterdir()
-    said = pytest.raises(StoreError, match="segments cannot be moved .*: end what reads")
+    said = pytest.raises(StoreError, match="segments cannot be moved .*: stop its readers")
     with segment.open("rb"), open_index(folder, models=MODELS) as index, said:
         index.repair()
     assert (folder / "index.sqlite").exists()

@@ -195,7 +195,7 @@ def _unpack(source: Path, place: Path) -> Backup:
             database.record_generation()
             n = len(database.live_documents())
     except (DamagedIndex, NotAnIndex) as error:
-        raise InputError(f"{source} has a damaged index ({error}): use another backup") from error
+        raise InputError(f"{source} holds a damaged index ({error}): use another backup") from error
     return Backup(path=str(source), generation=generation, n_documents=n, n_bytes=size)
 
 
