@@ -113,7 +113,7 @@ def test_the_client_refuses_an_empty_question_and_a_taken_name(home):
             served.merge("Nobody", "Comet")
         with pytest.raises(clew.client.Refusal, match="is not merged into another entity"):
             served.unmerge("Comet")
-        with pytest.raises(clew.client.Refusal, match="it cannot be deleted"):
+        with pytest.raises(clew.client.Refusal, match="configured at start and cannot be deleted"):
             client.drop("small")
     assert issubclass(errors.AlreadyExists, errors.InputError)
 

@@ -180,7 +180,7 @@ class Provider:
     def _read_description(self, found: Mapping[str, Any]) -> ProviderDescription:
         named = found.get("issuer")
         if named != self.settings.issuer:
-            raise self._fail(f"has the issuer {named!r:.100}: give this as --oidc")
+            raise self._fail(f"has the issuer {named!r:.100}, not the one of --oidc")
 
         def read_address(name: str) -> str:
             address = found.get(name)
