@@ -73,7 +73,7 @@ COMMANDS = {
     "config": "--all --json",
     "help": "",
 }
-_SATELLITES = {"split", "serve", "keys", "mcp", "eval"}
+_SATELLITES = {"split", "serve", "keys", "mcp", "eval", "classify"}
 _LISTED = [
     pytest.param(each, marks=pytest.mark.satellite) if each in _SATELLITES else each
     for each in COMMANDS
@@ -145,7 +145,14 @@ def test_the_package_has_every_guide(clew):
     assert [guide.stem for guide in GUIDES if len(told.get(guide.stem, "").split()) < 3] == []
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "guide",
+    [
+        pytest.param(each, marks=pytest.mark.satellite) if each.stem in _SATELLITES else each
+        for each in GUIDES
+    ],
+    ids=lambda path: path.stem,
+)
 def test_help_shows_a_guide_as_plain_text(clew, guide):
     result = clew("help", guide.stem, env={"COLUMNS": "200"})
     assert result.exit_code == 0

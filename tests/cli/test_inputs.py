@@ -61,6 +61,7 @@ def test_what_is_refused(clew, arguments, reason):
     assert reason in result.stderr
 
 
+@pytest.mark.satellite
 def test_a_page_that_cannot_be_had(clew, tmp_path):
     (tmp_path / "a.md").write_text("Ice.", encoding="utf-8")
     result = clew("index", "a.md", "http://127.0.0.1:9/x", "--web")

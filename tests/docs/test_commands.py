@@ -272,6 +272,6 @@ def test_readme_says_what_is_true(tmp_path, monkeypatch):
     printed = said[0][1].stdout
     assert "born in Larvik" in " ".join(printed.partition("[")[2].partition("[")[0].split())
     _, shown = next(blocks(README, "console"))
-    answer = shown.partition("born?\"\n")[2]
+    answer = shown.partition('born?"\n')[2]
     assert answer.strip()
     assert printed.startswith(answer)

@@ -30,7 +30,12 @@ FUNCTIONS = {
 }
 OPEN_ENDED = inspect.Parameter.VAR_KEYWORD
 CASES = [
-    pytest.param(function, parameter, id=f"{name}-{parameter.name}")
+    pytest.param(
+        function,
+        parameter,
+        id=f"{name}-{parameter.name}",
+        marks=[pytest.mark.satellite] * (name == "export"),
+    )
     for name, function in FUNCTIONS.items()
     for parameter in inspect.signature(function).parameters.values()
     if parameter.name != "self" and parameter.kind is not OPEN_ENDED

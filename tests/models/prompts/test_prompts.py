@@ -68,6 +68,7 @@ def test_callers_give_what_a_prompt_asks_for(file, line, name, values):
         assert values in [placeholders(n) for n in NAMES]
 
 
+@pytest.mark.satellite
 def test_every_prompt_is_used_and_shows_a_reply():
     named = " ".join(path.read_text(encoding="utf-8") for path in SOURCES)
     assert [name for name in NAMES if f'"{name}"' not in named] == []
