@@ -25,7 +25,7 @@ def test_an_answer_with_its_sources(reading, opened):
     page = opened(reading)
     turn = ask(page, FRAM)
     assert "born in Larvik in 1832" in turn.locator(".answer").inner_text()
-    assert turn.locator(".sources li").count() == turn.locator("button.cite").count() > 0
+    assert turn.locator(".statement").count() == turn.locator("button.cite").count() > 0
     assert "support" in turn.locator(".meta").inner_text()
     assert "no LLM, free" in turn.locator(".meta").inner_text()
     turn.get_by_text("Passages").click()
@@ -130,7 +130,7 @@ def test_what_was_read_in_part_is_said(reading, opened):
     note = "1 of 4 pages holds no text (4): scanned? --ocr reads pictures (pip install 'clew[ocr]')"
     page = opened(reading)
     turn = ask(page, "Who founded the observatory Vetle?")
-    until(lambda: f"was read in part: {note}" in turn.locator(".sources").inner_text())
+    until(lambda: f"was read in part: {note}" in turn.locator(".answer").inner_text())
     page = opened(reading, "/documents")
     page.get_by_label("Find").fill("pages.pdf")
     until(lambda: f"Read in part: {note}" in page.locator("tbody").inner_text())
