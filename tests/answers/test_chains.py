@@ -54,6 +54,14 @@ def test_the_title_of_a_passage_links_what_names_it_and_not_what_stands_below_it
     assert not len(same.chains.answers)
 
 
+def test_a_code_links_and_a_name_of_the_sentence_before_does_not():
+    order, price = "The Hesper is to get a tw501.", "A tw501 takes 12 days to come."
+    assert (order, price) in pairs(signs_of("How long does the Hesper wait?", order, price))
+    built = "Ada Lund built the Hesper. She carried two masts."
+    signs = signs_of(QUESTION, built, "Ada Lund was born at Moss.")
+    assert not [pair for pair in pairs(signs) if pair[0] == "She carried two masts."]
+
+
 def test_shares_of_pairs_sum_to_one_and_name_the_likeliest_bridge():
     built, also = "Ada Lund built the Hesper.", "Ada Lund sold the Alba."
     features = signs_of(QUESTION, built, also, "Ada Lund was born at Moss.")

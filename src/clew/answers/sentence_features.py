@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,13 +95,11 @@ class SentenceFeatures:
         titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
         self.titles = [titles[s.title] for s in sentences]
         self.keys = [
-            {name_key(name) for name in _read_names(s.text, mentions)}
-            | {name_key(code) for code in _find_codes(s.text) if _LETTER.search(code)}
+            _read_keys(s.text, mentions)
             for s, mentions in zip(sentences, reading.mentions, strict=True)
         ]
         self.own_keys = [  # without those of the sentences that it refers back to
-            keys
-            & {name_key(s.text[m.start : m.end]) for m in mentions if m.start >= s.own - s.start}
+            keys if s.own == s.start else _read_keys(s.text, mentions, s.own - s.start)
             for keys, s, mentions in zip(self.keys, sentences, reading.mentions, strict=True)
         ]
         self.names = [m for m in reading.in_question if m.label != "TERM"]
@@ -117,7 +116,7 @@ class SentenceFeatures:
 
     @cached_property
     def question_features(self) -> dict[str, float]:
-        """Return the feature that tells single-sentence questions from those that need a chain.
+        """Return the features that tell questions of one sentence from those that need a chain.
 
         How much of its words, and of its tokens, the best sentence has, with its title and alone;
         whether the question names that title; how much more the best two of two passages have, and
@@ -324,7 +323,7 @@ class SentenceFeatures:
                 own = [m for m in mentions if m.start >= before and m.label == "DATE"]
                 new = any(_has_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
             else:
-                new = any(self._may_be_a(text[m.start : m.end], kind) for m in self._new_names[i])
+                new = self._has_new_name(i, kind)
                 new = new and (kind != "place" or follows_preposition(sentence.said))
             flags.append(new)
         return np.array(flags, dtype=np.float64)
@@ -342,6 +341,11 @@ class SentenceFeatures:
             names = [m for m in mentions if m.start >= before and m.label != "DATE"]
             new.append([m for m in names if _has_new(text[m.start : m.end], known)])
         return new
+
+    def _has_new_name(self, row: int, kind: str) -> bool:
+        """Check whether a sentence has a new name that can be of the requested type."""
+        text = self.sentences[row].text
+        return any(self._may_be_a(text[m.start : m.end], kind) for m in self._new_names[row])
 
     def _may_be_a(self, name: str, kind: str) -> bool:
         """Check whether a name can be of the requested type, person or place."""
@@ -372,8 +376,7 @@ class SentenceFeatures:
                 has_day = any(_has_new(day, words) for day in days if find_days(day))
                 flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
             elif kind == "person":
-                new = self._new_names[i]
-                flags["a person"][i] = any(self._may_be_a(text[m.start : m.end], kind) for m in new)
+                flags["a person"][i] = self._has_new_name(i, kind)
             elif kind == "place":
                 new = self._new_names[i]
                 flags["a place"][i] = any(_PLACED.search(text, 0, m.start) for m in new)
@@ -450,6 +453,13 @@ class _Words:
         codes = np.array([bool(_CODE.fullmatch(w)) and w not in self._dated for w in self._content])
         missing = float(1 - has[:, codes].any(axis=0).mean()) if codes.any() else 0.0
         return missing, float(has.mean(axis=1).max())
+
+
+def _read_keys(text: str, mentions: Sequence[Mention], start: int = 0) -> set[str]:
+    """Return the keys of the names and codes in a text from `start` on."""
+    own = [each for each in mentions if each.start >= start]
+    codes = filter(_LETTER.search, _find_codes(text[start:]))
+    return {name_key(name) for name in chain(_read_names(text, own), codes)}
 
 
 def _read_names(text: str, mentions: Sequence[Mention]) -> Iterator[str]:
