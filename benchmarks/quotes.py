@@ -97,7 +97,8 @@ class Case:
         likely = estimated.shares
         rows = quotes.choose_sentences(self.features, likely, estimated.bridges, MAX_QUOTES)
         sentences = [self.features.sentences[i] for i in rows]
-        built = quotes.build_quotes(self.features.question, sentences, likely[rows], self.passages)
+        built = quotes.build_quotes(sentences, likely[rows], self.passages)
+        built = quotes.move_answer_first(self.features.question, built)
         ends = [(self.passages[s.place], self.passages[s.place].start + s.end) for s in sentences]
         return [rows[ends.index((each.passage, each.end))] for each in built]
 

@@ -55,9 +55,9 @@ def find_chains(features: SentenceFeatures) -> Chains:
 
     The question's own names do not link, nor does the title that both passages have.
     """
-    links = _Links(features)
+    in_sentence, by_title, in_passage = _link_names(features)
     places, met, weights = features.places, features.met, features.reading.weights
-    bridges, answers = np.nonzero((links.in_passage > 0) & (places[:, None] != places))
+    bridges, answers = np.nonzero((in_passage > 0) & (places[:, None] != places))
     together = np.maximum(met[bridges], met[answers]) @ weights
     named = [own - {title} for own, title in zip(features.own_keys, features.titles, strict=True)]
     pairs = list(zip(bridges.tolist(), answers.tolist(), strict=True))
@@ -69,9 +69,9 @@ def find_chains(features: SentenceFeatures) -> Chains:
         answers,
         columns={
             "together": together,
-            "link": links.in_sentence[bridges, answers],
-            "back": links.by_title[bridges, answers],
-            "passage": links.in_passage[bridges, answers],
+            "link": in_sentence[bridges, answers],
+            "back": by_title[bridges, answers],
+            "passage": in_passage[bridges, answers],
             "titled": titled,
             "names asked": (met @ _weigh_names(features))[answers],
             "bridge place": 1 / np.sqrt(1 + places[bridges]),
@@ -84,38 +84,33 @@ def find_chains(features: SentenceFeatures) -> Chains:
     )
 
 
-class _Links:
-    """(n, n) how rare the rarest name is that links a statement to another.
+def _link_names(features: SentenceFeatures) -> tuple[Floats, Floats, Floats]:
+    """Return how rare the rarest name is that links a statement to another, three (n, n) arrays.
 
+    By a name that the first has and the second, or its title, has as well; by the title of the
+    first, which the second has; and by either, where any statement of the second's passage has it.
     1 for a name of two passages, 2 / 3 for one of three, and so on; 0 without a link.
     """
-
-    def __init__(self, features: SentenceFeatures) -> None:
-        n = len(features.places)
-        self.in_sentence = np.zeros((n, n))  # the first has the name, the second or its title too
-        self.by_title = np.zeros((n, n))  # the second has the title of the first
-        self.in_passage = np.zeros((n, n))  # or its passage has it
-        places = features.places.tolist()
-        naming, titled, about = (_group(each) for each in _read_names(features))
-        within: dict[str, set[int]] = {
-            key: {places[row] for row in rows} for key, rows in about.items()
-        }
-        rows_of = _group([{place} for place in places])
-        for key in naming.keys() | titled.keys():
-            n_passages = len(within.get(key, ()))
-            if n_passages < 2:
-                continue
-            rarity, all_rows = 2 / n_passages, [r for p in within[key] for r in rows_of[p]]
-            own, by_title = naming.get(key, []), titled.get(key, [])
-            for links, first, second in (
-                (self.in_sentence, own, about[key]),
-                (self.by_title, by_title, [row for row in about[key] if row not in by_title]),
-                (self.in_passage, own, all_rows),
-                (self.in_passage, by_title, [row for row in all_rows if row not in by_title]),
-            ):
-                if first and second:
-                    block = np.ix_(first, second)
-                    links[block] = np.maximum(links[block], rarity)
+    n = len(features.places)
+    in_sentence, by_title, in_passage = np.zeros((3, n, n))
+    places = features.places.tolist()
+    naming, titled, about = (_group_rows(each) for each in _read_names(features))
+    rows_of = _group_rows([{place} for place in places])
+    for key, having in about.items():
+        within = {places[row] for row in having}
+        if len(within) < 2:
+            continue
+        rarity, near = 2 / len(within), [row for place in within for row in rows_of[place]]
+        own, below = naming.get(key, []), titled.get(key, [])
+        for links, first, second in (
+            (in_sentence, own, having),
+            (by_title, below, [row for row in having if row not in below]),
+            (in_passage, own, near),
+            (in_passage, below, [row for row in near if row not in below]),
+        ):
+            block = np.ix_(first, second)
+            links[block] = np.maximum(links[block], rarity)
+    return in_sentence, by_title, in_passage
 
 
 def _read_names(
@@ -132,7 +127,7 @@ def _read_names(
     )
 
 
-def _group(keys: Sequence[set[Any]]) -> dict[Any, list[int]]:
+def _group_rows(keys: Sequence[set[Any]]) -> dict[Any, list[int]]:
     """Return the rows that have each key."""
     rows: dict[Any, list[int]] = {}
     for row, own in enumerate(keys):

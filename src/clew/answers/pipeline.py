@@ -1,11 +1,11 @@
 """The stages from a question to its answer, in the order in which they run.
 
-    understand   the question as one that stands by itself          asking.follow_up
+    understand   the question as one that stands by itself          answers.follow_up
     retrieve     the chunks that a method finds in a snapshot       methods
-    judge        how probably they answer the question              asking.support
-    context      as many of them as fit into so many tokens         asking.context
-    answer       in an LLM's words, or in quotes                    asking.answer, asking.quotes
-    cite         where in the documents each citation stands        asking.citations
+    judge        how probably they answer the question              answers.support
+    context      as many of them as fit into so many tokens         answers.context
+    answer       in an LLM's words, or in quotes                    answers.answer, answers.quotes
+    cite         where in the documents each citation stands        answers.citations
 
 An index and shards differ in the snapshot that they give for a question: see `Askable`.
 """

@@ -84,7 +84,7 @@ def choose_quotes(
 ) -> tuple[list[Quote], QuoteFeatures | None]:
     """Return up to `most` sentences of passages as quotes, the likeliest answer first.
 
-    Beside them stands what tells how well the first three chosen answer, None without a quote.
+    Returned with them are the features of how well they answer together, None without a quote.
 
     A question that compares two names, or that has a yes or no for an answer, is quoted one
     sentence for each of its names, as far as a sentence or a title has them. With the `snapshot`
@@ -106,12 +106,12 @@ def choose_quotes(
         named = np.isin(np.arange(len(sentences)), items)
         likely = np.where(named, _ITEM + (1 - _ITEM) * likely, _ITEM * likely)
     rows = choose_sentences(features, likely, estimated.bridges, most)
-    quotes = build_quotes(question, [sentences[i] for i in rows], likely[rows], passages)
+    quotes = build_quotes([sentences[i] for i in rows], likely[rows], passages)
     if not features.sides and len(rows) > 1 and rows[1] == estimated.bridges[rows[0]]:
         link = features.linking_name(rows[1], rows[0])
         resolves = bool(features.question_keys) and bool(features.columns["named"][rows[1]] >= 1)
         quotes[1] = replace(quotes[1], link=link, resolves=resolves)
-    quotes = prefix_dates(question, quotes)
+    quotes = prefix_dates(question, move_answer_first(question, quotes))
     joint = features.of_quotes(rows)
     joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()))
     return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
@@ -195,22 +195,25 @@ def _discount_repeats(
 
 
 def build_quotes(
-    question: str,
-    sentences: Sequence[Sentence],
-    likely: NDArray[np.float64],
-    passages: Sequence[Passage],
+    sentences: Sequence[Sentence], likely: NDArray[np.float64], passages: Sequence[Passage]
 ) -> list[Quote]:
-    """Return the chosen sentences as quotes, the result of a comparison by date first.
-
-    That says which of two things is the answer: "Which was built first, A or B?"
-    """
+    """Return the chosen sentences as quotes, in their order."""
     built: list[Quote] = []
     for sentence, probability in zip(sentences, likely.tolist(), strict=True):
         built.append(_build_quote(sentence, probability, passages, built))
-    compared = compare_sides(question, built)
-    if compared is not None:
-        built.insert(0, built.pop(compared[0].quote))
     return built
+
+
+def move_answer_first(question: str, quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the quotes with the one first that a comparison by date gives, if it does.
+
+    That says which of two things is the answer: "Which was built first, A or B?"
+    """
+    compared = compare_sides(question, quotes)
+    if compared is None:
+        return list(quotes)
+    first = quotes[compared[0].quote]
+    return [first, *(each for each in quotes if each is not first)]
 
 
 def _build_quote(

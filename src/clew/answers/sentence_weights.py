@@ -20,9 +20,7 @@ class Likelihood:
     """The probability of each of n sentences to contain the answer, and its bridge sentence."""
 
     shares: NDArray[np.float64]  # (n,), their sum is 1
-    bridges: NDArray[
-        np.intp
-    ]  # (n,) the row of the sentence before it in a chain; -1: it stands alone
+    bridges: NDArray[np.intp]  # (n,) the row before it in a chain, -1 for a sentence alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ Origins = dict[tuple[str, str], Path]
 
 
 def read_settings(program: click.Group) -> tuple[Mapping[str, Values], Origins]:
-    """Return the settings of the user's file and the nearest `clew.toml`, with their files.
+    """Return the settings of the user's file and of the nearest `clew.toml`, and their origins.
 
     The values are by command and option. Raises InputError for a file that cannot be read, for a
     name that no option has, and for a value that only a trusted file may have.

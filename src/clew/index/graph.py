@@ -149,7 +149,7 @@ def _find_subjects(file: File, hashes: Mapping[str, str]) -> set[str]:
 
 
 def _check_ids(ids: Sequence[str], file: File, hashes: Mapping[str, str]) -> None:
-    """Raise InputError if a subject's document would replace a text."""
+    """Raise InputError if an imported id is that of a text in the index."""
     text = next((i for i in ids if i in hashes and not hashes[i].startswith(IMPORTED_MARK)), None)
     if text is not None:
         raise InputError(f"{text!r} is already the id of a text: rename {file.source}")

@@ -201,7 +201,7 @@ def _drop_added(value: Any, said: str) -> Any:  # noqa: ANN401 -- parsed JSON
 
 
 def _compare_form(text: str) -> str:
-    """Return a text without what a repair may change: commas, spaces, quotes, escapes."""
+    """Normalize commas, spaces, quotes and escapes, which repairing broken JSON may change."""
     bare = _CODED.sub(lambda match: chr(int(match[1], 16)), text)
     return _QUOTES.sub('"', _LOOSE.sub("", bare)).casefold()
 

@@ -1,4 +1,4 @@
-"""Assign documents to shards."""
+"""Assign each document to a shard by a hash of its id."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class TableResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The rows of a table that match a question, and the roles of its columns."""
+    """Matching rows of a table for a question, and the roles of its columns in it."""
 
     reading: TableReading
     places: Places

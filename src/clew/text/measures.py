@@ -7,7 +7,8 @@ those of English, German, French, Spanish, Japanese and Chinese.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
@@ -108,7 +109,7 @@ _MEASURES = {
         r"",
     ),
 }
-_SURE = tuple(_MEASURES).index("duration")  # kinds before it
+_SURE = frozenset(takewhile(lambda name: name != "duration", _MEASURES))
 
 
 @cache
@@ -123,11 +124,11 @@ def _compile(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[st
     return asking, written, above
 
 
-@cache
-def _find_measures(question: str) -> list[str]:
+@lru_cache(maxsize=1 << 6)
+def _find_measures(question: str) -> tuple[str, ...]:
     """Return the kinds of value that a question asks for, only the most certain ones."""
-    names = [name for name in _MEASURES if _compile(name)[0].search(question)]
-    return [name for name in names if list(_MEASURES).index(name) < _SURE] or names
+    names = tuple(name for name in _MEASURES if _compile(name)[0].search(question))
+    return tuple(name for name in names if name in _SURE) or names
 
 
 def has_asked_value(question: str, text: str, above: str = "") -> bool:

@@ -151,7 +151,7 @@ class Alike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """Ask for the chunks of given entities with the highest cosines."""
+    """Ask for the chunks of each entity that are most similar to the question."""
 
     asked: SharedQuestion
     entities: Hashes

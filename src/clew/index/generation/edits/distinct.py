@@ -14,6 +14,7 @@ import numpy as np
 from clew.algo.links import expand_ranges
 from clew.algo.row_edits import RowEdits
 from clew.index.generation.edits.search import (
+    BEHIND_ALL,
     are_in,
     first_in_groups,
     insertion_places,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from clew.index.generation.edits.source import Source
     from clew.index.generation.rows import Rows
-
-_NONE = np.iinfo(np.int64).max  # behind every chunk and place
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +159,11 @@ def find_moves(
     firsts = first_in_groups(owner[stays], n)
     firsts[firsts >= 0] = occurrences[stays[firsts[firsts >= 0]]]
     former = take_or_any(known.chunks, firsts).astype(np.int64)
-    now = np.where(firsts >= 0, source.chunks.to_present(former), _NONE)
+    now = np.where(firsts >= 0, source.chunks.to_present(former), BEHIND_ALL)
     new = first_in_groups(group[: len(came.keys)], n)
-    here = np.where(new >= 0, take_or_any(source.chunks.at, take_or_any(came.chunk, new)), _NONE)
+    here = np.where(
+        new >= 0, take_or_any(source.chunks.at, take_or_any(came.chunk, new)), BEHIND_ALL
+    )
     is_new = here < now
     chunk, code = np.minimum(here, now), np.where(is_new, take_or_any(came.code, new), 0)
     before = np.zeros(n, dtype=np.int64)
@@ -175,7 +176,7 @@ def find_moves(
     if not always:
         same = np.flatnonzero(~is_new & is_known & (firsts >= 0))
         moved[same] = row[same] != before[same]
-    left = np.flatnonzero(moved & (chunk < _NONE))
+    left = np.flatnonzero(moved & (chunk < BEHIND_ALL))
     place = np.full(n, -1, dtype=np.int64)
     place[left] = np.arange(len(left))
     own = group[: len(came.keys)]

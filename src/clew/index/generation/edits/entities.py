@@ -11,6 +11,7 @@ import numpy as np
 from clew.algo.row_edits import RowEdits
 from clew.base.types import DATE, ENTITY_TYPES, GRAPH, IMPORTED
 from clew.index.generation.edits.search import (
+    BEHIND_ALL,
     are_in,
     first_in_groups,
     places_inside,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from clew.index.generation.edits.units import MentionEdits, UnitEdits
     from clew.index.generation.rows import Rows
 
-_NONE = np.iinfo(np.int64).max  # behind every place
 _TITLE, _MENTION, _DESCRIPTION = range(3)  # how a document names an entity
 _ROW_BITS = 32  # of a key: the row below the place
 
@@ -66,7 +66,7 @@ def find_entities(source: Source, units: UnitEdits, mentions: MentionEdits) -> E
     firsts = [_first_occurrence_keys(*parts, how, kept[how], new[how]) for how in range(3)]
     keys = np.stack([keys for keys, _ in firsts])
     how, key = keys.argmin(axis=0), keys.min(axis=0)
-    left = np.flatnonzero(key < _NONE)
+    left = np.flatnonzero(key < BEHIND_ALL)
     left = left[np.argsort(key[left])]
     before = np.choose(how[left], [before[left] for _, before in firsts])
     gone = np.sort(row[row >= 0])
@@ -120,7 +120,7 @@ def _first_occurrence_keys(
     find_place = partial(
         places_inside, source.lookups["entity.place"], source.lookups["entity.first"]
     )
-    keys, before = np.full(len(kept), _NONE), np.zeros(len(kept), dtype=np.int64)
+    keys, before = np.full(len(kept), BEHIND_ALL), np.zeros(len(kept), dtype=np.int64)
     some = np.flatnonzero(kept >= 0)
     at = kept[some]
     document = _former_documents(source, how, at)
@@ -175,7 +175,7 @@ def _first_rows(rows: Rows, groups: Rows, size: int) -> Rows:
 
 def _first_own_row(keys: Rows, groups: Rows, own: NDArray[np.bool_]) -> Rows:
     """Return each entity's first row, -1 for none; a name of its own before an alias."""
-    first = np.where(keys < _NONE, _rows_of(keys), -1)
+    first = np.where(keys < BEHIND_ALL, _rows_of(keys), -1)
     if own.all():
         return first
     rows = np.flatnonzero(own)  # of a whole generation, as there are no edits with aliases

@@ -9,6 +9,8 @@ from clew.algo.ascending import match_sorted
 from clew.algo.links import expand_ranges
 from clew.index.generation.rows import Rows
 
+BEHIND_ALL = np.iinfo(np.int64).max  # behind every chunk and place
+
 
 def insertion_places(
     column: NDArray[Any], values: NDArray[np.integer], *, behind: bool = False

@@ -10,6 +10,7 @@ import numpy as np
 from clew.algo.ascending import match_sorted
 from clew.algo.row_edits import RowEdits
 from clew.index.generation.edits.search import (
+    BEHIND_ALL,
     are_in,
     first_in_groups,
     insertion_places,
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from clew.index.generation.edits.distinct import DistinctEdits
     from clew.index.generation.edits.source import Source
     from clew.index.generation.rows import Rows
-
-_NONE = np.iinfo(np.int64).max  # behind every chunk and place
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def find_terms(source: Source) -> TermEdits:
     minus = np.bincount(in_went, source.stored.take("count.capitals", lost), len(touched))
     capitals = former + plus.astype(np.int64) - minus.astype(np.int64)
     # Where each stands first: among what came, and among what stayed.
-    chunk, count = (np.full(len(touched), _NONE) for _ in range(2))
+    chunk, count = (np.full(len(touched), BEHIND_ALL) for _ in range(2))
     before = np.zeros(len(touched), dtype=np.int64)
     first = first_in_groups(in_came, len(touched))
     has = first >= 0
@@ -70,7 +69,7 @@ def find_terms(source: Source) -> TermEdits:
     boundary = insertion_places(table["term.chunk"], source.chunks_before)
     before[has] = boundary[above[first[has]]]
     there, stays, at = _kept_terms(source, touched, row)
-    now = np.full(len(touched), _NONE)
+    now = np.full(len(touched), BEHIND_ALL)
     now[there] = source.chunks.to_present(stays)
     earlier = np.flatnonzero(now < chunk)
     chunk[earlier] = now[earlier]
@@ -78,7 +77,7 @@ def find_terms(source: Source) -> TermEdits:
     count[earlier] = at[kept]
     before[earlier] = places_inside(table["term.chunk"], table["term.count"], stays[kept], at[kept])
     # All of them that are left come anew, each where it stands first.
-    left = np.flatnonzero(chunk < _NONE)
+    left = np.flatnonzero(chunk < BEHIND_ALL)
     left = left[np.lexsort((count[left], chunk[left]))]
     n_before = len(source.base.stored["term"])
     edits = RowEdits.from_changes(n_before, np.sort(row[row >= 0]), before[left], row[left])
