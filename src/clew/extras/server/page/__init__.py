@@ -32,7 +32,9 @@ async def _send(request: Request) -> Response:
     return response
 
 
+# Nothing, as of a 304, is not compressed: that has bytes, and the server breaks off.
+_COMPRESSED = [Middleware(GZipMiddleware, minimum_size=1)]
 ROUTES = tuple(
-    Route(path, _send, middleware=[Middleware(GZipMiddleware, minimum_size=0)])
+    Route(path, _send, middleware=_COMPRESSED)
     for path in ("/", *(f"/{name}" for name in VIEWS), "/page/{name}")
 )
