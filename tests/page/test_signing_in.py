@@ -67,7 +67,7 @@ def test_who_is_not_let_in_reads_why(provided, page):
     page.goto(address)
     page.get_by_role("button", name="Sign in with").click()
     page.get_by_role("heading", name="Not signed in").wait_for()
-    assert "No key of this server is for anna@example.org" in page.locator("main").inner_text()
+    assert "No key of this server covers anna@example.org" in page.locator("main").inner_text()
     assert not findings(page)
     page.get_by_role("link", name="Back to the page").click()
     page.get_by_role("button", name="Sign in with").wait_for()
