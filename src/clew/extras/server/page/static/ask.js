@@ -113,7 +113,7 @@ function newTurn(index, question, body, address) {
   const sources = h("div.aside");
   const folds = h("div.folds");
   const meta = h("p.meta");
-  const node = h("li.turn", {}, h("h2", { dir: "auto" }, question), status, text, notes, sources, meta, folds);
+  const node = h("li.turn", {}, h("h2", { dir: "auto" }, question), status, notes, text, sources, meta, folds);
   const turn = { node, question, stop, answer: null };
   let evidence = null;
   let graph = null;
