@@ -5,6 +5,7 @@ Clew's own method. What each part is worth: docs/results/walk.md.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +34,8 @@ from clew.steps.selecting import Select, select_hits
 from clew.steps.threads import Spread, strongest_paths
 
 _MIN_INFLUENCE = 1e-12  # influence whose logarithm is taken
+_NEARNESS = 0.05  # of cosines, by which a statement's entities count 1 / e
+_BESIDE = 0.2  # what an entity of the other statements of a chunk counts at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,8 @@ class Walk:
                 prior += words * hybrid.of(chunks)
             return choose_chunks(snapshot, coverage, rows, prior, named, shares, most=most)
 
-        spread, choice = self._walk_legs(graph, restart, seeds, choose)
+        rate = partial(_rate_entities, snapshot, question)
+        spread, choice = self._walk_legs(graph, restart, seeds, choose, rate)
         more = graph.best_chunks(spread.influence, self.chunks + len(choice.rows), hybrid)
         rows = list(dict.fromkeys([*choice.rows, *more]))[: self.chunks]
         return Evidence(
@@ -108,13 +112,14 @@ class Walk:
         restart: Mapping[int, float],
         seeds: Seeds,
         choose: Callable[[LocalScores, int], ChosenChunks],
+        rate: Callable[[int], Mapping[int, float]],
     ) -> tuple[Spread, ChosenChunks]:
         """Return the scores after all legs, and the chunks chosen in the last one."""
         first = graph.spread_near(restart, self.damping)
         spread = Spread(influence=first, seeds=seeds, before=first)
         choice = choose(first, max(self.chunks, self.followed))
         for _ in range(self.legs):
-            onward, origins = self._entity_weights(graph, choice.rows[: self.followed], seeds)
+            onward, origins = self._entity_weights(graph, choice.rows[: self.followed], seeds, rate)
             if not any(onward.values()):
                 break
             share = _mix_restarts(onward, restart, self.onward)
@@ -124,18 +129,41 @@ class Walk:
         return spread, choice
 
     def _entity_weights(
-        self, graph: EntityGraph, chunks: Sequence[int], seeds: Seeds
+        self,
+        graph: EntityGraph,
+        chunks: Sequence[int],
+        seeds: Seeds,
+        rate: Callable[[int], Mapping[int, float]],
     ) -> tuple[Mapping[int, float], Mapping[int, int]]:
         """Return the weights of the entities in chunks, and the first chunk of each."""
         weights: dict[int, float] = {}
         origins: dict[int, int] = {}
         for place, chunk in enumerate(chunks, 1):
             entities = graph.chunk_entities.row(chunk)
+            rates = rate(chunk)
             for entity, rarity in zip(entities.tolist(), graph.rarity[entities], strict=True):
                 node, old = graph.first_entity + entity, self.known if entity in seeds else 1.0
-                weights[node] = weights.get(node, 0.0) + float(rarity) * old / place
+                rated = float(rarity) * old * rates.get(entity, 1.0)  # 1 of the title
+                weights[node] = weights.get(node, 0.0) + rated / place
                 origins.setdefault(entity, chunk)
         return weights, origins
+
+
+def _rate_entities(snapshot: Snapshot, query: steps.Query, chunk: int) -> dict[int, float]:
+    """Return how near the query the nearest statement of a chunk is that mentions each entity.
+
+    1 for the entities of the statement nearest to the query, and `_BESIDE` at least: of a table
+    with a row for each order, the order that is asked about leads on.
+    """
+    units = snapshot.linked("chunk", "unit").row(chunk)
+    cosines = steps.cosines_of(snapshot, "unit", query, units)
+    nearness = np.exp((cosines - cosines.max(initial=-1.0)) / _NEARNESS)
+    mentioned = snapshot.linked("unit", "entity").entries_of(units)
+    rates: dict[int, float] = {}
+    rated = _BESIDE + (1 - _BESIDE) * nearness[mentioned.owners]
+    for entity, rate in zip(mentioned.indices.tolist(), rated.tolist(), strict=True):
+        rates[entity] = max(rates.get(entity, 0.0), rate)
+    return rates
 
 
 def _mix_restarts(a: Mapping[int, float], b: Mapping[int, float], share: float) -> dict[int, float]:
