@@ -74,6 +74,44 @@ def test_a_page_in_mdoc_has_its_options(document):
     assert "-d depth\n    Join them at a depth. See rope(1)." in found.text
 
 
+def test_macros_of_a_page_lay_out_its_text(document):
+    """docutils and Pod define their own; what they do above the first section is not printed."""
+    text = r"""
+.de1 INDENT
+. RS \\$1
+. nr level +1
+..
+.de UNINDENT
+. RE
+..
+.de Vb
+.nf
+..
+.de IX
+..
+.if !\nF .nr F 0
+'br\}
+.TH KNOT 1
+.
+.SH OPTIONS
+.IX Header OPTIONS
+.INDENT 0.0
+.TP
+.B \-t
+Tie a knot.
+.UNINDENT
+.INDENT 3.5
+In a loop.
+.UNINDENT
+.Vb 1
+knot \-t
+.fi
+"""
+    assert document("knot.1", text).text.split("\n\n") == [
+        "OPTIONS", "    -t\n        Tie a knot.", "    In a loop.", "knot -t",
+    ]  # fmt: skip
+
+
 def test_two_terms_have_one_definition(document):
     """They stand on one line above it."""
     page = ".TH ROPE 1\n.SH OPTIONS\n.TP\n-x\n.TQ\n-y\nCut it.\n"

@@ -305,7 +305,7 @@ class SentenceFeatures:
             weights[[overlap(span, noun) for span in self.reading.spans]] *= _KIND_NOUN
         if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
             weights *= score_nearness(self.question, self.reading.spans)
-        return min_max(self.reading.own @ weights)
+        return min_max(self.reading.matches @ weights)
 
     def _find_kinds(self) -> Floats:
         """Return which sentences have a new entity or value of the requested kind."""

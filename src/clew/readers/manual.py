@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from clew.base.types import Document
@@ -21,13 +21,17 @@ from clew.text.normalize import collapse
 
 _TITLED = re.compile(r"^[.'][ \t]*(?:TH|Dt)[ \t]+(.+)$", re.MULTILINE)
 _DEFINED = re.compile(
-    r"^[.'][ \t]*(?:de1?|am|ig)\b.*?^\.\.[ \t]*$|^[.'][ \t]*ds .*$", re.MULTILINE | re.DOTALL
+    r"^[.'][ \t]*(?:de1?|am|ig)\b[ \t]*(?P<name>\S*)(?P<body>.*?)^\.\.[ \t]*$"
+    r"|^[.'][ \t]*ds .*?$",
+    re.MULTILINE | re.DOTALL,
 )
+_SECTION = re.compile(r"^[.'][ \t]*S[Hh]\b", re.MULTILINE)  # what is above it prints nothing
+_LAYOUT = re.compile(r"^[.'][ \t]*(RS|RE|nf|fi|EX|EE|sp|PP)\b", re.MULTILINE)
 _OTHER_DEVICE = re.compile(  # what only typesetters print; one level of nesting is met
     r"^[.'][ \t]*(?:(?:if|ie)[ \t]+t\b|el\b)(?:[^\n]*?\\\{.*?\\\}|[^\n]*$)",
     re.MULTILINE | re.DOTALL,
 )
-_REQUEST = re.compile(r"[.'][ \t]*([A-Za-z]\w?\w?)(?:[ \t]+(.*))?$")
+_REQUEST = re.compile(r"[.'][ \t]*([A-Za-z]\w*)(?:[ \t]+(.*))?$")
 _COMMENT = re.compile(r'[ \t]*\\".*')
 _ESCAPE = re.compile(
     r"\\(?:f(?:\[[^\]]*\]|\(..|.)|s[-+]?\d+|[hvwX]'[^']*'|[mMFn](?:\[[^\]]*\]|\(..|.)"
@@ -97,11 +101,14 @@ class _Page:
 
 
 def _read_paragraphs(text: str) -> Iterator[str | MarkedParagraph]:
-    text = _OTHER_DEVICE.sub("", _DEFINED.sub("", text.replace("\\\n", "").replace("\r", "")))
+    text = text.replace("\\\n", "").replace("\r", "")
+    macros = dict(_find_macros(text))
+    text = _OTHER_DEVICE.sub("", _DEFINED.sub("", text))
+    text = text[begins.start() :] if (begins := _SECTION.search(text)) else text
     page = _Page()
     for line in text.split("\n"):
-        if line.startswith((".\\", "'\\")):  # a comment, or the end of a condition
-            continue
+        if line.startswith((".\\", "'\\")) or line.strip() in {".", "'"}:
+            continue  # a comment, the end of a condition, or nothing
         request = _REQUEST.match(line)
         if request is None:
             if line.strip() or page.keeps_lines:
@@ -109,8 +116,22 @@ def _read_paragraphs(text: str) -> Iterator[str | MarkedParagraph]:
             else:
                 yield from page.end()
         else:
-            yield from _follow(page, request[1], _COMMENT.sub("", request[2] or ""))
+            given = _COMMENT.sub("", request[2] or "")
+            for name in macros.get(request[1], [request[1]]):
+                yield from _follow(page, name, given)
     yield from page.end()
+
+
+def _find_macros(text: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the macros that a page defines, each with the requests that lay out its text.
+
+    docutils indents by ".INDENT", which is ".RS" with some bookkeeping.
+    """
+    for defined in _DEFINED.finditer(text):
+        name, body = defined["name"], defined["body"] or ""
+        requests = _LAYOUT.findall(body)
+        if name and (requests or not body.strip()):
+            yield name, requests
 
 
 def _take_line(page: _Page, line: str) -> None:
