@@ -133,3 +133,29 @@ def test_what_stands_above_a_place():
     text = "Rules\n\nThe crew takes along:\n- rope\n- an axe"
     assert text[slice(*find_above(text, text.index("an axe")))] == "The crew takes along:"
     assert find_above("# Ships\n\nShe sank.", 10) is None
+
+
+def test_wrapped_paragraphs_without_blank_lines_stand_apart():
+    """As in the text of a PDF: a line goes on where the next word had no room."""
+    text = """6 Repairs
+The tenant bears small repairs. The roof, outer walls and the pipes of the yard are left to
+the owner.
+7 Snow
+The tenant clears the yard by seven in the morning.
+8 Guests
+Guests may stay overnight in the upper hall, and in the garden house from May to the end of
+September. They sign the book."""
+    found = [text[s.start : s.end] for s in find_statements(text)]
+    for whole in ("are left to\nthe owner.", "7 Snow\nThe tenant clears", "end of\nSeptember."):
+        assert any(whole in each for each in found)
+    assert not any("7 Snow" in each and "owner" in each for each in found)
+
+
+def test_lines_of_a_list_stay_apart():
+    """The widest line ends by itself."""
+    lines = [
+        "Two litres of water for each of those who walk over the ridge on the second day",
+        "Rope, forty metres",
+        "A stove with fuel for three evenings",
+    ]
+    assert [own for own, _ in said("\n".join(lines))] in (lines, ["\n".join(lines)])

@@ -235,7 +235,11 @@ def _read_group(text: str, lines: Sequence[Span], *, is_item: bool) -> Iterator[
     elif is_item and _BOLD_ITEM.match(text, start, end) and not ends_as_question(text[start:end]):
         yield _make(text, start, end, "term", _indent(text, start) - 1)
     elif not is_item and len(lines) > 1 and not _are_wrapped(text, lines):
-        yield from _read_broken(text, lines)
+        groups = _join_wrapped(text, lines)
+        if len(groups) == len(lines):
+            yield from _read_broken(text, lines)
+        for a, b in groups if len(groups) < len(lines) else ():
+            yield _make(text, a, b, _find_kind(text, a, b, is_item=False))
     else:
         yield _make(text, start, end, _find_kind(text, start, end, is_item=is_item))
 
@@ -271,6 +275,25 @@ def _are_wrapped(text: str, lines: Sequence[Span]) -> bool:
         goes_on = word[:1].islower() and not text[a:b].rstrip().endswith(_STOPS)
         needed += goes_on or b - a + 1 + len(word) > width
     return 2 * needed >= len(lines) - 1
+
+
+def _join_wrapped(text: str, lines: Sequence[Span]) -> list[Span]:
+    """Return the lines, those joined that wrap one paragraph among several.
+
+    A line goes on where the next word had no room, if one such word is in lower case, as in the
+    text of a PDF without blank lines. The widest line may have ended by itself, in a list of lines.
+    """
+    width = max(_WIDTH, *(b - a for a, b in lines))
+    joined: list[Span] = [lines[0]]
+    goes_on = False
+    for (a, b), (c, d) in pairwise(lines):
+        [word, *_] = text[c:d].split(None, 1)
+        if b - a + 1 + len(word) > width and not text[a:b].rstrip().endswith(_STOPS):
+            joined[-1] = joined[-1][0], d
+            goes_on = goes_on or word[:1].islower()
+        else:
+            joined.append((c, d))
+    return joined if goes_on else list(lines)
 
 
 def _read_broken(text: str, lines: Sequence[Span]) -> Iterator[Block]:
