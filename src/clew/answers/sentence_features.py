@@ -1,6 +1,6 @@
 """Compute the features by which a sentence of a context is judged to contain the answer.
 
-`clew.answers.sentence_weights` has what each sign is worth.
+`clew.answers.sentence_weights` has the weight of each.
 """
 
 from __future__ import annotations
@@ -80,17 +80,11 @@ class SentenceFeatures:
     """The features of n sentences for a question of m tokens."""
 
     def __init__(
-        self,
-        question: str,
-        sentences: Sequence[Sentence],
-        reading: ReadSentences,
-        is_dated: NDArray[np.bool_] | None = None,
+        self, question: str, sentences: Sequence[Sentence], reading: ReadSentences
     ) -> None:
-        """`is_dated` marks the sentences below a heading with the requested date."""
         self.question = question
         self.sentences = sentences
         self.reading = reading
-        self._is_dated = np.zeros(len(sentences), dtype=bool) if is_dated is None else is_dated
         self.places = np.array([s.place for s in sentences])
         titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
         self.titles = [titles[s.title] for s in sentences]
@@ -156,7 +150,7 @@ class SentenceFeatures:
             "other code": words.other_code,
             "named": words.named,
             "other name": self._find_others(),
-            "nothing new": words.nothing_new * (not is_yes_no(self.question)) * ~self._is_dated,
+            "nothing new": words.nothing_new * (not is_yes_no(self.question)),
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
@@ -321,7 +315,7 @@ class SentenceFeatures:
                 new = any(_has_new(each, words) for each in find_numbers(sentence.said))
             elif kind == "date":
                 own = [m for m in mentions if m.start >= before and m.label == "DATE"]
-                new = any(_has_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
+                new = any(_has_new(text[m.start : m.end], words) for m in own)
             else:
                 new = self._has_new_name(i, kind)
                 new = new and (kind != "place" or follows_preposition(sentence.said))
@@ -372,9 +366,9 @@ class SentenceFeatures:
             elif kind == "date":
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
-                flags["a date"][i] = bool(dates) or self._is_dated[i]
+                flags["a date"][i] = bool(dates)
                 has_day = any(_has_new(day, words) for day in days if find_days(day))
-                flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
+                flags["a day"][i] = noun.casefold() != "year" and has_day
             elif kind == "person":
                 flags["a person"][i] = self._has_new_name(i, kind)
             elif kind == "place":
