@@ -54,19 +54,8 @@ WEIGHTS = {"chain": 1.0, "part": 0.5, "page": 1.0, "sub": 1.0, "records": 0.1}
 PENALTY = 1.0  # of a standardised weight, squared
 # Features of the sentence that ends a chain; the others tell one sentence from its neighbours.
 ENDS = (
-    *("gap", "asked", "kind", "place", "first", "best here", "titled words", "same code"),
-    *(
-        "other code",
-        "named",
-        "asks",
-        "subject",
-        "forms",
-        "a number",
-        "a date",
-        "a day",
-        "a place",
-        "a person",
-    ),
+    *("gap", "asked", "kind", "place", "first", "titled words", "same code"),
+    *("named", "asks", "subject", "forms", "a number", "a date", "a day", "a place", "a person"),
 )
 # A step as a part of another: "the company that published A", of "What company published A?".
 PHRASES = (

@@ -6,6 +6,7 @@ import pytest
 
 from clew.base.types import Skipped
 from clew.readers import read
+from clew.readers.markdown import read_front_matter
 
 TITLES = {
     "# Threads #\n\nBody": ("Threads", "Body"),
@@ -100,3 +101,21 @@ def test_long_rows_of_marks_are_read_quickly(write, mark):
         again = isinstance(item, Skipped) and "the same few lines" in item.reason
         assert again if "\n" in mark else item.text.endswith(f"{mark}\nbody")
     assert process_time() - begun < 2  # 0.05 s here; a step for each pair of marks takes minutes
+
+
+@pytest.mark.parametrize(
+    ("matter", "is_toml"),
+    [
+        ("a: " + "[" * 60_000, False),
+        ("a: " + "{b: " * 15_000, False),
+        ("- " * 30_000, False),
+        ("\n".join(" " * i + "a:" for i in range(300)), False),
+        ("a = " + "[" * 60_000, True),
+        ("a" + ".a" * 2_000 + " = 1", True),
+        ("a = {a" + ".a" * 30_000 + " = 1}", True),
+    ],
+)
+def test_front_matter_that_nests_too_deeply_gives_no_metadata_and_takes_no_time(matter, is_toml):
+    started = process_time()
+    assert read_front_matter(matter, is_toml=is_toml) == ("", {})
+    assert process_time() - started < 1

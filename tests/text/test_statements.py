@@ -159,3 +159,51 @@ def test_lines_of_a_list_stay_apart():
         "A stove with fuel for three evenings",
     ]
     assert [own for own, _ in said("\n".join(lines))] in (lines, ["\n".join(lines)])
+LOGS = {
+    "level before the time": (
+        "INFO 2026-03-04 08:00:15 started worker 1\n"
+        "ERROR 2026-03-04 08:00:17 could not write /var/berths\n    caused by: no space left\n"
+        "INFO 2026-03-04 08:00:18 stopped"
+    ),
+    "level in brackets, without a time": (
+        "[INFO] Starting up on port 8080\n[ERROR] Failed to bind port 8080\n"
+        "  at Server.listen (net.js:12)\n  at main (app.js:3)\n[INFO] Shutting down"
+    ),
+    "level and dash": "INFO - loaded 12 routes\nERROR - no timetable\n\tat Route.load\nINFO - done",
+    "Python's logging": "INFO:root:12 routes\nERROR:root:no timetable\n  for Skarv\nINFO:root:done",
+    "Apache": (
+        "[Wed Mar 04 08:00:15.123456 2026] [core:error] [pid 12] AH00126: Invalid URI\n"
+        "[Wed Mar 04 08:00:16.123456 2026] [core:warn] [pid 12] AH00127: Bad header\n  in line 3\n"
+        "[Wed Mar 04 08:00:17.123456 2026] [core:notice] [pid 12] AH00094: Command line"
+    ),
+    "nginx": (
+        '10.0.0.5 - - [04/Mar/2026:08:00:15 +0000] "GET /a" 200\n'
+        '10.0.0.6 - anna [04/Mar/2026:08:00:16 +0000] "POST /b" 403\n  upstream: closed\n'
+        '10.0.0.7 - - [04/Mar/2026:08:00:17 +0000] "GET /c" 301'
+    ),
+    "journal in German": (
+        "Mär 04 08:00:15 skarv sync[1]: started\nMär 04 08:00:16 skarv sync[1]: failed:\n"
+        "                          no route\nMär 04 08:00:17 skarv sync[1]: stopped"
+    ),
+    "kernel": "[    0.000000] Linux 6.1\n[    1.234567] usb 1-1: new\n  device\n[   12.345678] md0",
+    "epoch": "1772611215.123 charged\n1772611216.001 retrying\n  in 30 s\n1772611246.002 charged",
+    "containers": (
+        "web-1  | 2026-03-04 08:00:15 up\ndb-1   | 2026-03-04 08:00:16 is\n  starting\n"
+        "web-1  | 2026-03-04 08:00:17 GET / 200"
+    ),
+    "JSON": '{"level": "info"}\n{"level": "error", "card": 88172}\n{"level": "info", "in": 30}',
+}
+
+
+@pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)
+def test_an_event_of_a_log_with_the_lines_that_go_on_is_one_statement(log):
+    said = [log[s.start : s.end] for s in find_statements(log)]
+    first, *event, last = log.split("\n")
+    assert said == [first, "\n".join(event), last]
+
+
+def test_labels_with_times_and_sentences_with_one_are_no_events():
+    labels = "created: 2026-03-04 08:00:15\nmodified: 2026-03-05 09:00:00\ntitle: The Fram"
+    assert [labels[s.start : s.end] for s in find_statements(labels)] == labels.splitlines()
+    prose = "The meeting of 2026-03-04 09:00 was moved.\nIt is now in the hall, and Anna leads it."
+    assert len(find_statements(prose)) == 2

@@ -160,15 +160,6 @@ def multiply_odds(
     return np.asarray(odds / (1 + odds))
 
 
-def mark_dated(
-    question: str, sentences: Sequence[Sentence], passages: Sequence[Passage]
-) -> NDArray[np.bool_]:
-    """Return (n,) whether a heading dates the statement, if the question asks for a date."""
-    if question_kind(question) != "date":
-        return np.zeros(len(sentences), dtype=bool)
-    return np.array([each.is_below for each in _date_sentences(sentences, passages, {})])
-
-
 def asks_for_time(question: str) -> bool:
     """Check whether a question names a time: "in March", "before 2020"."""
     return _read_time(question, None) is not None

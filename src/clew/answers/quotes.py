@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.algo.topk import find_highest
 from clew.answers.comparisons import compare_sides, compares_related
-from clew.answers.dated import find_date_factors, mark_dated, multiply_odds, prefix_dates
+from clew.answers.dated import find_date_factors, multiply_odds, prefix_dates
 from clew.answers.question import MAX_QUOTES
 from clew.answers.sentence_features import QuoteFeatures, SentenceFeatures
 from clew.answers.sentence_weights import FITTED
@@ -94,9 +94,7 @@ def choose_quotes(
         return [], None
     sentences = _drop_copyright(question, sentences)
     reading = read_sentences(question, sentences, passages, models, snapshot)
-    features = SentenceFeatures(
-        question, sentences, reading, mark_dated(question, sentences, passages)
-    )
+    features = SentenceFeatures(question, sentences, reading)
     factors, is_apart = find_date_factors(
         question, sentences, passages, snapshot, compares=bool(features.sides)
     )

@@ -1,6 +1,6 @@
 """Compute the features by which a sentence of a context is judged to contain the answer.
 
-`clew.answers.sentence_weights` has what each sign is worth.
+`clew.answers.sentence_weights` has the weight of each.
 """
 
 from __future__ import annotations
@@ -80,17 +80,11 @@ class SentenceFeatures:
     """The features of n sentences for a question of m tokens."""
 
     def __init__(
-        self,
-        question: str,
-        sentences: Sequence[Sentence],
-        reading: ReadSentences,
-        is_dated: NDArray[np.bool_] | None = None,
+        self, question: str, sentences: Sequence[Sentence], reading: ReadSentences
     ) -> None:
-        """`is_dated` marks the sentences below a heading with the requested date."""
         self.question = question
         self.sentences = sentences
         self.reading = reading
-        self._is_dated = np.zeros(len(sentences), dtype=bool) if is_dated is None else is_dated
         self.places = np.array([s.place for s in sentences])
         titles = {title: name_key(strip_title(title)) for title in {s.title for s in sentences}}
         self.titles = [titles[s.title] for s in sentences]
@@ -142,7 +136,7 @@ class SentenceFeatures:
     @cached_property
     def columns(self) -> dict[str, Floats]:
         """Return the (n,) values of each feature, by its name."""
-        words, own = self.words, self.reading.own @ self.reading.weights
+        words = self.words
         return {
             "gap": self.alone - self.alone.max(),
             "asked": self._match_asked(),
@@ -150,13 +144,11 @@ class SentenceFeatures:
             "kind": self._find_kinds(),
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
-            "best here": own - self._find_highest(own),
             "titled words": words.titled_shares,
             "same code": words.same_code,
-            "other code": words.other_code,
             "named": words.named,
             "other name": self._find_others(),
-            "nothing new": words.nothing_new * (not is_yes_no(self.question)) * ~self._is_dated,
+            "nothing new": words.nothing_new * (not is_yes_no(self.question)),
             "asks": np.array(
                 [float(s.parts[-1].rstrip().endswith(QUESTION_MARKS)) for s in self.sentences]
             ),
@@ -321,7 +313,7 @@ class SentenceFeatures:
                 new = any(_has_new(each, words) for each in find_numbers(sentence.said))
             elif kind == "date":
                 own = [m for m in mentions if m.start >= before and m.label == "DATE"]
-                new = any(_has_new(text[m.start : m.end], words) for m in own) or self._is_dated[i]
+                new = any(_has_new(text[m.start : m.end], words) for m in own)
             else:
                 new = self._has_new_name(i, kind)
                 new = new and (kind != "place" or follows_preposition(sentence.said))
@@ -372,9 +364,9 @@ class SentenceFeatures:
             elif kind == "date":
                 dates = [m for m in mentions if m.label == "DATE"]
                 days = [text[m.start : m.end] for m in dates if m.start >= before]
-                flags["a date"][i] = bool(dates) or self._is_dated[i]
+                flags["a date"][i] = bool(dates)
                 has_day = any(_has_new(day, words) for day in days if find_days(day))
-                flags["a day"][i] = noun.casefold() != "year" and (has_day or self._is_dated[i])
+                flags["a day"][i] = noun.casefold() != "year" and has_day
             elif kind == "person":
                 flags["a person"][i] = self._has_new_name(i, kind)
             elif kind == "place":
@@ -387,11 +379,6 @@ class SentenceFeatures:
         own = self.question_keys
         others = [bool(own and keys and not keys & own) for keys in self.keys]
         return np.array(others, dtype=np.float64)
-
-    def _find_highest(self, values: Floats) -> Floats:
-        """Return for each sentence the highest of the values in its passage."""
-        highest = {place: values[self.places == place].max() for place in set(self.places.tolist())}
-        return np.array([highest[place] for place in self.places.tolist()])
 
 
 class _Words:
@@ -429,7 +416,7 @@ class _Words:
         dates = [question[m.start : m.end].split() for m in mentions if m.label == "DATE"]
         self._dated = {word for date in dates if len(date) > 1 for word in date}
         self._titled = [f"{head}\n{s.text}" for head, s in zip(heads, sentences, strict=True)]
-        self.same_code, self.other_code = _match_codes(_find_codes(question), sentences)
+        self.same_code = _match_codes(_find_codes(question), sentences)
 
     def match_exactly(self, rows: Sequence[int]) -> tuple[float, float]:
         """Return the share of the question's codes in no row, and of its words in some row.
@@ -492,15 +479,12 @@ def _find_alike_codes(question: str) -> list[Span]:
     return next((spans for spans in kinds.values() if len(spans) > 1), [])
 
 
-def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:
-    """Return which sentences contain one of the codes, and which contain only similar ones."""
+def _match_codes(codes: AbstractSet[str], sentences: Sequence[Sentence]) -> Floats:
+    """Return which sentences contain one of the codes, or have it above them."""
     if not codes:  # as mostly
-        return np.zeros(len(sentences)), np.zeros(len(sentences))
-    shapes = {_code_pattern(code) for code in codes}
-    code_sets = [_find_codes(s.above) | _find_codes(s.text) for s in sentences]
-    same = np.array([float(bool(codes & each)) for each in code_sets])
-    alike = np.array([any(_code_pattern(code) in shapes for code in each) for each in code_sets])
-    return same, np.where(alike, 1 - same, 0.0)
+        return np.zeros(len(sentences))
+    has = [not codes.isdisjoint(_find_codes(s.above) | _find_codes(s.text)) for s in sentences]
+    return np.array(has, dtype=np.float64)
 
 
 def _has_word(text: str, word: str) -> bool:

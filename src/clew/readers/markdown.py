@@ -43,6 +43,8 @@ _SUMMARY = re.compile(r"<summary\b[^>]*>(.{1,500}?)</summary>", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
 _DEEPEST = 6  # the level of a summary
 _MOST_MATTER = 1 << 16  # characters of front matter that are read
+_DEEPEST_MATTER = 50  # levels of lists and mappings
+_DEEP_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*){{{_DEEPEST_MATTER}}}")
 _NEWLINE = re.compile(r"\r\n?|\n")
 _BLANK = re.compile(r"\s*")
 _READ = 1_000  # characters of a heading that are looked at
@@ -103,24 +105,43 @@ def _skip_blank(text: str, start: int) -> int:
 
 
 def read_front_matter(matter: str, *, is_toml: bool = False) -> tuple[str, dict[str, Value]]:
-    """Return the title and metadata in front matter, empty if it is invalid.
-
-    In YAML an alias, whose value could be repeated without end, makes it one that cannot be.
-    """
+    """Return the title and metadata in front matter; no metadata if it is invalid or too deep."""
     import yaml
 
     line = _TITLE_KEY.search(matter)
-    title, read = line[1].strip(" \t\r\"'") if line else "", None
+    title = line[1].strip(" \t\r\"'") if line else ""
     matter = matter[:_MOST_MATTER]
     with suppress(yaml.YAMLError, ValueError, RecursionError):
-        if is_toml:
-            read = tomllib.loads(matter)
-        elif not any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(matter)):
-            read = yaml.safe_load(matter)
-    values = {str(name): value for name, value in read.items()} if isinstance(read, dict) else {}
-    titles = [values.pop(name) for name in list(values) if name.casefold() in _TITLES]
-    title = next((str(each) for each in titles if isinstance(each, str | int)), title)
-    return collapse(title), properties(values.items())
+        read = _load_toml(matter) if is_toml else _load_yaml(matter)
+        values = {str(name): value for name, value in read.items()}
+        titles = [values.pop(name) for name in list(values) if name.casefold() in _TITLES]
+        title = next((str(each) for each in titles if isinstance(each, str | int)), title)
+        return collapse(title), properties(values.items())
+    return collapse(title), {}
+
+
+def _load_toml(matter: str) -> dict[str, Any]:
+    """Return a table in TOML, empty if it has keys of so many parts that parsing takes minutes."""
+    return {} if _DEEP_KEY.search(matter) else tomllib.loads(matter)
+
+
+def _load_yaml(matter: str) -> dict[Any, Any]:
+    """Return a mapping in YAML, empty for anything else.
+
+    Not read are aliases, whose values could be repeated without end, and deep nesting, on which the
+    parsers take quadratic time or overflow the stack.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    for event in yaml.parse(matter, loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST_MATTER or isinstance(event, yaml.AliasEvent):
+            return {}
+    read = yaml.load(matter, loader)  # noqa: S506 -- safe in both
+    return read if isinstance(read, dict) else {}
 
 
 def _find_summaries(text: str, start: int) -> Iterator[Heading]:

@@ -38,9 +38,18 @@ ITEM = compile_re(
     r"|\d{1,3}(?:\.\d{1,3})+\.?[ \t]+|[（(]?[\d一二三四五六七八九十]{1,3}[、）])(?=\S)"
 )
 _STAMP = compile_re(
-    r"[ \t]*[\[(<]?(?:[A-Z][a-z]{2} +\d{1,2} +)?"
+    r"[ \t]*[\[(<]?(?:(?:[A-Z][a-z]{2} )?[A-Z][^\W\d_]{2}\.? +\d{1,2} +)?"
     r"(?:\d{1,4}[-./年]\d{1,2}[-./月]\d{1,4}日?[,T]? *-? *)?"
     r"\d{1,2}[:.]\d\d(?::\d\d)?(?:[.,]\d+)?(?![\d.:]*\d)|[ \t]*[\[(<]?\d{4}-\d\d-\d\d[T ]"
+)
+_LEVEL = (
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|FATAL|SEVERE|ALERT|EMERG)"
+)
+_EVENT = compile_re(  # of a log, with another beginning than its time
+    rf"\[(?:{_LEVEL}|{_LEVEL.lower()})\][ \t]|{_LEVEL}(?::|[ \t]+-)"
+    r"|\[ *\d+\.\d{3,}\]|\d{10}(?:\d{3}|\.\d+)?[ \t]|\{\".*\}[ \t]*$"
+    r"|(?:[^\s:=]+[ \t]+){0,3}[\[(]?(?:\d{4}-\d\d-\d\d[T ]|\d\d/[A-Z][a-z]{2}/\d{4}[: ])\d\d:\d\d",
+    re.MULTILINE,
 )
 _DAY = "today|yesterday|heute|gestern|aujourd'hui|hier|hoy|ayer|今日|昨日|今天|昨天"
 _SPOKEN = compile_re(  # a line of a copied chat, above the message: who and when
@@ -216,7 +225,8 @@ def _read_lines(text: str, lines: Sequence[Span]) -> Iterator[Block]:
 
 
 def _begins_event(text: str, start: int, end: int) -> bool:
-    return _STAMP.match(text, start, end) is not None and not ITEM.match(text, start, end)
+    is_event = any(pattern.match(text, start, end) for pattern in (_STAMP, _EVENT))
+    return is_event and not ITEM.match(text, start, end)
 
 
 def _begins_block(text: str, start: int) -> bool:

@@ -322,7 +322,7 @@ def print_report(
     else:
         click.echo(render(report), nl=False)
     if files:
-        from clew.extras.evaluate.pages.page import write
+        from clew.extras.evaluate.page import write
 
         for file in files:
             write(report, file)
@@ -388,7 +388,7 @@ def check_combination(
 def check_reports(files: Sequence[Path]) -> None:
     """Raise InputError for a report that could not be written, before anything is measured."""
     if files:
-        from clew.extras.evaluate.pages.page import check_page
+        from clew.extras.evaluate.page import check_page
 
         for file in files:
             check_page(file)

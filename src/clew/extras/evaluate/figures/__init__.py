@@ -5,14 +5,12 @@ Its modules need matplotlib, the extra `plots`.
 
 from dataclasses import dataclass
 
-PICTURE_SECTIONS = ("ranking", "answers", "cost")  # of a page that have figures
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """A figure, and the section that it belongs to."""
 
     name: str  # of its file, without suffix and without what comes before
-    section: str  # one of PICTURE_SECTIONS
+    section: str  # "ranking", "answers" or "cost"
     title: str
     svg: str

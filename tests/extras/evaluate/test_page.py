@@ -18,9 +18,7 @@ from clew.base.types import Usage
 from clew.errors import InputError
 from clew.evaluate import Setting, grid
 from clew.extras.evaluate.figures.report_figures import pictures
-from clew.extras.evaluate.pages.markup import to_markdown as markdown_of
-from clew.extras.evaluate.pages.page import check_page, to_markdown, write
-from clew.extras.evaluate.pages.sections import Section
+from clew.extras.evaluate.page import check_page, format_section, to_markdown, write
 from tests.extras.evaluate.reports import about, report, rows, simple
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -217,10 +215,10 @@ def test_hostile_names_are_only_text():
 @given(st.text(min_size=1, max_size=40).filter(str.strip))
 def test_any_text_reads_as_it_is(text):
     table = [[text, "y"], ["a", text]]
-    section = Section(title="x", sentences=(text,), tables=(table,), items=(text,))
+    blocks = format_section(text, tables=[table], sentences=[text], items=[text])
     expected = visible(text)
-    parsed = LexborHTMLParser(MARKDOWN.render(markdown_of(text, [section])))
-    shown = ["h1", "h2 ~ p", "thead th", "tbody td:last-child", "h2 ~ ul > li"]
+    parsed = LexborHTMLParser(MARKDOWN.render("\n\n".join(blocks)))
+    shown = ["h2", "h2 ~ p", "thead th", "tbody td:last-child", "h2 ~ ul > li"]
     found = [parsed.css_first(place).text().strip() for place in shown]
     assert found == [expected.strip()] * len(shown)
     assert not parsed.css("em, strong, code, s, img, ol, hr, blockquote, script")

@@ -1,1 +1,0 @@
-"""Report pages: Markdown with figures beside it."""
