@@ -1,10 +1,9 @@
 """Describe themes: name, representative sentences, relations, coverage and dates.
 
-Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) over passages.
+Entities and terms are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794).
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
 
@@ -13,23 +12,20 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
-from clew.algo.links import Link, expand_ranges, neighbours
+from clew.algo.links import Link, expand_ranges
 from clew.algo.topk import min_max, positive_top_k, top_k
 from clew.base.derived import Derived
 from clew.base.runtime.cached_values import Once
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Theme, ThemeRelation, Value
 from clew.index.snapshot import Snapshot
+from clew.steps.theme_names import name_theme
 from clew.steps.themes import Rows, Themes, themes
-from clew.text.analyze import term_spans
 from clew.text.analyze import terms as read_terms
-from clew.text.forms import find_base
 from clew.text.quantities import format_count
 from clew.text.questions import refers_back
 
 _WORDS = 20  # most telling entities, and terms, of a theme
-_NAMES = 3  # of them in its name
-_READ = 3  # chunks that say how a term is written
 _SENTENCES, _RELATIONS = 5, 10
 _CANDIDATES = 60  # sentences
 _PASSAGES = 40  # nearest to a theme's middle, whose sentences may represent it
@@ -58,7 +54,7 @@ def _describe(found: Themes, theme: int) -> Theme:
     snapshot, chunks = found.snapshot, found.chunks(theme)
     owners = snapshot.layer("chunk").columns["document"][chunks]
     documents, counts = np.unique(owners, return_counts=True)
-    entities, weights = _weigh_entities(snapshot, chunks)
+    entities = _choose_entities(snapshot, chunks)
     terms, of_terms = weigh_columns(
         snapshot.linked("chunk", "term"), chunks, lambda rows: steps.term_chunks(snapshot, rows)
     )
@@ -69,11 +65,11 @@ def _describe(found: Themes, theme: int) -> Theme:
     known = snapshot.get(_DATED)
     dates = sorted(filter(None, (known[row][1] for row in order)))
     parent = int(found.parents[theme])
-    sentences = choose_sentences(snapshot, chunks, found.vectors[theme], terms, of_terms)
-    telling = _choose_descriptive(zip([*names, *words], [*weights, *of_terms], strict=True))
+    middle = found.vectors[theme]
+    sentences = choose_sentences(snapshot, chunks, middle, terms, of_terms)
     return Theme(
         id=found.ids[theme],
-        name=", ".join(_spell_terms(snapshot, chunks, telling, set(words) - set(names))),
+        name=name_theme(snapshot, chunks, _find_nearest(snapshot, chunks, middle), entities, terms),
         level=int(found.levels[theme]),
         parent="" if parent < 0 else found.ids[parent],
         children=tuple(found.ids[child] for child in found.children(theme)),
@@ -129,18 +125,17 @@ def weigh_columns(
     return columns[best].tolist(), weights[best].tolist()
 
 
-def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[float]]:
-    """Return the most characteristic named entities of some chunks, with their weights."""
+def _choose_entities(snapshot: Snapshot, chunks: Rows) -> list[int]:
+    """Return the most characteristic named entities of some chunks."""
     layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
-    found = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
+    rows, _ = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
     is_name = layer.columns["linkable"] | layer.columns["extracted"]
-    texts, tells = layer.texts(found[0]), _are_distinctive(snapshot, back, found[0])
-    kept = [
-        (row, weight)
-        for row, weight, text, own in zip(*found, texts, tells, strict=True)
+    texts, tells = layer.texts(rows), _are_distinctive(snapshot, back, rows)
+    return [
+        row
+        for row, text, own in zip(rows, texts, tells, strict=True)
         if own and is_name[row] and not _NUMBERED.search(text)
     ][:_WORDS]
-    return [row for row, _ in kept], [weight for _, weight in kept]
 
 
 def _are_distinctive(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
@@ -157,40 +152,6 @@ def _are_distinctive(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> lis
     counts = np.bincount(pairs // n, minlength=len(rows))
     apart: list[bool] = (counts <= n / 2).tolist()
     return apart
-
-
-def _choose_descriptive(weighed: Iterable[tuple[str, float]]) -> list[str]:
-    """Return the names and terms with most weight, none of which contains all words of another."""
-    chosen: list[str] = []
-    words: list[frozenset[str]] = []
-    for name, _ in sorted(weighed, key=lambda pair: -pair[1]):
-        own = frozenset(map(find_base, read_terms(name))) or frozenset([name])
-        if not any(own <= known or known <= own for known in words):
-            chosen.append(name)
-            words.append(own)
-        if len(chosen) == _NAMES:
-            break
-    return chosen
-
-
-def _spell_terms(
-    snapshot: Snapshot, chunks: Rows, names: Sequence[str], terms: Collection[str]
-) -> list[str]:
-    """Return names, spelling terms as their first chunks mostly do."""
-    layer, link = snapshot.layer("chunk"), snapshot.linked("term", "chunk")
-    spelled: list[str] = []
-    for name in names:
-        rows = snapshot.layer("term").rows([name]) if name in terms else []
-        holding = [np.intersect1d(neighbours(link, row), chunks)[:_READ] for row in rows]
-        spellings = Counter(
-            text[start:end]
-            for each in holding
-            for text in layer.texts(each.tolist())
-            for term, start, end in term_spans(text)
-            if term == name
-        )
-        spelled.append(max(spellings, key=lambda each: spellings[each], default=name))
-    return spelled
 
 
 # -- sentences -------------------------------------------------------------------------------------
@@ -213,8 +174,7 @@ def choose_sentences(
     as "she" that refer back.
     """
     layer = snapshot.layer("sentence")
-    close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
-    rows = find_sentences(snapshot, np.sort(chunks[top_k(close, _PASSAGES)]))
+    rows = find_sentences(snapshot, _find_nearest(snapshot, chunks, direction))
     lengths = layer.columns["end"][rows] - layer.columns["start"][rows]
     fitting = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
     rows = rows[fitting] if fitting.any() else rows
@@ -241,6 +201,12 @@ def choose_sentences(
     tokens = QueryTokens(np.asarray(weights), np.zeros((len(terms), 0), np.float32), vectors[:, :0])
     order: list[int] = rows[choose_rows(candidates, tokens, _SHARES, most)[:most]].tolist()
     return order
+
+
+def _find_nearest(snapshot: Snapshot, chunks: Rows, direction: NDArray[np.float32]) -> Rows:
+    """Return the chunks nearest to a direction, ascending."""
+    close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
+    return np.sort(chunks[top_k(close, _PASSAGES)])
 
 
 def _are_repeated(snapshot: Snapshot, sentences: Sequence[str]) -> NDArray[np.bool_]:
