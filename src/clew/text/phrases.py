@@ -46,7 +46,7 @@ def find_noun_phrases(text: str) -> Iterator[str]:
             _PHRASE.fullmatch(phrase)
             and _ARTICLE.search(text, max(start - _LONGEST_ARTICLE, 0), start)
             and _PHRASE_END.match(text, end)
-            and not is_verb_form(phrase.split()[-1].lower())
+            and not any(map(is_verb_form, phrase.lower().split()[1:]))
         ):
             yield " ".join(phrase.split())
 

@@ -2,7 +2,9 @@
 
 import { h, percent } from "./dom.js";
 import { isMarkdown, readText, words } from "./markdown.js";
-import { inUnits, placeOf, range, shortened } from "./text.js";
+import { inUnits, placeOf, shortened } from "./text.js";
+
+const SURE = 0.5; // support below which an answer says that it may be none
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
 export async function openDocument(given) {
@@ -16,12 +18,20 @@ function marker(citation, open) {
   return h("button.cite", { type: "button", "aria-label": `Source ${citation.number}: ${shortened(title, 80)}`, title: shortened(citation.quote, 300), onclick: () => open(citation) }, String(citation.number));
 }
 
-/** The text of an answer, with the numbers of its sources as buttons, behind what they support. */
+/** Whether an answer consists of quotes, which need no list of sources beside them. */
+export const isQuoted = ({ kind }) => ["quoted", "partial", "counted", "themes"].includes(kind);
+
+/** An answer as it is read; the number of a source is a button that opens it. */
 export function answerText(answer, open) {
-  const { text, citations, kind } = answer;
-  if (kind === "quoted" || kind === "partial") {
-    const rest = kind === "partial" ? h("p.nothing", {}, "Only a part of this is known: nothing here says the rest.") : null;
-    return [rest, ...citations.map((each, at) => statement(each, at, open))];
+  const { text, citations, kind, evidence } = answer;
+  if (isQuoted(answer)) {
+    const labels = labelsOf(answer);
+    const [first, order] = [(at) => labels.indexOf(labels[at]), citations.map((_, at) => at)];
+    if (labels.length) order.sort((a, b) => first(a) - first(b) || a - b);
+    return [
+      kind === "partial" ? h("p.nothing", {}, "Only a part of this is known. Nothing in these documents says the rest.") : null,
+      kind === "quoted" && evidence.support !== null && evidence.support < SURE ? h("p.nothing", {}, "Not sure: this may not answer the question.") : null,
+      shortAnswer(answer, open), order.map((at) => statement(citations[at], open, at ? "further" : "main", labels.length ? [first(at) === at ? labels[at] : ""] : null))];
   }
   const places = citations.flatMap((each) => (each.at.length ? each.at : [Infinity]).map((at) => [at, each]));
   const units = inUnits(text, places.map(([at]) => at));
@@ -29,25 +39,33 @@ export function answerText(answer, open) {
   return readText(text, { markdown: kind === "generated", inserts });
 }
 
-/** A quoted statement: the first one says the answer, one with a link says who or what that is about. */
-function statement(cited, at, open) {
+/** What each quote of a count or of themes is: an item, or a theme. */
+function labelsOf({ text, citations, kind }) {
+  if (kind === "counted") return text.split("\n").slice(1);
+  if (kind !== "themes") return [];
+  return text.split("\n").map((line, at) => line.slice(0, line.length - citations[at].quote.trim().replace(/\s+/g, " ").length).replace(/[\s:]+$/, ""));
+}
+
+/** A quoted statement: the first says the answer, one with a link says who or what that is about. */
+function statement(cited, open, kind, item = null) {
   const said = (text) => (isMarkdown(cited.document_id) ? words(text) : text);
-  return h(at ? "div.statement.further" : "div.statement", { dir: "auto" },
-    cited.link ? h("b.link", {}, cited.link) : null,
+  const label = item ? item[0] : cited.link;
+  return h(`div.statement.${item ? "item" : kind}${cited.link ? ".linked" : ""}`, { dir: "auto" },
+    label ? h("b.label", {}, label) : null,
     cited.before ? h("p.hint", {}, shortened(said(cited.before), 200)) : null,
-    h("q", {}, said(cited.quote)), marker(cited, open),
-    h("button.source", { type: "button", onclick: () => open(cited) },
+    h("q", {}, said(cited.quote)),
+    h("div.from", {}, marker(cited, open), h("button.source", { type: "button", onclick: () => open(cited) },
       h("span.title", {}, shortened(cited.title || cited.document_id, 120)),
-      placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null),
+      placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null)),
     cited.partly?.length ? h("p.hint", {}, `This document was read in part: ${shortened(cited.partly.join("; "), 300)}`) : null);
 }
 
-/** A short answer, with the numbers of the quotes that it is taken from. */
-export function shortAnswer({ short, citations }, open) {
+/** A short answer, with the numbers of the quotes that it is taken from; a count is taken from all. */
+function shortAnswer({ short, citations, kind }, open) {
   if (!short) return null;
-  const quotes = [...new Set(short.spans.map((each) => each.citation))].map((place) => citations[place]);
+  const places = kind === "counted" ? [] : [...new Set(short.spans.map((span) => span.citation))];
   return h("p.short", { dir: "auto", title: `probability ${percent(short.probability)}` },
-    h("b", {}, short.text), quotes.map((each) => marker(each, open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
+    h("b", {}, short.text), places.map((place) => marker(citations[place], open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
 }
 
 /** The quotes that an answer cites, each with its document. */
@@ -95,7 +113,7 @@ export function passageList(evidence, open, { numbers = null, badge = null } = {
         hit.relevance === null ? null : relevance(hit.relevance)),
       placeOf(hit) ? h("p.place", { dir: "auto" }, shortened(placeOf(hit), 200)) : null,
       text, long ? more : null,
-      reason ? h("p.why", {}, h("b", {}, "Adds "), h("span", { dir: "auto" }, reason)) : null,
+      reason ? h("p.why", {}, h("b", {}, "Found via "), h("span", { dir: "auto" }, reason)) : null,
       badge ? badge(hit) : null);
   }));
 }
@@ -105,6 +123,3 @@ function relevance(share) {
     h("span.bar", { "aria-hidden": "true" }, h("span", { style: { "inline-size": `${Math.round(100 * share)}%` } })),
     h("span.unseen", {}, "relevance "), percent(share));
 }
-
-/** Cut a range out of a text, for those who have the whole one. */
-export const cut = (text, start, end) => text.slice(...range(text, start, end));

@@ -9,7 +9,7 @@ const GROUPS = { own: "Clew's own", paper: "From papers", baseline: "Baselines" 
 export function methodSelect(methods, chosen, given = {}) {
   const groups = Object.entries(GROUPS).map(([group, label]) => h("optgroup", { label },
     methods.filter((each) => each.group === group).map((each) =>
-      h("option", { value: each.name, selected: each.name === chosen }, each.default ? `${each.name} (usual)` : each.name))));
+      h("option", { value: each.name, selected: each.name === chosen }, each.default ? `${each.name} (default)` : each.name))));
   return h("select", given, groups);
 }
 
@@ -53,7 +53,7 @@ export async function askingOptions(index, parameters) {
   const where = filterField(index, parameters.get("where") || "");
   const tokens = h("input", { type: "number", min: 1, max: 1000000, placeholder: "4000", name: "context_tokens" });
   const fold = h("details.options", { open: Boolean(named || parameters.get("where")) },
-    h("summary", {}, "How it searches", h("span.chosen")),
+    h("summary", {}, "Search options", h("span.chosen")),
     h("div.inside", {},
       h("div.grid", {}, field("Method", select), field("Tokens of passages, at most", tokens)), about,
       where.node,
@@ -79,13 +79,14 @@ export async function askingOptions(index, parameters) {
       const value = valueOf(each);
       if (value !== undefined) given[each.dataset.name] = value;
     }
-    const body = { method: select.value };
+    // Where no method is chosen the server also counts, and answers about all documents.
+    const body = select.value !== usual || Object.keys(given).length ? { method: select.value } : {};
     if (where.input.value.trim()) body.where = where.input.value.trim();
     if (tokens.value) body.context_tokens = Number(tokens.value);
     if (Object.keys(given).length) body.parameters = given;
     return body;
   }
-  return { node: fold, read, usual };
+  return { node: fold, read };
 }
 
 function control({ name, default: usual, choices }) {
