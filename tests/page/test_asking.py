@@ -199,13 +199,13 @@ def test_a_chain_is_linked_cards_below_the_answer(reading, opened):
 
 def test_a_count_is_shown_as_on_the_terminal(writing, opened):
     """The number first, then each item with its quote."""
-    table = "ship,year\nFram,1892\nBelgica,1884\nGauss,1901\n"
+    table = "product,price\nTern radar,642\nHeron buoy,4870\nPlover logger,120\n"
     page = opened(writing, "/documents")
     files = page.locator("input[type=file]").first
-    files.set_input_files({"name": "fleet.csv", "mimeType": "text/csv", "buffer": table.encode()})
+    files.set_input_files({"name": "products.csv", "mimeType": "text/csv", "buffer": table.encode()})
     job_ends(page)
     page.goto(f"{writing}/ask")
-    turn = ask(page, "How many ships were launched after 1890?")
+    turn = ask(page, "How many products have a price over 500?")
     assert turn.locator(".short b").inner_text() == "2"
     assert turn.locator(".item .label").count() == turn.locator(".item q").count() == 2
 

@@ -65,18 +65,19 @@ export async function show(main, { parameters, index }) {
     }
     const question = input.value.trim();
     if (!question) {
-      fill(told, problem("Write a question first"));
+      fill(told, problem("Enter a question first"));
       input.focus();
       return;
     }
     fill(told);
     const body = options.read();
-    history.replaceState(null, "", link(question, body));
+    const address = to("ask", { q: question, method: body.method, where: body.where });
+    history.replaceState(null, "", address);
     input.value = "";
     grow();
     const before = talk.turns.filter((each) => each.answer).slice(-MOST_TURNS);
     const history_ = before.map((each) => ({ question: each.question, answer: each.answer.text }));
-    const turn = begin(question, { ...body, history: history_ });
+    const turn = newTurn(index, question, { ...body, history: history_ }, address);
     talk.turns.push(turn);
     list.append(turn.node);
     talk.running = turn.stop;
@@ -85,14 +86,6 @@ export async function show(main, { parameters, index }) {
     await turn.done;
     talk.running = null;
     shape();
-  }
-
-  function begin(question, body) {
-    return newTurn(index, question, body, link(question, body));
-  }
-
-  function link(question, body) {
-    return to("ask", { q: question, method: body.method, where: body.where });
   }
 }
 

@@ -48,16 +48,15 @@ function labelsOf({ text, citations, kind }) {
 
 /** A quoted statement: the first says the answer, one with a link says who or what that is about. */
 function statement(cited, open, kind, item = null) {
-  const said = (text) => (isMarkdown(cited.document_id) ? words(text) : text);
   const label = item ? item[0] : cited.link;
   return h(`div.statement.${item ? "item" : kind}${cited.link ? ".linked" : ""}`, { dir: "auto" },
     label ? h("b.label", {}, label) : null,
-    cited.before ? h("p.hint", {}, shortened(said(cited.before), 200)) : null,
-    h("q", {}, said(cited.quote)),
+    cited.before ? h("p.hint", {}, shortened(quoteOf({ ...cited, quote: cited.before }), 200)) : null,
+    h("q", {}, quoteOf(cited)),
     h("div.from", {}, marker(cited, open), h("button.source", { type: "button", onclick: () => open(cited) },
       h("span.title", {}, shortened(cited.title || cited.document_id, 120)),
       placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null)),
-    cited.partly?.length ? h("p.hint", {}, `This document was read in part: ${shortened(cited.partly.join("; "), 300)}`) : null);
+    unread(cited));
 }
 
 /** A short answer, with the numbers of the quotes that it is taken from; a count is taken from all. */
@@ -68,17 +67,22 @@ function shortAnswer({ short, citations, kind }, open) {
     h("b", {}, short.text), places.map((place) => marker(citations[place], open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
 }
 
-/** The quotes that an answer cites, each with its document. */
-export function sourceList(answer, open) {
-  return h("ol.sources", {}, answer.citations.map((each) => h("li", {},
-    h("button.source", { type: "button", onclick: () => open(each) },
-      h("span.number", { "aria-hidden": "true" }, String(each.number)),
-      h("span.words", {},
-        h("span.title", { dir: "auto" }, shortened(each.title || each.document_id, 120)),
-        placeOf(each) ? h("span.place", { dir: "auto" }, shortened(placeOf(each), 160)) : null,
-        h("q", { dir: "auto" }, shortened(isMarkdown(each.document_id) ? words(each.quote) : each.quote, 400)),
-        each.partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(each.partly.join("; "), 300)}`) : null)))));
+/** A source: a button with its number, title, place and quote. */
+export function sourceItem(number, title, place, quote, { note = null, ...given }) {
+  return h("li", {}, h("button.source", { type: "button", ...given },
+    h("span.number", { "aria-hidden": "true" }, String(number)),
+    h("span.words", {},
+      h("span.title", { dir: "auto" }, shortened(title, 120)),
+      place ? h("span.place", { dir: "auto" }, shortened(place, 160)) : null,
+      h("q", { dir: "auto" }, shortened(quote, 400)), note)));
 }
+
+/** The quotes that an answer cites, each with its document. */
+export const sourceList = ({ citations }, open) => h("ol.sources", {}, citations.map((cited) =>
+  sourceItem(cited.number, cited.title || cited.document_id, placeOf(cited), quoteOf(cited), { onclick: () => open(cited), note: unread(cited) })));
+
+const quoteOf = ({ document_id: id, quote }) => (isMarkdown(id) ? words(quote) : quote);
+const unread = ({ partly }) => (partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(partly.join("; "), 300)}`) : null);
 
 /** How a thread came to a passage: names on the way, and the reason of the last one. */
 function why(path) {
@@ -106,7 +110,7 @@ export function passageList(evidence, open, { numbers = null, badge = null } = {
       more.setAttribute("aria-expanded", String(!open));
     } }, "Show all");
     const reason = why(ends.get(hit.chunk_id));
-    return h("li", { "data-chunk": hit.chunk_id },
+    return h("li", {},
       h("div.head", {},
         h("span.number", {}, String(numbers?.get(hit.chunk_id) ?? at + 1)),
         h("button.link", { type: "button", dir: "auto", onclick: () => open(hit) }, shortened(hit.title || hit.document_id, 120)),

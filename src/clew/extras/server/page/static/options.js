@@ -1,4 +1,4 @@
-// How is asked: the method, its parameters, and a filter of documents.
+// The options of a question: the method, its parameters, and a filter of documents.
 
 import { field, fill, fresh, h } from "./dom.js";
 import { allMethods, describe } from "./state.js";
@@ -21,12 +21,12 @@ export function filterField(index, value = "") {
     if (!fold.open || help.firstChild) return;
     const found = await describe(index);
     fill(help, ["id", "title"].map((name) => line(name, [])), found.fields.map((each) => line(each.name, each.values, each.n_documents)),
-      h("p.hint", {}, "Compare with = != < <= > >=, has, like 'log/*', in ('a', 'b'); join by and, or, not. Dates stand without quotes: 2024-05."));
+      h("p.hint", {}, "Compare with = != < <= > >=, has, like 'log/*', in ('a', 'b'); join by and, or, not. Dates are written without quotes: 2024-05."));
   } }, h("summary", {}, "Fields of these documents"), help);
 
   function line(name, values, documents) {
     const shown = /^[\p{L}_][\p{L}\p{N}_.:-]*$/u.test(name) ? name : `\`${name}\``;
-    return h("p", {}, h("code", {}, shown), documents === undefined ? " of every document" : ` of ${documents}: `,
+    return h("p", {}, h("code", {}, shown), documents === undefined ? " in every document" : ` in ${documents}: `,
       values.slice(0, 6).map((each) => h("button.chip", { type: "button", onclick: () => insert(`${shown} = ${literal(each)}`) }, String(each))));
   }
   function insert(text) {
@@ -55,7 +55,7 @@ export async function askingOptions(index, parameters) {
   const fold = h("details.options", { open: Boolean(named || parameters.get("where")) },
     h("summary", {}, "Search options", h("span.chosen")),
     h("div.inside", {},
-      h("div.grid", {}, field("Method", select), field("Tokens of passages, at most", tokens)), about,
+      h("div.grid", {}, field("Method", select), field("Maximum tokens of passages", tokens)), about,
       where.node,
       h("details.small", {}, h("summary", {}, "Parameters of the method"), rows)));
 

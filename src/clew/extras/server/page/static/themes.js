@@ -14,14 +14,14 @@ const [PADDING, LETTER, LINE] = [30, 0.68, 1.3]; // pixels around a name; of a f
 export async function show(main, { signal, index }) {
   const body = h("div");
   fill(main, h("div.column.full", {}, h("h1", {}, "Themes"), body));
-  fill(body, spinner("Reading what the documents say…"));
+  fill(body, spinner("Loading themes…"));
   const whole = await read("");
   if (!whole.items.length) {
     fill(body, empty("There are no themes yet", h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
     return;
   }
   const path = h("nav.path", { "aria-label": "Place on the map" });
-  const map = h("div.map", { role: "group", "aria-label": "Map of themes: each is as large as the passages that it covers", onkeydown: (event) => { if (event.key === "Escape" && above.length) { event.preventDefault(); rise(above.length - 1); } } });
+  const map = h("div.map", { role: "group", "aria-label": "Map of themes, sized by their number of passages", onkeydown: (event) => { if (event.key === "Escape" && above.length) { event.preventDefault(); rise(above.length - 1); } } });
   const side = h("section.side", { "aria-label": "Theme" });
   const above = []; // the themes that the map is inside of, the widest first
   let drawn = whole;
@@ -81,7 +81,7 @@ export async function show(main, { signal, index }) {
     const names = [...map.children].map((node) => node.querySelector(".name"));
     const isCut = (name) => !name || name.scrollHeight > name.clientHeight || name.scrollWidth > name.clientWidth;
     const line = (theme, at) => h("li", {}, h("span.dot", { style: { background: `var(${hue(at)})` } }), h("button.link", { type: "button", dir: "auto", onclick: () => choose(theme) }, theme.name), h("span.hint", {}, number(theme.n_chunks)));
-    fill(side, h("p.hint", {}, `${count(whole.total, "theme")}. Choose one to see its parts and to read its sentences; Escape goes back.`),
+    fill(side, h("p.hint", {}, `${count(whole.total, "theme")}. Choose a theme to see its parts and read its sentences; Escape goes back.`),
       h("ul.plain.list", {}, whole.items.map((theme, at) => (isCut(names[at]) ? line(theme, at) : null))));
   }
 
@@ -89,7 +89,7 @@ export async function show(main, { signal, index }) {
     fill(side, h("h2", { dir: "auto" }, theme.name), h("p.hint", {}, covers(theme)),
       h("h3", {}, "Sentences"), h("ol.texts", {}, theme.sentences.map(sentenceOf)),
       theme.entities.length ? [h("h3", {}, "Names"), h("p", { dir: "auto" }, theme.entities.slice(0, 12).join(", "))] : null,
-      theme.relations.length ? [h("h3", {}, "Together"), h("ul.plain", {}, theme.relations.map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation ? `${each.relation} — ` : ""}${each.object} (${number(each.count)})`)))] : null,
+      theme.relations.length ? [h("h3", {}, "Named together"), h("ul.plain", {}, theme.relations.map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation ? `${each.relation} — ` : ""}${each.object} (${number(each.count)})`)))] : null,
       h("h3", {}, "Documents"), h("ul.plain", {}, theme.documents.slice(0, 12).map((id) => h("li", {}, h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id }) }, shortened(id, 60))))));
     side.scrollTo(0, 0);
   }
