@@ -202,7 +202,9 @@ def test_a_count_is_shown_as_on_the_terminal(writing, opened):
     table = "product,price\nTern radar,642\nHeron buoy,4870\nPlover logger,120\n"
     page = opened(writing, "/documents")
     files = page.locator("input[type=file]").first
-    files.set_input_files({"name": "products.csv", "mimeType": "text/csv", "buffer": table.encode()})
+    files.set_input_files(
+        {"name": "products.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    )
     job_ends(page)
     page.goto(f"{writing}/ask")
     turn = ask(page, "How many products have a price over 500?")

@@ -82,7 +82,7 @@ def test_a_phone_shows_every_view(reading, opened, view):
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_no_word_or_number_is_broken(reading, opened, width):
-    """Names of themes wrap at spaces, are cut with dots, and stand once; counts stand in one line."""
+    """Names of themes wrap at spaces and stand once; counts stand in one line."""
     page = opened(reading, "/themes", width=width)
     page.locator(".map .name").first.wait_for()
     styles = page.locator(".map .name").evaluate_all(

@@ -369,7 +369,7 @@ def test_one_signs_in_and_out(locked, opened):
     text = page.get_by_label("New key").get_by_label("Key").input_value()
     assert text.startswith("clew_")
     row = page.locator("tr", has_text="reader")
-    assert "tokens a day: 1,000" in row.inner_text()
+    assert "tokens per day: 1,000" in row.inner_text()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("heading", name="Sign in").wait_for()
     sign_in(page, text)

@@ -19,7 +19,7 @@ from clew.base.runtime.cached_values import Once
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Theme, ThemeRelation, Value
 from clew.index.snapshot import Snapshot
-from clew.steps.theme_names import name_theme
+from clew.steps.theme_names import name_theme, stands_in_most
 from clew.steps.themes import Rows, Themes, themes
 from clew.text.analyze import terms as read_terms
 from clew.text.quantities import format_count
@@ -30,7 +30,6 @@ _SENTENCES, _RELATIONS = 5, 10
 _CANDIDATES = 60  # sentences
 _PASSAGES = 40  # nearest to a theme's middle, whose sentences may represent it
 _SHORTEST, _LONGEST = 40, 400  # characters of such a sentence
-_FEW_DOCUMENTS = 10  # of which no word stands in too many
 _REPEATED, _REPEATED_SHARE = 3, 0.01  # passages that a sentence stands in, at the most
 _SAME = 0.85  # cosine of two sentences that say the same
 _SHARES = ChoiceWeights(gain=1.5, residual=0.0, named=0.0)
@@ -58,7 +57,8 @@ def _describe(found: Themes, theme: int) -> Theme:
     terms, of_terms = weigh_columns(
         snapshot.linked("chunk", "term"), chunks, lambda rows: steps.term_chunks(snapshot, rows)
     )
-    some = _are_distinctive(snapshot, snapshot.linked("term", "chunk"), terms)
+    back = snapshot.linked("term", "chunk")
+    some = [not stands_in_most(snapshot, neighbours(back, row)) for row in terms]
     terms, of_terms = list(compress(terms, some)), list(compress(of_terms, some))
     names, words = snapshot.layer("entity").texts(entities), snapshot.layer("term").ids(terms)
     order = documents[np.lexsort((documents, -counts))].tolist()
@@ -130,28 +130,13 @@ def _choose_entities(snapshot: Snapshot, chunks: Rows) -> list[int]:
     layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
     rows, _ = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
     is_name = layer.columns["linkable"] | layer.columns["extracted"]
-    texts, tells = layer.texts(rows), _are_distinctive(snapshot, back, rows)
     return [
         row
-        for row, text, own in zip(rows, texts, tells, strict=True)
-        if own and is_name[row] and not _NUMBERED.search(text)
+        for row, text in zip(rows, layer.texts(rows), strict=True)
+        if is_name[row]
+        and not _NUMBERED.search(text)
+        and not stands_in_most(snapshot, neighbours(back, row))
     ][:_WORDS]
-
-
-def _are_distinctive(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
-    """Return whether each row occurs in at most half of the documents, or these are few.
-
-    What stands in more, such as the head of every page, tells no theme from another.
-    """
-    n = len(snapshot.document_layer)
-    if n < _FEW_DOCUMENTS:
-        return [True] * len(rows)
-    entries = link.entries_of(np.asarray(rows, dtype=np.intp))
-    documents = snapshot.layer("chunk").columns["document"][entries.indices]
-    pairs = np.unique(entries.owners * n + documents)
-    counts = np.bincount(pairs // n, minlength=len(rows))
-    apart: list[bool] = (counts <= n / 2).tolist()
-    return apart
 
 
 # -- sentences -------------------------------------------------------------------------------------

@@ -75,13 +75,21 @@ def _spell_terms(snapshot: Snapshot, chunks: Rows, terms: Sequence[str]) -> list
 
 
 def _weigh(snapshot: Snapshot, having: Rows, chunks: Rows) -> float:
-    """Return the weight of what some chunks have; 0 if it stands in most documents."""
-    n = len(snapshot.document_layer)
-    documents = np.unique(snapshot.layer("chunk").columns["document"][having])
-    if not len(having) or (n >= _FEW_DOCUMENTS and 2 * len(documents) > n):
+    """Return the weight of what some chunks have."""
+    if not len(having) or stands_in_most(snapshot, having):
         return 0.0
     common = len(np.intersect1d(having, chunks))
     return common * common / (len(having) * len(chunks))
+
+
+def stands_in_most(snapshot: Snapshot, chunks: Rows) -> bool:
+    """Check whether chunks belong to over half of the documents, if these are not few.
+
+    What they have in common, such as the head of every page, tells no theme from another.
+    """
+    n = len(snapshot.document_layer)
+    documents = snapshot.layer("chunk").columns["document"][chunks]
+    return n >= _FEW_DOCUMENTS and 2 * len(np.unique(documents)) > n
 
 
 def _find_chunks(snapshot: Snapshot, text: str) -> Rows:
@@ -117,7 +125,12 @@ def _read_phrases(snapshot: Snapshot, chunks: Rows) -> Iterator[list[str]]:
             for part in (owner.title, *owner.section_at(start).split(SEPARATOR))
         )
         named = [title, *(head for head in heads if " " in head)]
-        yield [*filter(_WORDS.fullmatch, named), *find_noun_phrases(text)]
+        phrases = (
+            phrase
+            for phrase in find_noun_phrases(text)
+            if not any(map(is_verb_form, phrase.lower().split()[1:]))
+        )
+        yield [*filter(_WORDS.fullmatch, named), *phrases]
 
 
 def _choose_apart(weights: Mapping[str, float]) -> list[str]:

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from clew.base.runtime.lazy import compile_re
 from clew.text.analyze import term_spans
-from clew.text.forms import is_verb_form
 
 Span = tuple[int, int]
 
@@ -35,7 +34,7 @@ _LONGEST_ARTICLE = 8  # characters, with the space behind it
 
 
 def find_noun_phrases(text: str) -> Iterator[str]:
-    """Yield the phrases of two or three words behind an article that are surely nouns.
+    """Yield the phrases of two or three words between an article and the end of a clause.
 
     >>> list(find_noun_phrases("The package list is short. The user asks for the menu bar."))
     ['package list', 'menu bar']
@@ -46,7 +45,6 @@ def find_noun_phrases(text: str) -> Iterator[str]:
             _PHRASE.fullmatch(phrase)
             and _ARTICLE.search(text, max(start - _LONGEST_ARTICLE, 0), start)
             and _PHRASE_END.match(text, end)
-            and not any(map(is_verb_form, phrase.lower().split()[1:]))
         ):
             yield " ".join(phrase.split())
 

@@ -63,6 +63,7 @@ export class GraphCanvas {
     this.kinds = graph.nodes.map(colourOf);
     this.chosen = -1;
     this.over = -1;
+    this.frames = []; // how long the last ones took to draw, in ms
     this.fit();
     this.watch(signal);
   }
@@ -171,7 +172,10 @@ export class GraphCanvas {
   ask() {
     this.asked ||= requestAnimationFrame(() => {
       this.asked = 0;
+      const before = performance.now();
       this.frame();
+      this.frames.push(performance.now() - before);
+      if (this.frames.length > 600) this.frames.shift();
     });
   }
 
