@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from clew import steps
 from clew.algo.choice import Candidates, ChoiceWeights, QueryTokens, choose_rows
-from clew.algo.links import Link, expand_ranges
+from clew.algo.links import Link, expand_ranges, neighbours
 from clew.algo.topk import min_max, positive_top_k, top_k
 from clew.base.derived import Derived
 from clew.base.runtime.cached_values import Once
