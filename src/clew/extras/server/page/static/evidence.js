@@ -4,6 +4,7 @@ import { h, percent } from "./dom.js";
 import { isMarkdown, readText, words } from "./markdown.js";
 import { inUnits, placeOf, shortened } from "./text.js";
 
+const LONG = 140; // characters of a statement that is printed smaller
 const SURE = 0.5; // support below which an answer says that it may be none
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
@@ -49,7 +50,7 @@ function labelsOf({ text, citations, kind }) {
 /** A quoted statement: the first says the answer, one with a link says who or what that is about. */
 function statement(cited, open, kind, item = null) {
   const label = item ? item[0] : cited.link;
-  return h(`div.statement.${item ? "item" : kind}${cited.link ? ".linked" : ""}`, { dir: "auto" },
+  return h(`div.statement.${item ? "item" : kind}${cited.link ? ".linked" : ""}${cited.quote.length > LONG ? ".long" : ""}`, { dir: "auto" },
     label ? h("b.label", {}, label) : null,
     cited.before ? h("p.hint", {}, shortened(quoteOf({ ...cited, quote: cited.before }), 200)) : null,
     h("q", {}, quoteOf(cited)),
