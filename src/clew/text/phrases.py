@@ -26,7 +26,7 @@ _ARTICLE = compile_re(
 )
 _PHRASE_END = compile_re(
     r"\W*$|[^\w\s]|\s+(?:of|in|on|at|is|are|was|were|and|or|which|ha[sd]|have|can|will|with|from|by"
-    r"|und|oder|ist|sind|war|et|ou|est|du|y|es)\b",
+    r"|und|ist|sind|war|et|ou|est|du|y|es)\b",
     re.IGNORECASE,
 )
 _PHRASE = compile_re(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?:\s[^\W\d_]+(?:['’-][^\W\d_]+)*){1,2}")
