@@ -11,6 +11,7 @@ from tests.page.conftest import (
     EVIL,
     REPLY,
     ask,
+    job_ends,
     replies,
     reply_with,
     served,
@@ -26,7 +27,7 @@ def test_an_answer_with_its_sources(reading, opened):
     turn = ask(page, FRAM)
     assert "born in Larvik in 1832" in turn.locator(".answer").inner_text()
     assert turn.locator(".statement").count() == turn.locator("button.cite").count() > 0
-    assert "support" in turn.locator(".meta").inner_text()
+    assert "probability" in turn.locator(".meta").inner_text()
     assert "no LLM, free" in turn.locator(".meta").inner_text()
     turn.get_by_text("Passages").click()
     assert turn.locator(".passages > li").count() == 10
@@ -175,13 +176,58 @@ def test_nothing_answers_or_it_fails(reading, opened):
     page = opened(reading)
     turn = ask(page, "Which enzyme splits lactose in the gut of calves?")
     assert "Nothing in these documents answers this." in turn.inner_text()
-    assert turn.locator("details", has_text="Nearest passages").evaluate("node => node.open")
+    assert not turn.locator("details", has_text="Nearest passages").evaluate("node => node.open")
+    assert "probability" not in turn.inner_text()
     page = opened(reading, "/ask?where=colour+%3D+3", expected=[400])
     page.get_by_label("Question", exact=True).fill(FRAM)
     page.keyboard.press("Enter")
     alert = page.locator(".turn").get_by_role("alert")
     alert.wait_for()
     assert "colour" in alert.inner_text()
+
+
+def test_a_chain_is_linked_cards_below_the_answer(reading, opened):
+    """The answer is larger than what it rests on, which is linked to it by a name."""
+    page = opened(reading)
+    statements = ask(page, FRAM).locator(".statement")
+    sizes = statements.locator("q").evaluate_all(
+        "nodes => nodes.map((node) => parseFloat(getComputedStyle(node).fontSize))"
+    )
+    assert sizes[0] > max(sizes[1:])
+    assert statements.nth(1).locator(".label").inner_text() == "Colin Archer"
+
+
+def test_a_count_is_shown_as_on_the_terminal(writing, opened):
+    """The number first, then each item with its quote."""
+    table = "product,price\nTern radar,642\nHeron buoy,4870\nPlover logger,120\n"
+    page = opened(writing, "/documents")
+    files = page.locator("input[type=file]").first
+    files.set_input_files(
+        {"name": "products.csv", "mimeType": "text/csv", "buffer": table.encode()}
+    )
+    job_ends(page)
+    page.goto(f"{writing}/ask")
+    turn = ask(page, "How many products have a price over 500?")
+    assert turn.locator(".short b").inner_text() == "2"
+    assert turn.locator(".item .label").count() == turn.locator(".item q").count() == 2
+
+
+@pytest.mark.parametrize("kind", ["partial", "quoted"])
+def test_an_answer_in_part_or_unsure_says_so_first(reading, opened, kind):
+    page = opened(reading)
+
+    def change(route):
+        """Answer as if only the first step were known, or the support were low."""
+        text = route.fetch().text()
+        text = text.replace('"kind":"quoted"', f'"kind":"{kind}"')
+        text = text.replace('"kind": "quoted"', f'"kind": "{kind}"')
+        route.fulfill(
+            body=re.sub(r'"support": ?0\.\d+', '"support": 0.1', text), headers=EVENTS, status=200
+        )
+
+    page.route("**/ask", change)
+    told = ask(page, FRAM).locator(".answer > *").first.inner_text()
+    assert told.startswith("Only a part of this is known" if kind == "partial" else "Not sure")
 
 
 def test_the_thread_is_stepped_through(reading, opened):
@@ -233,7 +279,7 @@ def test_a_link_to_a_question_asks_nothing_by_itself(reading, opened):
 
 def test_a_filter_with_its_help_and_parameters(reading, opened):
     page = opened(reading)
-    page.get_by_text("How it searches").click()
+    page.get_by_text("Search options").click()
     page.get_by_text("Fields of these documents").click()
     page.locator(".fields .chip").first.click()
     assert page.get_by_label("Only documents where").input_value().startswith("modified = 20")

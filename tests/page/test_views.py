@@ -80,6 +80,27 @@ def test_a_phone_shows_every_view(reading, opened, view):
     assert small == []
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_word_or_number_is_broken(reading, opened, width):
+    """Names of themes wrap at spaces and stand once; counts stand in one line."""
+    page = opened(reading, "/themes", width=width)
+    page.locator(".map .name").first.wait_for()
+    styles = page.locator(".map .name").evaluate_all(
+        "nodes => nodes.map((node) => getComputedStyle(node).overflowWrap + node.scrollHeight)"
+    )
+    assert all(style.startswith("normal") for style in styles)
+    whole = page.locator(".map .name").evaluate_all(
+        """nodes => nodes.filter((node) => node.scrollHeight <= node.clientHeight
+            && node.scrollWidth <= node.clientWidth).map((node) => node.textContent)"""
+    )
+    assert not set(whole) & set(page.locator(".list .link").all_inner_texts())
+    page.goto(f"{reading}/graph")
+    page.locator(".legend .hint").first.wait_for()
+    assert page.locator(".legend .hint").evaluate_all(
+        "nodes => nodes.every((node) => node.getClientRects().length === 1)"
+    )
+
+
 def test_the_menu_of_a_phone(reading, opened):
     page = opened(reading, width=360, height=740)
     menu = page.get_by_role("button", name="Menu")

@@ -41,7 +41,7 @@ def test_an_index_from_nothing_to_an_answer(writing, opened, files):
     page = opened(writing, "/documents")
     page.get_by_role("button", name="New index").click()
     page.get_by_label("Name", exact=True).fill("logs")
-    page.get_by_role("button", name="Make the index").click()
+    page.get_by_role("button", name="Create the index").click()
     page.get_by_text("There are no documents yet").wait_for()
     assert page.get_by_label("Index", exact=True).input_value() == "logs"
     page.locator("input[webkitdirectory]").set_input_files(files)
@@ -102,7 +102,7 @@ def test_files_are_dropped_and_a_text_is_pasted(writing, opened):
     page.get_by_label("Name", exact=True).fill("note 1")
     page.get_by_label("Title").fill("A note")
     page.get_by_label("Text", exact=True).fill("The lugger Perle belongs to Nils Moe.")
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add the text").click()
     until(lambda: page.locator(".job .badge[data-state=done]").count() == 2, 90)
     page.get_by_label("Find").fill("note 1")
     until(lambda: page.locator("tbody tr").count() == 1)
@@ -119,7 +119,7 @@ def test_documents_are_found_filtered_and_sorted(reading, opened):
     rows = page.locator("tbody tr")
     rows.first.wait_for()
     assert rows.count() == 50
-    page.get_by_role("button", name="Later").click()
+    page.get_by_role("button", name="Next").click()
     until(lambda: "51 to 100" in page.locator("main").inner_text())
     page.get_by_label("Find").fill("archer")
     until(lambda: rows.count() == 1)
@@ -335,8 +335,7 @@ def test_what_it_would_cost_and_a_job_within_a_bound(talking, opened):
     job_ends(page, "failed")
     assert "budget" in page.locator(".job").inner_text()
     page.reload()
-    page.locator(".chart rect").first.wait_for()
-    page.get_by_text("As a table").click()
+    page.locator(".bar").first.wait_for()
     assert "without a key" in page.get_by_label("Spend by day", exact=True).inner_text()
 
 
@@ -363,14 +362,14 @@ def test_one_signs_in_and_out(locked, opened):
     assert cookie["sameSite"] == "Strict"
     assert admin not in page.evaluate("JSON.stringify(localStorage)")
     page.get_by_role("link", name="Keys").click()
-    page.get_by_text("Make a key").click()
+    page.get_by_text("Create a key").click()
     page.get_by_label("Name", exact=True).fill("reader")
-    page.get_by_label("Tokens a day").fill("1000")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_label("Tokens per day").fill("1000")
+    page.get_by_role("button", name="Create the key").click()
     text = page.get_by_label("New key").get_by_label("Key").input_value()
     assert text.startswith("clew_")
     row = page.locator("tr", has_text="reader")
-    assert "tokens a day: 1,000" in row.inner_text()
+    assert "tokens per day: 1,000" in row.inner_text()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("heading", name="Sign in").wait_for()
     sign_in(page, text)
@@ -385,9 +384,9 @@ def test_one_signs_in_and_out(locked, opened):
 def test_the_first_key_is_made_in_the_page(writing, opened):
     """The page goes on with it, and nobody else gets in without one."""
     page = opened(writing, "/keys")
-    page.get_by_text("Make a key").click()
+    page.get_by_text("Create a key").click()
     page.get_by_label("Name", exact=True).fill("first")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create the key").click()
     page.locator("tr", has_text="first").wait_for()
     assert "Signed in as first" in page.locator("#bar").inner_text()
     other = opened(writing, expected=[401])

@@ -56,7 +56,7 @@ def test_documents_of_one_subject_are_a_theme(index):
     assert {"Fram", "Colin Archer"} <= set(ships.entities)
     assert "hull" in ships.terms
     assert not {"bread", "light"} & set(ships.terms)
-    assert set(ships.name.split(", ")) <= {*ships.entities, *ships.terms}
+    assert ships.name == "Colin Archer"
     texts = {each.id: each.text for each in DOCUMENTS}
     for sentence in ships.sentences:
         assert texts[sentence.document_id][sentence.start : sentence.end] == sentence.text
@@ -69,6 +69,29 @@ def test_names_are_spelled_as_documents_write_them(index):
     parts = [part for theme in index.themes() for part in theme.name.split(", ")]
     assert parts
     assert all(part in written for part in parts)
+
+
+def test_themes_are_named_by_whole_names_and_noun_phrases(tmp_path):
+    """Not by first names, numbers or verbs, nor by the same name twice."""
+    texts = (
+        "Floyd Bennett flew in 1926. The supply ship left Kings Bay. Bennett flew home in 1926.",
+        "Floyd Bennett flew again in 1926. The supply ship is old. Bennett flew to Kings Bay.",
+        "Bennett and Umberto flew in 1926. Floyd Bennett saw the supply ship at Kings Bay.",
+    )
+    with clew.open(tmp_path / "a.clew", models=models()) as index:
+        index.add([Document(id=str(n), text=text) for n, text in enumerate(texts)])
+        [theme] = index.themes()
+        assert set(theme.name.split(", ")) == {"Floyd Bennett", "Kings Bay", "supply ship"}
+
+
+def test_headings_and_titles_name_a_theme(tmp_path):
+    """A file's number and suffix are left off."""
+    names = ("Pump repair 2024", "Pump repair 2025", "Pump repair 2026")
+    with clew.open(tmp_path / "a.clew", models=models()) as index:
+        for n, title in enumerate(names):
+            text = f"# Spare parts\n\nOrder seals {COUNTS[n]} days before and grease them."
+            index.add([Document(id=str(n), title=title, text=text)])
+        assert index.themes()[0].name.startswith("Pump repair")
 
 
 def test_a_term_is_spelled_as_most_chunks_write_it(tmp_path):

@@ -1,10 +1,9 @@
 """Describe themes: name, representative sentences, relations, coverage and dates.
 
-Names are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794) over passages.
+Entities and terms are weighed by class-based TF-IDF (Grootendorst 2022, arXiv:2203.05794).
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
 
@@ -20,21 +19,17 @@ from clew.base.runtime.cached_values import Once
 from clew.base.runtime.lazy import compile_re
 from clew.base.types import Theme, ThemeRelation, Value
 from clew.index.snapshot import Snapshot
+from clew.steps.theme_names import name_theme, stands_in_most
 from clew.steps.themes import Rows, Themes, themes
-from clew.text.analyze import term_spans
 from clew.text.analyze import terms as read_terms
-from clew.text.forms import find_base
 from clew.text.quantities import format_count
 from clew.text.questions import refers_back
 
 _WORDS = 20  # most telling entities, and terms, of a theme
-_NAMES = 3  # of them in its name
-_READ = 3  # chunks that say how a term is written
 _SENTENCES, _RELATIONS = 5, 10
 _CANDIDATES = 60  # sentences
 _PASSAGES = 40  # nearest to a theme's middle, whose sentences may represent it
 _SHORTEST, _LONGEST = 40, 400  # characters of such a sentence
-_FEW_DOCUMENTS = 10  # of which no word stands in too many
 _REPEATED, _REPEATED_SHARE = 3, 0.01  # passages that a sentence stands in, at the most
 _SAME = 0.85  # cosine of two sentences that say the same
 _SHARES = ChoiceWeights(gain=1.5, residual=0.0, named=0.0)
@@ -58,22 +53,23 @@ def _describe(found: Themes, theme: int) -> Theme:
     snapshot, chunks = found.snapshot, found.chunks(theme)
     owners = snapshot.layer("chunk").columns["document"][chunks]
     documents, counts = np.unique(owners, return_counts=True)
-    entities, weights = _weigh_entities(snapshot, chunks)
+    entities = _choose_entities(snapshot, chunks)
     terms, of_terms = weigh_columns(
         snapshot.linked("chunk", "term"), chunks, lambda rows: steps.term_chunks(snapshot, rows)
     )
-    some = _are_distinctive(snapshot, snapshot.linked("term", "chunk"), terms)
+    back = snapshot.linked("term", "chunk")
+    some = [not stands_in_most(snapshot, neighbours(back, row)) for row in terms]
     terms, of_terms = list(compress(terms, some)), list(compress(of_terms, some))
     names, words = snapshot.layer("entity").texts(entities), snapshot.layer("term").ids(terms)
     order = documents[np.lexsort((documents, -counts))].tolist()
     known = snapshot.get(_DATED)
     dates = sorted(filter(None, (known[row][1] for row in order)))
     parent = int(found.parents[theme])
-    sentences = choose_sentences(snapshot, chunks, found.vectors[theme], terms, of_terms)
-    telling = _choose_descriptive(zip([*names, *words], [*weights, *of_terms], strict=True))
+    middle = found.vectors[theme]
+    sentences = choose_sentences(snapshot, chunks, middle, terms, of_terms)
     return Theme(
         id=found.ids[theme],
-        name=", ".join(_spell_terms(snapshot, chunks, telling, set(words) - set(names))),
+        name=name_theme(snapshot, chunks, _find_nearest(snapshot, chunks, middle), entities, terms),
         level=int(found.levels[theme]),
         parent="" if parent < 0 else found.ids[parent],
         children=tuple(found.ids[child] for child in found.children(theme)),
@@ -129,68 +125,18 @@ def weigh_columns(
     return columns[best].tolist(), weights[best].tolist()
 
 
-def _weigh_entities(snapshot: Snapshot, chunks: Rows) -> tuple[list[int], list[float]]:
-    """Return the most characteristic named entities of some chunks, with their weights."""
+def _choose_entities(snapshot: Snapshot, chunks: Rows) -> list[int]:
+    """Return the most characteristic named entities of some chunks."""
     layer, back = snapshot.layer("entity"), steps.entity_chunks(snapshot)
-    found = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
+    rows, _ = weigh_columns(steps.chunk_entities(snapshot), chunks, back.counts_of, 3 * _WORDS)
     is_name = layer.columns["linkable"] | layer.columns["extracted"]
-    texts, tells = layer.texts(found[0]), _are_distinctive(snapshot, back, found[0])
-    kept = [
-        (row, weight)
-        for row, weight, text, own in zip(*found, texts, tells, strict=True)
-        if own and is_name[row] and not _NUMBERED.search(text)
+    return [
+        row
+        for row, text in zip(rows, layer.texts(rows), strict=True)
+        if is_name[row]
+        and not _NUMBERED.search(text)
+        and not stands_in_most(snapshot, neighbours(back, row))
     ][:_WORDS]
-    return [row for row, _ in kept], [weight for _, weight in kept]
-
-
-def _are_distinctive(snapshot: Snapshot, link: Link, rows: Sequence[int]) -> list[bool]:
-    """Return whether each row occurs in at most half of the documents, or these are few.
-
-    What stands in more, such as the head of every page, tells no theme from another.
-    """
-    n = len(snapshot.document_layer)
-    if n < _FEW_DOCUMENTS:
-        return [True] * len(rows)
-    entries = link.entries_of(np.asarray(rows, dtype=np.intp))
-    documents = snapshot.layer("chunk").columns["document"][entries.indices]
-    pairs = np.unique(entries.owners * n + documents)
-    counts = np.bincount(pairs // n, minlength=len(rows))
-    apart: list[bool] = (counts <= n / 2).tolist()
-    return apart
-
-
-def _choose_descriptive(weighed: Iterable[tuple[str, float]]) -> list[str]:
-    """Return the names and terms with most weight, none of which contains all words of another."""
-    chosen: list[str] = []
-    words: list[frozenset[str]] = []
-    for name, _ in sorted(weighed, key=lambda pair: -pair[1]):
-        own = frozenset(map(find_base, read_terms(name))) or frozenset([name])
-        if not any(own <= known or known <= own for known in words):
-            chosen.append(name)
-            words.append(own)
-        if len(chosen) == _NAMES:
-            break
-    return chosen
-
-
-def _spell_terms(
-    snapshot: Snapshot, chunks: Rows, names: Sequence[str], terms: Collection[str]
-) -> list[str]:
-    """Return names, spelling terms as their first chunks mostly do."""
-    layer, link = snapshot.layer("chunk"), snapshot.linked("term", "chunk")
-    spelled: list[str] = []
-    for name in names:
-        rows = snapshot.layer("term").rows([name]) if name in terms else []
-        holding = [np.intersect1d(neighbours(link, row), chunks)[:_READ] for row in rows]
-        spellings = Counter(
-            text[start:end]
-            for each in holding
-            for text in layer.texts(each.tolist())
-            for term, start, end in term_spans(text)
-            if term == name
-        )
-        spelled.append(max(spellings, key=lambda each: spellings[each], default=name))
-    return spelled
 
 
 # -- sentences -------------------------------------------------------------------------------------
@@ -213,8 +159,7 @@ def choose_sentences(
     as "she" that refer back.
     """
     layer = snapshot.layer("sentence")
-    close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
-    rows = find_sentences(snapshot, np.sort(chunks[top_k(close, _PASSAGES)]))
+    rows = find_sentences(snapshot, _find_nearest(snapshot, chunks, direction))
     lengths = layer.columns["end"][rows] - layer.columns["start"][rows]
     fitting = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
     rows = rows[fitting] if fitting.any() else rows
@@ -241,6 +186,12 @@ def choose_sentences(
     tokens = QueryTokens(np.asarray(weights), np.zeros((len(terms), 0), np.float32), vectors[:, :0])
     order: list[int] = rows[choose_rows(candidates, tokens, _SHARES, most)[:most]].tolist()
     return order
+
+
+def _find_nearest(snapshot: Snapshot, chunks: Rows, direction: NDArray[np.float32]) -> Rows:
+    """Return the chunks nearest to a direction, ascending."""
+    close = np.asarray(snapshot.layer("chunk").vectors[chunks] @ direction, dtype=np.float64)
+    return np.sort(chunks[top_k(close, _PASSAGES)])
 
 
 def _are_repeated(snapshot: Snapshot, sentences: Sequence[str]) -> NDArray[np.bool_]:

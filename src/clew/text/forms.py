@@ -52,6 +52,15 @@ def find_base(term: str) -> str:
     return cut.removesuffix("e") if len(cut) > 3 else cut
 
 
+def is_verb_form(term: str) -> bool:
+    """Check whether a lower-case term is surely a form of a verb.
+
+    >>> is_verb_form("flew"), is_verb_form("named"), is_verb_form("ship")
+    (True, True, False)
+    """
+    return term in _VERBS or (term.endswith("ed") and find_base(term) != term)
+
+
 @lru_cache(maxsize=1 << 10)
 def list_forms(term: str) -> tuple[str, ...]:
     """Return the possible inflected forms of a lower-case term, some of them no words.

@@ -1,4 +1,4 @@
-"""Analyse a question without a model: phrases between its names, their links, its type."""
+"""Analyse texts without a model: noun phrases, and the phrases, links and type of a question."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,6 +18,35 @@ _COMPARING = compile_re(
 )
 _ANY = compile_re(r"\b(?:any|either|at least one) of\b", re.IGNORECASE)
 _ALL = compile_re(r"\b(?:all|each) of\b|\bas well as\b", re.IGNORECASE)
+# What stands before a noun phrase, and behind one.
+_ARTICLE = compile_re(
+    r"\b(?:the|an?|th(?:is|ese)|its|their|his|her|your|our|der|die|das|de[smn]|(?:ein|kein)e?[rnms]?"
+    r"|les?|la|une?|el|l[ao]s|una?|il|gli|het|een)\s$",
+    re.IGNORECASE,
+)
+_PHRASE_END = compile_re(
+    r"\W*$|[^\w\s]|\s+(?:of|in|on|at|is|are|was|were|and|or|which|ha[sd]|have|can|will|with|from|by"
+    r"|und|ist|sind|war|et|ou|est|du|y|es)\b",
+    re.IGNORECASE,
+)
+_PHRASE = compile_re(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?:\s[^\W\d_]+(?:['’-][^\W\d_]+)*){1,2}")
+_LONGEST_ARTICLE = 8  # characters, with the space behind it
+
+
+def find_noun_phrases(text: str) -> Iterator[str]:
+    """Yield the phrases of two or three words between an article and the end of a clause.
+
+    >>> list(find_noun_phrases("The package list is short. The user asks for the menu bar."))
+    ['package list', 'menu bar']
+    """
+    for start, end in phrase_spans(text):
+        phrase = text[start:end]
+        if (
+            _PHRASE.fullmatch(phrase)
+            and _ARTICLE.search(text, max(start - _LONGEST_ARTICLE, 0), start)
+            and _PHRASE_END.match(text, end)
+        ):
+            yield " ".join(phrase.split())
 
 
 def phrase_spans(text: str, taken: Sequence[Span] = ()) -> Iterator[Span]:

@@ -25,8 +25,10 @@ async function refusal(reply) {
     // Not from Clew: a proxy's page.
   }
   if (reply.status === 401) document.dispatchEvent(new CustomEvent("clew:unauthorized"));
-  return new Refused(reply.status, told?.code || "error", told?.message || `the server answered with status ${reply.status}`);
+  return asError(reply.status, told);
 }
+
+const asError = (status, told) => new Refused(status, told?.code || "error", told?.message || `the server answered with status ${status}`);
 
 async function send(method, path, body, signal, headers = {}) {
   const given = { method, signal, headers, credentials: "same-origin" };
@@ -94,12 +96,11 @@ export function upload(path, form, onProgress, signal) {
     request.addEventListener("load", () => {
       if (request.status < 300) resolve(request.response);
       else {
-        const told = request.response?.error;
         if (request.status === 401) document.dispatchEvent(new CustomEvent("clew:unauthorized"));
-        reject(new Refused(request.status, told?.code || "error", told?.message || `the server answered with status ${request.status}`));
+        reject(asError(request.status, request.response?.error));
       }
     });
-    request.addEventListener("error", () => reject(new Refused(0, "unreachable", "the upload broke off: try again")));
+    request.addEventListener("error", () => reject(new Refused(0, "unreachable", "the upload was interrupted: try again")));
     request.addEventListener("abort", () => reject(new DOMException("cancelled", "AbortError")));
     signal?.addEventListener("abort", () => request.abort());
     request.send(form);

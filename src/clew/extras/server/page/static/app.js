@@ -72,7 +72,7 @@ function drawBar(view = here().view) {
 
 function account() {
   const { key, caller, user, scope } = state.about;
-  if (!key) return h("p.hint", {}, "On this machine, without a key");
+  if (!key) return h("p.hint", {}, "Local access, without a key");
   return h("div", {},
     h("p.hint", { dir: "auto" }, user ? `Signed in as ${user}, by the key ${caller} (${scope})` : `Signed in as ${caller} (${scope})`),
     h("button.quiet", { type: "button", onclick: async () => {
@@ -120,7 +120,7 @@ async function draw() {
     document.title = `${title} · Clew`;
     main.dataset.view = view;
     if (missing) {
-      fill(main, empty(`There is no index “${missing}” here`, h("p", {}, h("a", { href: to("ask") }, `Ask ${state.index || "another one"} instead`))));
+      fill(main, empty(`There is no index “${missing}” here`, h("p", {}, h("a", { href: to("ask") }, `Ask ${state.index || "another index"} instead`))));
       return;
     }
     if (!state.index && view !== "keys") {
@@ -203,7 +203,7 @@ async function offerProvider(place, how, send) {
     location.assign(`${ROOT}sign-in`);
   } }, `Sign in with ${provider}`);
   fill(place, button);
-  fill(how, "Or with a key of this server.");
+  fill(how, "Or use a key of this server.");
   send.classList.remove("main");
   if (!document.activeElement?.value) button.focus(); // nobody has begun to write
 }

@@ -5,7 +5,7 @@ import { get, indexPath, stream } from "./api.js";
 import { state, titleOf, to } from "./state.js";
 import { askingOptions } from "./options.js";
 import { saveProof, verifier } from "./proof.js";
-import { answerText, openDocument, passageList, shortAnswer, sourceList } from "./evidence.js";
+import { answerText, isQuoted, openDocument, passageList, sourceList } from "./evidence.js";
 
 const MOST_TURNS = 20; // that a question is told of
 const talks = new Map(); // the conversation with each index, as long as the page is open
@@ -65,18 +65,19 @@ export async function show(main, { parameters, index }) {
     }
     const question = input.value.trim();
     if (!question) {
-      fill(told, problem("Write a question first"));
+      fill(told, problem("Enter a question first"));
       input.focus();
       return;
     }
     fill(told);
     const body = options.read();
-    history.replaceState(null, "", link(question, body));
+    const address = to("ask", { q: question, method: body.method, where: body.where });
+    history.replaceState(null, "", address);
     input.value = "";
     grow();
     const before = talk.turns.filter((each) => each.answer).slice(-MOST_TURNS);
     const history_ = before.map((each) => ({ question: each.question, answer: each.answer.text }));
-    const turn = begin(question, { ...body, history: history_ });
+    const turn = newTurn(index, question, { ...body, history: history_ }, address);
     talk.turns.push(turn);
     list.append(turn.node);
     talk.running = turn.stop;
@@ -86,21 +87,14 @@ export async function show(main, { parameters, index }) {
     talk.running = null;
     shape();
   }
-
-  function begin(question, body) {
-    return newTurn(index, question, body, link(question, body));
-  }
-
-  function link(question, body) {
-    return to("ask", { q: question, method: body.method === options.usual ? "" : body.method, where: body.where });
-  }
 }
 
+const isNone = ({ kind }) => kind === "none" || kind === "refused";
 const calm = () => (window.matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
 function about(index) {
   const found = state.indexes.find((each) => each.name === index);
-  const how = state.about.llm ? "Answers are written by an LLM, each sentence held against its sources." : "Answers are quotes, with the place of each.";
+  const how = state.about.llm ? "An LLM writes the answers, and every sentence is checked against its sources." : "Answers are quotes, with their places in the documents.";
   return `${count(found.n_documents, "document")} in ${titleOf(index)}. ${how}`;
 }
 
@@ -150,14 +144,14 @@ function newTurn(index, question, body, address) {
   };
 
   function drawFolds(answer = null) {
-    const none = answer && (answer.kind === "none" || answer.kind === "refused");
+    const none = answer && isNone(answer);
     const numbers = new Map((answer?.context.passages || []).map((each) => [each.chunk_id, each.number]));
     const kept = [...folds.querySelectorAll("details")].map((each) => each.open);
-    const passages = h("details.fold", { open: none || kept[0] || false },
+    const passages = h("details.fold", { open: kept[0] || false },
       h("summary", {}, none ? "Nearest passages" : "Passages", h("span.n", {}, String(evidence.hits.length))),
       evidence.hits.length ? passageList(evidence, open, { numbers }) : h("p.hint", {}, "No passage was found."));
     const box = h("div");
-    const thread = graph && graph.nodes.length > 1 ? h("details.fold", { open: kept[1] || false, ontoggle: draw },
+    const thread = graph && graph.nodes.length > 1 && !none ? h("details.fold", { open: kept[1] || false, ontoggle: draw },
       h("summary", {}, "The thread", h("span.n", {}, String(evidence.paths.length || graph.nodes.length))), box) : null;
     async function draw() {
       if (!thread.open || box.firstChild) return;
@@ -175,23 +169,24 @@ function newTurn(index, question, body, address) {
     const titles = new Map(answer.context.passages.map((each) => [each.number, each.title]));
     answer.citations.forEach((each) => { each.title = titles.get(each.number) || ""; });
     fill(status);
-    if (answer.kind === "none" || answer.kind === "refused") {
+    const none = isNone(answer);
+    if (none) {
       node.classList.add("none");
       fill(text, h("p.nothing", {}, "Nothing in these documents answers this."),
         answer.kind === "refused" && answer.text ? h("p", { dir: "auto" }, answer.text) : null,
-        h("p.hint", {}, evidence.hits.length ? "The nearest passages are below. Rephrase the question, choose another method, or add documents." : "Rephrase the question, or add documents."));
+        h("p.hint", {}, evidence.hits.length ? "Rephrase the question, choose another method, or add documents." : "Rephrase the question, or add documents."));
       announce("Nothing in these documents answers this");
     } else {
-      fill(text, answer.kind === "counted" ? null : shortAnswer(answer, open), answerText(answer, open));
-      fill(sources, answer.citations.length && !["quoted", "partial"].includes(answer.kind) ? sourceList(answer, open) : null,
+      fill(text, answerText(answer, open));
+      fill(sources, answer.citations.length && !isQuoted(answer) ? sourceList(answer, open) : null,
         answer.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Not in the documents"), h("ul", {}, answer.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
       announce(`Answered, with ${count(answer.citations.length, "source")}`);
     }
     const { usage } = answer;
     const asked = evidence.query !== question ? ["searched for “", h("span", { dir: "auto" }, evidence.query), "”"] : null;
     const parts = [
-      evidence.support === null ? null : h("span", { title: "how probably the passages answer the question" }, `${percent(evidence.support)} support`),
-      answer.kind === "generated" ? null : answer.kind === "quoted" ? null : answer.kind === "named" ? "names from the graph" : answer.kind === "themes" || answer.kind === "counted" ? answer.kind : null,
+      none || evidence.support === null ? null : h("span", { title: "how probably the passages answer the question" }, `probability ${percent(evidence.support)}`),
+      answer.kind === "named" ? "names from the graph" : answer.kind === "themes" ? answer.kind : null,
       `by ${evidence.method}`, evidence.where ? ["where ", h("code", {}, evidence.where)] : null,
       seconds(total(usage)), cost(usage), asked,
     ].filter(Boolean);
@@ -202,7 +197,7 @@ function newTurn(index, question, body, address) {
 
   turn.done = stream(indexPath(index, "/ask"), { question, stream: true, graph: true, ...body }, on, stop.signal).then(
     () => {
-      if (!turn.answer && !status.querySelector(".problem")) fill(status, problem("The answer broke off: ask again"));
+      if (!turn.answer && !status.querySelector(".problem")) fill(status, problem("The answer was cut off: ask again"));
     },
     (error) => {
       if (error.name === "AbortError") {

@@ -25,7 +25,7 @@ export async function show(main, { parameters, signal, index }) {
     h("details.options", {}, h("summary", {}, "Filter"), h("div.inside", {}, where.node)), told);
   fill(main, h("div.column.full", {}, h("div.top-line", {}, h("h1", {}, "Compare methods")), form, result));
   (given.length > 1 ? given : USUAL).forEach(add);
-  fill(result, h("p.lead", {}, "Two to four methods answer the same search, and you see which passages they share."));
+  fill(result, h("p.lead", {}, "Two to four methods answer the same question, and you see which passages they share."));
   growing(input);
 
   function add(name) {
@@ -41,7 +41,7 @@ export async function show(main, { parameters, signal, index }) {
     event.preventDefault();
     const question = input.value.trim();
     const names = [...chosen.querySelectorAll("select")].map((each) => each.value);
-    if (!question) return fill(told, problem("Write a question first"));
+    if (!question) return fill(told, problem("Enter a question first"));
     if (new Set(names).size < names.length) return fill(told, problem("Choose different methods"));
     fill(told);
     running?.abort();
@@ -78,7 +78,7 @@ export async function show(main, { parameters, signal, index }) {
     whole.forEach((each) => draw(each, whole, owners));
     const shared = [...owners.values()].filter((each) => each.length === whole.length).length;
     const single = [...owners.values()].filter((each) => each.length === 1).length;
-    summary.textContent = whole.length > 1 ? `${count(owners.size, "passage")} in all: ${shared} found by all ${whole.length}, ${single} by one alone.` : "";
+    summary.textContent = whole.length > 1 ? `${count(owners.size, "passage")} in all: ${shared} found by all ${whole.length}, ${single} by only one.` : "";
     announce(summary.textContent);
   }
 
@@ -95,13 +95,6 @@ export async function show(main, { parameters, signal, index }) {
       h("p.meta", {}, [found.support === null ? null : `${percent(found.support)} support`, count(found.hits.length, "passage"), seconds(total((answer || found).usage)), cost((answer || found).usage)].filter(Boolean).join(" · ")),
       answer ? h("div.answer.small", {}, nothing ? h("p.nothing", {}, "Nothing in these documents answers this.") : answerText(answer, open)) : null,
       found.notes.map((each) => h("p.hint", {}, sentence(each))),
-      found.hits.length ? passageList(found, open, { badge }) : h("p.hint", {}, "No passage."));
-    for (const each of column.node.querySelectorAll("[data-chunk]")) {
-      const twins = (is) => result.querySelectorAll(`[data-chunk="${CSS.escape(each.dataset.chunk)}"]`).forEach((twin) => twin.classList.toggle("twin", is));
-      each.addEventListener("pointerenter", () => twins(true));
-      each.addEventListener("pointerleave", () => twins(false));
-      each.addEventListener("focusin", () => twins(true));
-      each.addEventListener("focusout", () => twins(false));
-    }
+      found.hits.length ? passageList(found, open, { badge }) : h("p.hint", {}, "No passages."));
   }
 }

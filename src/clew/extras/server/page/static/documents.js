@@ -22,8 +22,8 @@ export function first(main, signal) {
   const form = (files) => makeForm({ files, title: files.length ? folderOf(files) || "My documents" : "" });
   fill(main, h("div.column", {},
     h("div.start", {}, h("h1", {}, "Ask your own documents"),
-      h("p.lead", {}, may("write") ? "Upload some, and ask. They stay on this server." : "There is no index yet. Ask the server's operator for one: your key can only read.")),
-    may("write") ? [dropZone({ signal, onFiles: (files) => fill(below, files.length ? form(files) : problem("It contains no files")) }), below,
+      h("p.lead", {}, may("write") ? "Upload documents and ask questions about them. They stay on this server." : "There is no index yet. Ask the server's operator for one: your key can only read.")),
+    may("write") ? [dropZone({ signal, onFiles: (files) => fill(below, files.length ? form(files) : problem("No files were found")) }), below,
       h("details.small", {}, h("summary", {}, "Start with an empty index"), form([]))] : null));
 }
 
@@ -50,7 +50,7 @@ function makeForm({ files = [], title = "" } = {}) {
   return h("form.make.panel", { onsubmit: async (event) => {
     event.preventDefault();
     const given = input.value.trim();
-    if (!given) return fill(told, problem("Write a name first"));
+    if (!given) return fill(told, problem("Enter a name first"));
     const name = nameFor(given);
     try {
       await post("/indexes", { name, title: given === name ? "" : given });
@@ -61,8 +61,8 @@ function makeForm({ files = [], title = "" } = {}) {
       return fill(told, problem(error));
     }
   } }, files.length ? [h("h2", {}, `${count(files.length, "file")}, ${megabytes(size)}`), h("p.hint", { dir: "auto" }, files.length > 3 ? `${shown} …` : shown)] : null,
-  field("Name", input, files.length ? "What you call these documents" : ""), told,
-  h("button.main", {}, files.length ? `Upload ${megabytes(size)}` : "Make the index"));
+  field("Name", input, files.length ? "A name for these documents" : ""), told,
+  h("button.main", {}, files.length ? `Upload ${megabytes(size)}` : "Create the index"));
 }
 
 /** A place to drop files on, or to choose them; `onFiles` is called with files and their paths. */
@@ -100,7 +100,7 @@ export async function show(main, { parameters, signal, index }) {
   where.input.addEventListener("change", () => { view.where = where.input.value.trim(); view.offset = 0; draw(); });
   where.input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); where.input.dispatchEvent(new Event("change")); } });
   const order = h("select", { onchange: (event) => { view.sort = event.target.value; view.offset = 0; draw(); } },
-    [["id", "Name"], ["-id", "Name, backwards"], ["title", "Title"]].map(([value, text]) => h("option", { value }, text)));
+    [["id", "Name"], ["-id", "Name, descending"], ["title", "Title"]].map(([value, text]) => h("option", { value }, text)));
   const bring = may("write") ? bringing() : null;
   fill(main, h("div.column.broad", {},
     h("div.top-line", {}, h("h1", {}, "Documents"), size,
@@ -109,7 +109,7 @@ export async function show(main, { parameters, signal, index }) {
     bring, uploads,
     h("div.finding", {}, field("Find", search), where.node, field("Sort by", order)), told, list));
   get(indexPath(index), {}, signal).then(({ fields }) => {
-    order.append(...fields.flatMap(({ name }) => [h("option", { value: name }, name), h("option", { value: `-${name}` }, `${name}, backwards`)]));
+    order.append(...fields.flatMap(({ name }) => [h("option", { value: name }, name), h("option", { value: `-${name}` }, `${name}, descending`)]));
   }).catch(() => {});
   sized();
   const wanted = parameters.get("doc");
@@ -168,9 +168,9 @@ export async function show(main, { parameters, signal, index }) {
     const to_ = Math.min(view.offset + PAGE, total);
     return [
       h("div.wide", { tabindex: 0, role: "region", "aria-label": "Documents" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Document"), names.map((name) => h("th.extra", {}, name)), h("th.n.extra", {}, "Tokens"), h("th", {}, h("span.unseen", {}, "Actions")))), h("tbody", {}, rows))),
-      total > PAGE ? h("div.buttons", {}, h("button", { type: "button", disabled: !view.offset, onclick: () => { view.offset -= PAGE; draw(); } }, "Earlier"),
+      total > PAGE ? h("div.buttons", {}, h("button", { type: "button", disabled: !view.offset, onclick: () => { view.offset -= PAGE; draw(); } }, "Previous"),
         h("span.hint", {}, `${number(view.offset + 1)} to ${number(to_)} of ${number(total)}`),
-        h("button", { type: "button", disabled: to_ >= total, onclick: () => { view.offset += PAGE; draw(); } }, "Later")) : h("p.hint", {}, count(total, "document")),
+        h("button", { type: "button", disabled: to_ >= total, onclick: () => { view.offset += PAGE; draw(); } }, "Next")) : h("p.hint", {}, count(total, "document")),
     ];
   }
 
@@ -217,7 +217,7 @@ export async function show(main, { parameters, signal, index }) {
 
   async function send(files) {
     if (!files.length) {
-      uploads.prepend(problem("It contains no files; hidden ones are left out"));
+      uploads.prepend(problem("No files were found; hidden files are left out"));
       return;
     }
     const size = files.reduce((sum, [file]) => sum + file.size, 0);
@@ -244,7 +244,7 @@ export async function show(main, { parameters, signal, index }) {
       card.replaceWith(followed(job));
       return true;
     } catch (error) {
-      if (error.name === "AbortError") card.replaceWith(h("p.hint", {}, "The upload was cancelled; nothing of it was kept."));
+      if (error.name === "AbortError") card.replaceWith(h("p.hint", {}, "The upload was cancelled, and nothing was kept."));
       else card.replaceWith(problem(error));
       return false;
     }
@@ -273,8 +273,8 @@ export async function show(main, { parameters, signal, index }) {
       } catch (error) {
         fill(wrong, problem(error));
       }
-    } }, h("h2", {}, "Paste a text"), field("Name", id, "It is found and cited under this name"), field("Title", title), field("Text", text), wrong,
-    h("div.buttons", {}, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button.main", {}, "Add it")));
+    } }, h("h2", {}, "Paste a text"), field("Name", id, "The document is found and cited by this name"), field("Title", title), field("Text", text), wrong,
+    h("div.buttons", {}, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"), h("button.main", {}, "Add the text")));
     const dialog = h("dialog.large", { "aria-label": "Paste a text" }, form);
     dialog.addEventListener("close", () => dialog.remove());
     document.body.append(dialog);

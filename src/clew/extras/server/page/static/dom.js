@@ -111,13 +111,6 @@ export function seconds(value) {
   return value < 7200 ? `${Math.round(value / 60)} min` : `${(value / 3600).toFixed(1)} h`;
 }
 
-export function bytes(value) {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  let at = 0;
-  while (value >= 1000 && at < units.length - 1) { value /= 1000; at += 1; }
-  return `${at && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
-}
-
 /** A size of files, in MB. */
 export const megabytes = (value) => (value > 0 && value < 5e4 ? "less than 0.1 MB" : `${number(Math.round(value / 1e5) / 10)} MB`);
 

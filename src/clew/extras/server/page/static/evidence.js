@@ -2,7 +2,10 @@
 
 import { h, percent } from "./dom.js";
 import { isMarkdown, readText, words } from "./markdown.js";
-import { inUnits, placeOf, range, shortened } from "./text.js";
+import { inUnits, placeOf, shortened } from "./text.js";
+
+const LONG = 140; // characters of a statement that is printed smaller
+const SURE = 0.5; // support below which an answer says that it may be none
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
 export async function openDocument(given) {
@@ -16,12 +19,20 @@ function marker(citation, open) {
   return h("button.cite", { type: "button", "aria-label": `Source ${citation.number}: ${shortened(title, 80)}`, title: shortened(citation.quote, 300), onclick: () => open(citation) }, String(citation.number));
 }
 
-/** The text of an answer, with the numbers of its sources as buttons, behind what they support. */
+/** Whether an answer consists of quotes, which need no list of sources beside them. */
+export const isQuoted = ({ kind }) => ["quoted", "partial", "counted", "themes"].includes(kind);
+
+/** An answer as it is read; the number of a source is a button that opens it. */
 export function answerText(answer, open) {
-  const { text, citations, kind } = answer;
-  if (kind === "quoted" || kind === "partial") {
-    const rest = kind === "partial" ? h("p.nothing", {}, "Only a part of this is known: nothing here says the rest.") : null;
-    return [rest, ...citations.map((each, at) => statement(each, at, open))];
+  const { text, citations, kind, evidence } = answer;
+  if (isQuoted(answer)) {
+    const labels = labelsOf(answer);
+    const [first, order] = [(at) => labels.indexOf(labels[at]), citations.map((_, at) => at)];
+    if (labels.length) order.sort((a, b) => first(a) - first(b) || a - b);
+    return [
+      kind === "partial" ? h("p.nothing", {}, "Only a part of this is known. Nothing in these documents says the rest.") : null,
+      kind === "quoted" && evidence.support !== null && evidence.support < SURE ? h("p.nothing", {}, "Not sure: this may not answer the question.") : null,
+      shortAnswer(answer, open), order.map((at) => statement(citations[at], open, at ? "further" : "main", labels.length ? [first(at) === at ? labels[at] : ""] : null))];
   }
   const places = citations.flatMap((each) => (each.at.length ? each.at : [Infinity]).map((at) => [at, each]));
   const units = inUnits(text, places.map(([at]) => at));
@@ -29,38 +40,50 @@ export function answerText(answer, open) {
   return readText(text, { markdown: kind === "generated", inserts });
 }
 
-/** A quoted statement: the first one says the answer, one with a link says who or what that is about. */
-function statement(cited, at, open) {
-  const said = (text) => (isMarkdown(cited.document_id) ? words(text) : text);
-  return h(at ? "div.statement.further" : "div.statement", { dir: "auto" },
-    cited.link ? h("b.link", {}, cited.link) : null,
-    cited.before ? h("p.hint", {}, shortened(said(cited.before), 200)) : null,
-    h("q", {}, said(cited.quote)), marker(cited, open),
-    h("button.source", { type: "button", onclick: () => open(cited) },
-      h("span.title", {}, shortened(cited.title || cited.document_id, 120)),
-      placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null),
-    cited.partly?.length ? h("p.hint", {}, `This document was read in part: ${shortened(cited.partly.join("; "), 300)}`) : null);
+/** What each quote of a count or of themes is: an item, or a theme. */
+function labelsOf({ text, citations, kind }) {
+  if (kind === "counted") return text.split("\n").slice(1);
+  if (kind !== "themes") return [];
+  return text.split("\n").map((line, at) => line.slice(0, line.length - citations[at].quote.trim().replace(/\s+/g, " ").length).replace(/[\s:]+$/, ""));
 }
 
-/** A short answer, with the numbers of the quotes that it is taken from. */
-export function shortAnswer({ short, citations }, open) {
+/** A quoted statement: the first says the answer, one with a link says who or what that is about. */
+function statement(cited, open, kind, item = null) {
+  const label = item ? item[0] : cited.link;
+  return h(`div.statement.${item ? "item" : kind}${cited.link ? ".linked" : ""}${cited.quote.length > LONG ? ".long" : ""}`, { dir: "auto" },
+    label ? h("b.label", {}, label) : null,
+    cited.before ? h("p.hint", {}, shortened(quoteOf({ ...cited, quote: cited.before }), 200)) : null,
+    h("q", {}, quoteOf(cited)),
+    h("div.from", {}, marker(cited, open), h("button.source", { type: "button", onclick: () => open(cited) },
+      h("span.title", {}, shortened(cited.title || cited.document_id, 120)),
+      placeOf(cited) ? h("span.place", {}, shortened(placeOf(cited), 160)) : null)),
+    unread(cited));
+}
+
+/** A short answer, with the numbers of the quotes that it is taken from; a count is taken from all. */
+function shortAnswer({ short, citations, kind }, open) {
   if (!short) return null;
-  const quotes = [...new Set(short.spans.map((each) => each.citation))].map((place) => citations[place]);
+  const places = kind === "counted" ? [] : [...new Set(short.spans.map((span) => span.citation))];
   return h("p.short", { dir: "auto", title: `probability ${percent(short.probability)}` },
-    h("b", {}, short.text), quotes.map((each) => marker(each, open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
+    h("b", {}, short.text), places.map((place) => marker(citations[place], open)), short.note ? h("span.hint", {}, ` ${short.note}`) : null);
+}
+
+/** A source: a button with its number, title, place and quote. */
+export function sourceItem(number, title, place, quote, { note = null, ...given }) {
+  return h("li", {}, h("button.source", { type: "button", ...given },
+    h("span.number", { "aria-hidden": "true" }, String(number)),
+    h("span.words", {},
+      h("span.title", { dir: "auto" }, shortened(title, 120)),
+      place ? h("span.place", { dir: "auto" }, shortened(place, 160)) : null,
+      h("q", { dir: "auto" }, shortened(quote, 400)), note)));
 }
 
 /** The quotes that an answer cites, each with its document. */
-export function sourceList(answer, open) {
-  return h("ol.sources", {}, answer.citations.map((each) => h("li", {},
-    h("button.source", { type: "button", onclick: () => open(each) },
-      h("span.number", { "aria-hidden": "true" }, String(each.number)),
-      h("span.words", {},
-        h("span.title", { dir: "auto" }, shortened(each.title || each.document_id, 120)),
-        placeOf(each) ? h("span.place", { dir: "auto" }, shortened(placeOf(each), 160)) : null,
-        h("q", { dir: "auto" }, shortened(isMarkdown(each.document_id) ? words(each.quote) : each.quote, 400)),
-        each.partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(each.partly.join("; "), 300)}`) : null)))));
-}
+export const sourceList = ({ citations }, open) => h("ol.sources", {}, citations.map((cited) =>
+  sourceItem(cited.number, cited.title || cited.document_id, placeOf(cited), quoteOf(cited), { onclick: () => open(cited), note: unread(cited) })));
+
+const quoteOf = ({ document_id: id, quote }) => (isMarkdown(id) ? words(quote) : quote);
+const unread = ({ partly }) => (partly?.length ? h("span.hint", { dir: "auto" }, `This document was read in part: ${shortened(partly.join("; "), 300)}`) : null);
 
 /** How a thread came to a passage: names on the way, and the reason of the last one. */
 function why(path) {
@@ -88,14 +111,14 @@ export function passageList(evidence, open, { numbers = null, badge = null } = {
       more.setAttribute("aria-expanded", String(!open));
     } }, "Show all");
     const reason = why(ends.get(hit.chunk_id));
-    return h("li", { "data-chunk": hit.chunk_id },
+    return h("li", {},
       h("div.head", {},
         h("span.number", {}, String(numbers?.get(hit.chunk_id) ?? at + 1)),
         h("button.link", { type: "button", dir: "auto", onclick: () => open(hit) }, shortened(hit.title || hit.document_id, 120)),
         hit.relevance === null ? null : relevance(hit.relevance)),
       placeOf(hit) ? h("p.place", { dir: "auto" }, shortened(placeOf(hit), 200)) : null,
       text, long ? more : null,
-      reason ? h("p.why", {}, h("b", {}, "Adds "), h("span", { dir: "auto" }, reason)) : null,
+      reason ? h("p.why", {}, h("b", {}, "Found via "), h("span", { dir: "auto" }, reason)) : null,
       badge ? badge(hit) : null);
   }));
 }
@@ -105,6 +128,3 @@ function relevance(share) {
     h("span.bar", { "aria-hidden": "true" }, h("span", { style: { "inline-size": `${Math.round(100 * share)}%` } })),
     h("span.unseen", {}, "relevance "), percent(share));
 }
-
-/** Cut a range out of a text, for those who have the whole one. */
-export const cut = (text, start, end) => text.slice(...range(text, start, end));

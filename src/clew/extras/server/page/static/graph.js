@@ -28,11 +28,11 @@ async function showGraph(body, index, signal, wanted) {
   const [first, { items: themes }] = await Promise.all([get(indexPath(index, "/graph"), { limit: 1000 }, signal), get(indexPath(index, "/themes"), { limit: HUES }, signal)]);
   let graph = first;
   if (!graph.nodes.length) {
-    fill(body, empty("There are no entities yet", h("p", {}, "They come from documents: names, titles, terms."), h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
+    fill(body, empty("There are no entities yet", h("p", {}, "Entities are the names, titles and terms of documents."), h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
     return;
   }
   const canvas = h("canvas", { "aria-hidden": "true" });
-  const box = h("div.canvas", { tabindex: 0, role: "application", "aria-label": "Graph of entities. Arrow keys move, plus and minus zoom, 0 shows all. Entities can be found by the field above, and read beside.", onkeydown: keyed }, canvas);
+  const box = h("div.canvas", { tabindex: 0, role: "application", "aria-label": "Graph of entities. Arrow keys move, plus and minus zoom, 0 shows all. Find entities with the field above, and read their texts in the panel beside.", onkeydown: keyed }, canvas);
   const side = h("section.side", { "aria-label": "Entity", tabindex: -1 });
   const search = h("input", { type: "search", autocomplete: "off", placeholder: "a name", oninput: later, onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); found.querySelector("button")?.click(); } } });
   const found = h("ul.found");
@@ -53,7 +53,7 @@ async function showGraph(body, index, signal, wanted) {
   if (wanted) await choose(wanted);
 
   function sizes() {
-    const known = [[200, "200 of most texts"], [1000, "1,000 of most texts"], [5000, "5,000 of most texts"]].filter(([value]) => value < graph.n_entities || value === 1000);
+    const known = [[200, "200 most frequent"], [1000, "1,000 most frequent"], [5000, "5,000 most frequent"]].filter(([value]) => value < graph.n_entities || value === 1000);
     return graph.n_entities <= 1000 ? [[1000, `all ${number(graph.n_entities)}`], ...(graph.n_entities > 200 ? [known[0]] : [])] : graph.n_entities <= 5000 ? [...known.filter(([value]) => value < 5000), [5000, `all ${number(graph.n_entities)}`]] : known;
   }
 
@@ -96,7 +96,7 @@ async function showGraph(body, index, signal, wanted) {
       for (const each of group === null ? others : [group]) hidden[event.target.checked ? "delete" : "add"](each);
       drawing.recolour(colourOf);
     } }), h("span", { dir: "auto" }, words), h("span.hint", {}, number(n)));
-    fill(legend, h("legend.unseen", {}, "Shown in the drawing"),
+    fill(legend, h("legend.unseen", {}, "Groups shown in the graph"),
       order.map((each, at) => line(each, hue(at), names.get(each) || each, groups.counts.get(each))),
       others.length && order.length ? line(null, hue(-1), "other", others.reduce((sum, each) => sum + groups.counts.get(each), 0)) : null);
     key.hidden = !order.length;
@@ -113,8 +113,8 @@ async function showGraph(body, index, signal, wanted) {
 
   function rest() {
     key.open = true;
-    fill(side, h("p.hint", {}, `${number(graph.nodes.length)} of ${count(graph.n_entities, "entity", "entities")}, ${count(graph.edges.length, "link")}: two are linked where texts mention both. Choose one to read its texts.`),
-      h("h2", {}, "Of most texts"), h("p", {}, graph.nodes.slice(0, 24).map((each) => chip(each))));
+    fill(side, h("p.hint", {}, `${number(graph.nodes.length)} of ${count(graph.n_entities, "entity", "entities")}, ${count(graph.edges.length, "link")}: two entities are linked where a text mentions both. Choose an entity to read its texts.`),
+      h("h2", {}, "Most frequent"), h("p", {}, graph.nodes.slice(0, 24).map((each) => chip(each))));
   }
 
   function chip(each) {
@@ -149,7 +149,7 @@ async function showGraph(body, index, signal, wanted) {
       may("write") ? editor(entity) : null,
       entity.descriptions.map((each) => h("p", { dir: "auto" }, each)),
       entity.title_of.length ? h("p", {}, "Title of ", entity.title_of.map((id, at) => [at ? ", " : "", h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id }) }, shortened(id, 80))])) : null,
-      entity.triples.length ? [h("h3", {}, "Stated"), h("ul.plain", {}, entity.triples.slice(0, 20).map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation} — ${each.object}`)))] : null,
+      entity.triples.length ? [h("h3", {}, "Stated relations"), h("ul.plain", {}, entity.triples.slice(0, 20).map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation} — ${each.object}`)))] : null,
       entity.neighbours.length ? [h("h3", {}, "In the same texts"), h("p", {}, entity.neighbours.slice(0, 24).map((each) => chip(each)))] : null,
       h("h3", {}, "Texts"), list, more,
     ];
@@ -213,13 +213,13 @@ async function showGraph(body, index, signal, wanted) {
 
 // -- names that stand for others ----------------------------------------------------------------
 
-const REASONS = { vectors: "their names are near in meaning", spelling: "they are spelt alike", initials: "one is the initials of the other", "shorter form": "one is a shorter form of the other" };
+const REASONS = { vectors: "they are similar in meaning", spelling: "they are spelt similarly", initials: "one is the initials of the other", "shorter form": "one is a shorter form of the other" };
 
 async function showAliases(body, index, signal) {
   const told = h("div");
   const list = h("div");
   const passed = new Set(); // proposals that were set aside, as long as the view is open
-  fill(body, h("p.lead", {}, "Two names may mean the same thing. Read a text of each before you merge them; it can be undone."), told, list);
+  fill(body, h("p.lead", {}, "Two names may mean the same thing. Read texts of both before you merge them; a merge can be undone."), told, list);
   draw(await get(indexPath(index, "/aliases"), {}, signal));
 
   async function change(does, words) {
@@ -240,7 +240,7 @@ async function showAliases(body, index, signal) {
       proposed.length ? h("ul.pairs", {}, proposed.slice(0, 60).map((each) => pair(each))) : h("p.hint", {}, "No two names look alike."),
       h("h2", {}, "Merged ", h("span.hint", {}, number(merged.length))),
       merged.length ? h("ul.plain", {}, merged.map(([key, into]) => h("li.merged", {}, h("b", { dir: "auto" }, found.names[key] || key), " stands for ", h("b", { dir: "auto" }, found.names[into] || into), " ",
-        may("write") ? h("button", { type: "button", onclick: () => change(() => remove(`${indexPath(index, "/aliases")}?name=${part(key)}`), "Parted") }, "Split again") : null))) : h("p.hint", {}, "No names were merged yet."));
+        may("write") ? h("button", { type: "button", onclick: () => change(() => remove(`${indexPath(index, "/aliases")}?name=${part(key)}`), "Split") }, "Split again") : null))) : h("p.hint", {}, "No names have been merged yet."));
   }
 
   function pair(each) {

@@ -1,12 +1,12 @@
 // Jobs: how far each is, what it cost, what it could not read; and their end.
 
-import { announce, bytes, count, dollars, empty, field, fill, fresh, h, moment, number, problem, seconds } from "./dom.js";
+import { announce, count, dollars, empty, field, fill, fresh, h, megabytes, moment, number, problem, seconds } from "./dom.js";
 import { address, get, indexPath, post, remove } from "./api.js";
 import { may, titleOf, to } from "./state.js";
 import { shortened } from "./text.js";
 
 const NAMES = { index: "Index documents", extract: "Extract", remove: "Remove documents", compact: "Compact" };
-const STATES = { queued: "waits", running: "runs", interrupted: "interrupted, will resume", done: "done", failed: "failed", cancelled: "cancelled" };
+const STATES = { queued: "waiting", running: "running", interrupted: "interrupted, will resume", done: "done", failed: "failed", cancelled: "cancelled" };
 const ENDED = new Set(["done", "failed", "cancelled"]);
 const MOST = 200; // files that could not be read, shown one by one
 const STREAMS = 3; // at one time: a browser has six connections to a server, and others need some
@@ -29,15 +29,15 @@ export async function show(main, { index, signal }) {
     }
   } }, label);
   fill(main, h("div.column", {},
-    h("div.top-line", {}, h("h1", {}, "Jobs"), h("label", {}, all, "Of all indexes")),
-    may("write") ? h("div.buttons.space", {}, start("index", "Index files again", "Read the uploaded files again; what did not change costs nothing"), start("compact", "Compact", "Free the space of removed documents")) : null,
+    h("div.top-line", {}, h("h1", {}, "Jobs"), h("label", {}, all, "All indexes")),
+    may("write") ? h("div.buttons.space", {}, start("index", "Index files again", "Read the uploaded files again; unchanged ones cost nothing"), start("compact", "Compact", "Free the space of removed documents")) : null,
     told, list));
   await draw();
 
   async function draw() {
     const found = await get("/jobs", { index: all.checked ? "" : index, limit: 100 }, signal);
     fill(list, found.items.length ? found.items.map((job) => jobCard(job, { signal }))
-      : empty("No job yet", h("p", {}, "Everything that writes to an index, or takes long, is a job: it continues when you close this page."), h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
+      : empty("No jobs yet", h("p", {}, "Whatever writes to an index or takes long is a job. Jobs continue when you close this page."), h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
   }
 }
 
@@ -113,7 +113,7 @@ export function jobCard(job, { signal, onEnd = () => {} } = {}) {
     const { progress } = job;
     const over = ENDED.has(job.state);
     state.dataset.state = job.cancelling && !over ? "cancelling" : job.state;
-    state.textContent = job.cancelling && !over ? "ending…" : STATES[job.state] || job.state;
+    state.textContent = job.cancelling && !over ? "cancelling…" : STATES[job.state] || job.state;
     stop.hidden = over || !may("write");
     stop.disabled = job.cancelling;
     bar.hidden = over;
@@ -164,7 +164,7 @@ function words(job, over) {
   if (!over && progress) {
     found.push(progress.stage);
     if (progress.steps_total) found.push(`${number(progress.steps)} of ${number(progress.steps_total)}`);
-    else if (progress.bytes_total) found.push(`${bytes(progress.bytes)} of ${bytes(progress.bytes_total)}`);
+    else if (progress.bytes_total) found.push(`${megabytes(progress.bytes)} of ${megabytes(progress.bytes_total)}`);
     if (progress.documents) found.push(count(progress.documents, "document"));
     if (progress.source) found.push(progress.source);
   }
@@ -183,7 +183,7 @@ function outcome(job) {
   if (result.n_unchanged) parts.push(`${number(result.n_unchanged)} unchanged`);
   if (result.n_skipped) parts.push(`${number(result.n_skipped)} not read`);
   if (result.partly?.n) parts.push(`${number(result.partly.n)} read in part`);
-  if (result.size_bytes !== undefined) parts.push(`${bytes(result.size_bytes_before)}, now ${bytes(result.size_bytes)}`);
+  if (result.size_bytes !== undefined) parts.push(`${megabytes(result.size_bytes_before)}, now ${megabytes(result.size_bytes)}`);
   if (Array.isArray(result.documents)) parts.push(`${count(result.documents.length, "document")} removed`);
   return [
     parts.length ? h("p", {}, parts.join(", ")) : null,

@@ -5,8 +5,8 @@ import { get, post, remove } from "./api.js";
 import { drawBar, refresh, state } from "./state.js";
 
 const BOUNDS = [
-  ["requests_per_minute", "Requests a minute", 1], ["tokens_per_day", "Tokens a day", 1], ["tokens", "Tokens in all", 1],
-  ["usd_per_day", "Dollars a day", "any"], ["usd", "Dollars in all", "any"],
+  ["requests_per_minute", "Requests per minute", 1], ["tokens_per_day", "Tokens per day", 1], ["tokens", "Tokens in total", 1],
+  ["usd_per_day", "Dollars per day", "any"], ["usd", "Dollars in total", "any"],
 ];
 
 export async function show(main, { signal }) {
@@ -22,7 +22,7 @@ export async function show(main, { signal }) {
       const sum = sums.get(each.key) || { tokens: 0, usd: 0 };
       sums.set(each.key, { tokens: sum.tokens + each.tokens, usd: sum.usd + each.usd });
     }
-    fill(list, items.length ? h("div.wide", { tabindex: 0, role: "region", "aria-label": "Keys" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Name"), h("th", {}, "May"), h("th", {}, "Bounds"), h("th.n", {}, "Spent"), h("th.extra", {}, "Made"), h("th", {}, h("span.unseen", {}, "Actions")))),
+    fill(list, items.length ? h("div.wide", { tabindex: 0, role: "region", "aria-label": "Keys" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Name"), h("th", {}, "Access"), h("th", {}, "Limits"), h("th.n", {}, "Spent"), h("th.extra", {}, "Created"), h("th", {}, h("span.unseen", {}, "Actions")))),
       h("tbody", {}, items.map((each) => row(each, sums.get(each.id)))))) : null);
   }
 
@@ -46,12 +46,12 @@ export async function show(main, { signal }) {
 
 function form(made, draw) {
   const name = h("input", { required: true, maxlength: 100, autocomplete: "off" });
-  const scope = h("select", {}, [["read", "ask and look"], ["write", "also add and delete documents"], ["admin", "all, also keys"]].map(([value, text]) => h("option", { value }, `${value}: ${text}`)));
+  const scope = h("select", {}, [["read", "ask and browse"], ["write", "also add and delete documents"], ["admin", "everything, including keys"]].map(([value, text]) => h("option", { value }, `${value}: ${text}`)));
   const where = h("input", { maxlength: 10000, autocomplete: "off", placeholder: "group = 'open'", spellcheck: "false" });
   const indexes = state.indexes.map((each) => h("input", { type: "checkbox", value: each.name }));
   const bounds = BOUNDS.map(([key, label, step]) => [key, h("input", { type: "number", min: 0, step, placeholder: "no limit" }), label]);
   const told = h("div");
-  const node = h("details.panel", {}, h("summary", {}, "Make a key"), h("form", { onsubmit: async (event) => {
+  const node = h("details.panel", {}, h("summary", {}, "Create a key"), h("form", { onsubmit: async (event) => {
     event.preventDefault();
     const body = { name: name.value, scope: scope.value, where: where.value.trim(), indexes: indexes.filter((each) => each.checked).map((each) => each.value) };
     for (const [key, input] of bounds) if (input.value !== "") body[key] = Number(input.value);
@@ -66,7 +66,7 @@ function form(made, draw) {
         await post("/session", { key: text });
         await refresh();
         drawBar();
-        if (key.scope !== "admin") made.append(h("p.problem", {}, "This key cannot make others: the command line can."));
+        if (key.scope !== "admin") made.append(h("p.problem", {}, "This key cannot create others: use the command line."));
         if (key.scope !== "admin" || key.indexes.length) return;
       }
       await draw();
@@ -75,11 +75,11 @@ function form(made, draw) {
     }
   } },
   state.about.key ? null : h("p.problem", {}, "This is the first key. From then on nobody has access without one, and this page continues with it: make it an admin key."),
-  h("div.grid", {}, field("Name", name), field("May", scope)),
+  h("div.grid", {}, field("Name", name), field("Access", scope)),
   indexes.length ? h("fieldset", {}, h("legend", {}, "Only these indexes"), h("div.checks", {}, indexes.map((each) => h("label", {}, each, each.value)))) : null,
-  field("Only documents where", where, "Only with ‘read’. The holder never sees other documents"),
+  field("Only documents where", where, "Only for ‘read’ keys. The holder never sees other documents"),
   h("div.grid", {}, bounds.map(([, input, label]) => field(label, input))), told,
-  h("div.buttons", {}, h("button.main", {}, "Make the key"))));
+  h("div.buttons", {}, h("button.main", {}, "Create the key"))));
   if (!state.about.key) scope.value = "admin";
   return node;
 }
@@ -89,6 +89,6 @@ function shown(key, text) {
   const copy = h("button", { type: "button", onclick: async () => {
     await navigator.clipboard.writeText(text).then(() => { copy.textContent = "Copied"; }, () => input.select());
   } }, "Copy");
-  announce("The key was made; it is shown only once");
-  return h("section.panel", { "aria-label": "New key" }, h("h2", { dir: "auto" }, `The key of ${key.name}`), field("Key", input, "It is shown only once: keep it."), h("div.buttons", {}, copy));
+  announce("The key was created and is shown only once");
+  return h("section.panel", { "aria-label": "New key" }, h("h2", { dir: "auto" }, `The key of ${key.name}`), field("Key", input, "It is shown only once: save it now."), h("div.buttons", {}, copy));
 }

@@ -1,4 +1,4 @@
-// How is asked: the method, its parameters, and a filter of documents.
+// The options of a question: the method, its parameters, and a filter of documents.
 
 import { field, fill, fresh, h } from "./dom.js";
 import { allMethods, describe } from "./state.js";
@@ -9,7 +9,7 @@ const GROUPS = { own: "Clew's own", paper: "From papers", baseline: "Baselines" 
 export function methodSelect(methods, chosen, given = {}) {
   const groups = Object.entries(GROUPS).map(([group, label]) => h("optgroup", { label },
     methods.filter((each) => each.group === group).map((each) =>
-      h("option", { value: each.name, selected: each.name === chosen }, each.default ? `${each.name} (usual)` : each.name))));
+      h("option", { value: each.name, selected: each.name === chosen }, each.default ? `${each.name} (default)` : each.name))));
   return h("select", given, groups);
 }
 
@@ -21,12 +21,12 @@ export function filterField(index, value = "") {
     if (!fold.open || help.firstChild) return;
     const found = await describe(index);
     fill(help, ["id", "title"].map((name) => line(name, [])), found.fields.map((each) => line(each.name, each.values, each.n_documents)),
-      h("p.hint", {}, "Compare with = != < <= > >=, has, like 'log/*', in ('a', 'b'); join by and, or, not. Dates stand without quotes: 2024-05."));
+      h("p.hint", {}, "Compare with = != < <= > >=, has, like 'log/*', in ('a', 'b'); join by and, or, not. Dates are written without quotes: 2024-05."));
   } }, h("summary", {}, "Fields of these documents"), help);
 
   function line(name, values, documents) {
     const shown = /^[\p{L}_][\p{L}\p{N}_.:-]*$/u.test(name) ? name : `\`${name}\``;
-    return h("p", {}, h("code", {}, shown), documents === undefined ? " of every document" : ` of ${documents}: `,
+    return h("p", {}, h("code", {}, shown), documents === undefined ? " in every document" : ` in ${documents}: `,
       values.slice(0, 6).map((each) => h("button.chip", { type: "button", onclick: () => insert(`${shown} = ${literal(each)}`) }, String(each))));
   }
   function insert(text) {
@@ -53,9 +53,9 @@ export async function askingOptions(index, parameters) {
   const where = filterField(index, parameters.get("where") || "");
   const tokens = h("input", { type: "number", min: 1, max: 1000000, placeholder: "4000", name: "context_tokens" });
   const fold = h("details.options", { open: Boolean(named || parameters.get("where")) },
-    h("summary", {}, "How it searches", h("span.chosen")),
+    h("summary", {}, "Search options", h("span.chosen")),
     h("div.inside", {},
-      h("div.grid", {}, field("Method", select), field("Tokens of passages, at most", tokens)), about,
+      h("div.grid", {}, field("Method", select), field("Maximum tokens of passages", tokens)), about,
       where.node,
       h("details.small", {}, h("summary", {}, "Parameters of the method"), rows)));
 
@@ -79,13 +79,14 @@ export async function askingOptions(index, parameters) {
       const value = valueOf(each);
       if (value !== undefined) given[each.dataset.name] = value;
     }
-    const body = { method: select.value };
+    // Where no method is chosen the server also counts, and answers about all documents.
+    const body = select.value !== usual || Object.keys(given).length ? { method: select.value } : {};
     if (where.input.value.trim()) body.where = where.input.value.trim();
     if (tokens.value) body.context_tokens = Number(tokens.value);
     if (Object.keys(given).length) body.parameters = given;
     return body;
   }
-  return { node: fold, read, usual };
+  return { node: fold, read };
 }
 
 function control({ name, default: usual, choices }) {

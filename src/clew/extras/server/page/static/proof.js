@@ -2,8 +2,8 @@
 
 import { announce, count, fill, h, problem } from "./dom.js";
 import { indexPath, post } from "./api.js";
-import { openDocument } from "./evidence.js";
-import { placeOf, shortened } from "./text.js";
+import { openDocument, sourceItem } from "./evidence.js";
+import { placeOf } from "./text.js";
 
 const STATES = { stands: "is unchanged", moved: "moved", gone: "gone" };
 
@@ -56,14 +56,10 @@ function result(index, verified) {
   announce(head);
   return h("section.panel", { "aria-label": "Verified proof" },
     h("h2", {}, head), h("p", { dir: "auto" }, verified.question),
-    h("ol.sources", {}, verified.quotes.map((each) => h("li", {}, h("button.source", {
-      type: "button", disabled: each.state === "gone",
-      onclick: () => openDocument({ index, id: each.document_id, start: each.start, end: each.end, page: each.page, label: `Quote ${each.number}` }),
-    },
-    h("span.number", { "aria-hidden": "true" }, String(each.number)),
-    h("span.words", {},
-      h("span.title", { dir: "auto" }, shortened(each.document_id || "In no document", 120)),
-      h("span.place", { dir: "auto" }, [STATES[each.state] || each.state, each.is_changed ? "the document has changed" : "", placeOf(each)].filter(Boolean).join(", ")),
-      h("q", { dir: "auto" }, shortened(each.quote, 400))))))),
+    h("ol.sources", {}, verified.quotes.map((each) => sourceItem(each.number, each.document_id || "In no document",
+      [STATES[each.state] || each.state, each.is_changed ? "the document has changed" : "", placeOf(each)].filter(Boolean).join(", "), each.quote, {
+        disabled: each.state === "gone",
+        onclick: () => openDocument({ index, id: each.document_id, start: each.start, end: each.end, page: each.page, label: `Quote ${each.number}` }),
+      }))),
     verified.unsupported.length ? h("div.unsupported", {}, h("b", {}, "Supported by no quote"), h("ul", {}, verified.unsupported.map((each) => h("li", { dir: "auto" }, each)))) : null);
 }

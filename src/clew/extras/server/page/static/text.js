@@ -39,8 +39,6 @@ export function shortened(text, most) {
   return letters.length <= most && text.length <= 4 * most ? flat : `${letters.slice(0, most - 1).join("").trimEnd()}…`;
 }
 
-/** Where a document's text stands in a file: its last part, for people. */
-
 /** Where something stands, in words: section and pages. */
 export function placeOf({ section, page, last_page: last }) {
   const pages = page ? (last && last !== page ? `pages ${page} to ${last}` : `page ${page}`) : "";

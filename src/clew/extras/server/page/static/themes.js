@@ -8,30 +8,35 @@ import { HUES, hue } from "./hues.js";
 import { shortened } from "./text.js";
 
 const MOST = 60; // themes on a map
-const SMALL = 0.02; // of the map: a theme with less has its name in the title alone
+const SIZES = [11.5, 18]; // pixels of a tile's name
+const [PADDING, LETTER, LINE] = [30, 0.68, 1.3]; // pixels around a name; of a font's size, the widths of a letter and heights of a line
 
 export async function show(main, { signal, index }) {
   const body = h("div");
   fill(main, h("div.column.full", {}, h("h1", {}, "Themes"), body));
-  fill(body, spinner("Reading what the documents say…"));
+  fill(body, spinner("Loading themes…"));
   const whole = await read("");
   if (!whole.items.length) {
     fill(body, empty("There are no themes yet", h("p", {}, h("a", { href: to("documents") }, "Upload documents"))));
     return;
   }
   const path = h("nav.path", { "aria-label": "Place on the map" });
-  const map = h("div.map", { role: "group", "aria-label": "Map of themes: each is as large as the passages that it covers", onkeydown: (event) => { if (event.key === "Escape" && above.length) { event.preventDefault(); rise(above.length - 1); } } });
+  const map = h("div.map", { role: "group", "aria-label": "Map of themes, sized by their number of passages", onkeydown: (event) => { if (event.key === "Escape" && above.length) { event.preventDefault(); rise(above.length - 1); } } });
   const side = h("section.side", { "aria-label": "Theme" });
   const above = []; // the themes that the map is inside of, the widest first
+  let drawn = whole;
   fill(body, path, h("div.split", {}, map, side));
   draw(whole);
   rest();
+  window.addEventListener("resize", () => { draw(drawn); if (!above.length) rest(); }, { signal });
 
   function read(parent) {
     return get(indexPath(index, "/themes"), { parent, limit: MOST }, signal);
   }
 
-  function draw({ items: shown, total }) {
+  function draw(found) {
+    drawn = found;
+    const { items: shown, total } = found;
     const tiles = squarify(shown.map((each) => each.n_chunks));
     fill(map, shown.map((theme, at) => tile(theme, above.length ? whole.items.indexOf(above[0]) : at, tiles[at])));
     fill(path, [null, ...above].map((theme, at) => [at ? " › " : "", at === above.length
@@ -42,9 +47,14 @@ export async function show(main, { signal, index }) {
 
   function tile(theme, place, { x, y, width, height }) {
     const about = `${theme.name}: ${covers(theme)}`;
-    const style = { "--hue": `var(${hue(place)})`, "font-size": `clamp(.72rem, ${Math.min(11 * width, 14 * height).toFixed(2)}cqi, 1.15rem)`, "inset-inline-start": `${100 * x}%`, "inset-block-start": `${100 * y}%`, "inline-size": `${100 * width}%`, "block-size": `${100 * height}%` };
+    const [wide, high] = [width * map.clientWidth - PADDING, height * map.clientHeight - PADDING];
+    const longest = Math.max(...theme.name.split(/[ -]/).map((word) => word.length));
+    const size = Math.max(SIZES[0], Math.min(SIZES[1], wide / (LETTER * longest)));
+    const lines = Math.floor(high / (LINE * size));
+    const style = { "--hue": `var(${hue(place)})`, "font-size": `${size}px`, "inset-inline-start": `${100 * x}%`, "inset-block-start": `${100 * y}%`, "inline-size": `${100 * width}%`, "block-size": `${100 * height}%` };
     return h("button.tile", { type: "button", title: about, "aria-label": about, style, onclick: () => choose(theme) },
-      width * height < SMALL ? null : [h("span", { dir: "auto" }, theme.name), width * height < 2.5 * SMALL ? null : h("span.n", {}, count(theme.n_chunks, "passage"))]);
+      lines < 1 || wide < 3 * size ? null : h("span.name", { dir: "auto", style: { "-webkit-line-clamp": lines } }, theme.name),
+      lines < 6 || wide < 90 ? null : h("span.n", {}, count(theme.n_chunks, "passage")));
   }
 
   async function choose(theme) {
@@ -66,16 +76,20 @@ export async function show(main, { signal, index }) {
     map.querySelector("button").focus();
   }
 
+  /** Say what to do, and name the themes whose names have no room on the map. */
   function rest() {
-    fill(side, h("p.hint", {}, `${count(whole.total, "theme")}. Choose one to see its parts and to read its sentences; Escape goes back.`),
-      h("ul.plain.list", {}, whole.items.slice(0, HUES).map((each, at) => h("li", {}, h("span.dot", { style: { background: `var(${hue(at)})` } }), h("button.link", { type: "button", dir: "auto", onclick: () => choose(each) }, each.name), h("span.hint", {}, number(each.n_chunks))))));
+    const names = [...map.children].map((node) => node.querySelector(".name"));
+    const isCut = (name) => !name || name.scrollHeight > name.clientHeight || name.scrollWidth > name.clientWidth;
+    const line = (theme, at) => h("li", {}, h("span.dot", { style: { background: `var(${hue(at)})` } }), h("button.link", { type: "button", dir: "auto", onclick: () => choose(theme) }, theme.name), h("span.hint", {}, number(theme.n_chunks)));
+    fill(side, h("p.hint", {}, `${count(whole.total, "theme")}. Choose a theme to see its parts and read its sentences; Escape goes back.`),
+      h("ul.plain.list", {}, whole.items.map((theme, at) => (isCut(names[at]) ? line(theme, at) : null))));
   }
 
   function describe(theme) {
     fill(side, h("h2", { dir: "auto" }, theme.name), h("p.hint", {}, covers(theme)),
       h("h3", {}, "Sentences"), h("ol.texts", {}, theme.sentences.map(sentenceOf)),
       theme.entities.length ? [h("h3", {}, "Names"), h("p", { dir: "auto" }, theme.entities.slice(0, 12).join(", "))] : null,
-      theme.relations.length ? [h("h3", {}, "Together"), h("ul.plain", {}, theme.relations.map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation ? `${each.relation} — ` : ""}${each.object} (${number(each.count)})`)))] : null,
+      theme.relations.length ? [h("h3", {}, "Named together"), h("ul.plain", {}, theme.relations.map((each) => h("li", { dir: "auto" }, `${each.subject} — ${each.relation ? `${each.relation} — ` : ""}${each.object} (${number(each.count)})`)))] : null,
       h("h3", {}, "Documents"), h("ul.plain", {}, theme.documents.slice(0, 12).map((id) => h("li", {}, h("button.link", { type: "button", dir: "auto", onclick: () => openDocument({ index, id }) }, shortened(id, 60))))));
     side.scrollTo(0, 0);
   }

@@ -71,7 +71,7 @@ export function threadView(graph, paths, open, first = 0) {
       const found = steps.findIndex((each) => keyOf(each) === key);
       if (found >= 0) return go(number, found);
     }
-    return tell(nodes.get(key), "Next to the threads");
+    return tell(nodes.get(key), "Outside the threads");
   }
 
   function go(number, place, quiet = false) {
