@@ -381,6 +381,15 @@ def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answe
     )
 
 
+def build_remark_answer(text: str) -> Answer:
+    """Return an answer without evidence to a text that asks nothing, such as thanks."""
+    evidence = Evidence(query=text, method="", notes=("this asks nothing: ask a question",))
+    context = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
+    return Answer(
+        question=text, text="", kind="none", citations=(), context=context, evidence=evidence
+    )
+
+
 def _find_proof(given: DirectAnswer, context: Context, evidence: Evidence) -> Citation | None:
     """Return the range that proves an answer, or None if no passage of the context contains it."""
     for passage in context.passages:

@@ -100,6 +100,33 @@ _PRONOUN = compile_re(
     r"|The [a-z]+ (?:is|are|was|were|has|had))\b"
 )
 
+_REMARK = (
+    r"(?:(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot)?|ok(?:ay)?|great|perfect|cool|nice"
+    r"|fine|good|well done|i see|got it|understood|hello|hi|hey|good (?:morning|evening|day)"
+    r"|goodbye|bye|cheers|yes|no|danke(?: schön| sehr)?|hallo|tschüss|merci(?: beaucoup)?|bonjour"
+    r"|gracias|hola|grazie|ciao|obrigad[oa])\b"
+)
+_ONLY_REMARK = compile_re(rf"\W*(?:{_REMARK}\W*)+", re.IGNORECASE)
+_THEN_ASKS = compile_re(rf"\W*(?!(?:yes|no)\b){_REMARK}\s*[,.;:!–—-]+\s*(?=\w)", re.IGNORECASE)
+
+
+def is_remark(text: str) -> bool:
+    """Check whether a text asks nothing: it greets, thanks or agrees.
+
+    >>> is_remark("Thanks a lot!"), is_remark("OK, and the Maud?")
+    (True, False)
+    """
+    return _ONLY_REMARK.fullmatch(text) is not None
+
+
+def strip_remark(question: str) -> str:
+    """Return a question without the remark before it.
+
+    >>> strip_remark("Thanks, and the Maud?")
+    'and the Maud?'
+    """
+    return _THEN_ASKS.sub("", question, count=1)
+
 
 def find_question_word(question: str) -> int:
     """Return the position of the question word in the last sentence that has one.
