@@ -47,6 +47,7 @@ _ESTIMATE = (
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
 _LONGEST_ABOVE = 1_000  # characters of what a quote stands below
+_OF_SUMMARY = 5  # statements of a document that is summed up, at least
 _SURE = 0.5  # where a higher support is asked for, a first step is no answer
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
@@ -112,7 +113,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
     if answer is None:
-        answer = _build_special_answer(question, context, evidence, min_support)
+        answer = _build_special_answer(question, context, evidence, min_support, quotes)
     if answer is None:
         passages = context.passages
         sentences = _drop_list_sentences(evidence, passages, find_sentences(passages, snapshot))
@@ -183,10 +184,12 @@ def _read_direct_answer(question: str, context: Context, evidence: Evidence) -> 
 
 
 def _build_special_answer(
-    question: str, context: Context, evidence: Evidence, min_support: float
+    question: str, context: Context, evidence: Evidence, min_support: float, quotes: int
 ) -> Answer | None:
     """Return the answer of a method that finds themes or names rather than passages."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
+    if answer is not None and len({path.steps[1].id for path in evidence.paths}) == 1:
+        answer = _build_summary(question, context, evidence, max(quotes, _OF_SUMMARY)) or answer
     if answer is None and not _is_refused(evidence, min_support):
         answer = _build_graph_answer(question, context, evidence)
     return answer
@@ -300,6 +303,19 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
         context=context,
         evidence=evidence,
     )
+
+
+def _build_summary(question: str, context: Context, evidence: Evidence, most: int) -> Answer | None:
+    """Return the statements of the one document that is summed up as quotes, None of a theme."""
+    if evidence.paths[0].steps[1].layer != "document":
+        return None
+    ends = {(p.steps[-1].document_id, p.steps[-1].start): p.steps[-1].end for p in evidence.paths}
+    quotes = [
+        Quote(passage, passage.start, ends[passage.document_id, passage.start])
+        for passage in context.passages
+        if (passage.document_id, passage.start) in ends
+    ]
+    return _build_quoted(question, quotes[:most], context, evidence)
 
 
 def _build_counted(

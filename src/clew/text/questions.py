@@ -313,6 +313,22 @@ _TOGETHER = compile_re(
     r"|^\W*vergleiche?\b|\bunterschied\w* zwischen\b|\bdifférences? entre\b|\bdiferencias? entre\b",
     re.IGNORECASE,
 )
+_PART = r"documents?|files?|articles?|pages?|sections?|chapters?|parts?|paragraphs?|notes?|manuals?"
+_SUMMED_UP = tuple(
+    compile_re(rf"\W*(?:please |can you |could you |bitte )?{pattern}\W*", re.IGNORECASE)
+    for pattern in (
+        r"(?:summari[sz]e|sum up|outline|recap|résume[rz]?|resume) (.+?)",
+        r"(?:give (?:me )?)?(?:(?:an?|the) )?(?:\w+ )?(?:summary|overview|gist) of (.+?)",
+        r"what (?:is|does) (.+?) (?:about|say|cover|contain|deal with|talk about)",
+        r"fasse? (.+?) zusammen",
+        r"(?:(?:eine )?zusammenfassung von|worum geht es in|de quoi parle|de qué trata) (.+?)",
+    )
+)
+_BEFORE_NAME = compile_re(
+    rf"(?:the|this|that|my|our|der|die|das|dem|le|la|les|el|los) |(?:{_PART}|kapitel|abschnitt"
+    r"|dokument|datei|chapitre|capítulo|sección) (?=\S)|[\"'“”‘’«»„`]",
+    re.IGNORECASE,
+)
 _OF_WHOLE = compile_re(
     rf"(?:{_THEME_WORDS}|{_MAIN}|{_TEXTS}|{_SUM_UP}|summary|overview|compare|contrast|both|say|says"
     r"|about|tell|give|please|whole|entire|cover|contain|discuss|talk|deal|all|two|list|describe"
@@ -328,6 +344,20 @@ def is_about_whole(question: str) -> bool:
     (True, False)
     """
     return bool(_WHOLE.search(question))
+
+
+def find_summed_up(question: str) -> str:
+    """Return the name of what a question asks to sum up, "" if it asks for something else.
+
+    >>> find_summed_up("Summarise the document fram.md"), find_summed_up("Who built the Fram?")
+    ('fram.md', '')
+    """
+    matches = (pattern.fullmatch(question) for pattern in _SUMMED_UP)
+    match = next(filter(None, matches), None)
+    name = match[1].strip() if match else ""
+    while before := _BEFORE_NAME.match(name):
+        name = name[before.end() :]
+    return name.rstrip("\"'“”‘’«»„`")
 
 
 def asks_to_compare(question: str) -> bool:
