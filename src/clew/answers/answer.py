@@ -9,6 +9,7 @@ from itertools import accumulate
 from clew.answers.citations import CitationFinder, CitedRange, find_citations
 from clew.answers.context import format_context, move_to_front
 from clew.answers.differences import add_difference
+from clew.answers.how_to import quote_steps
 from clew.answers.method import MAX_ANSWER_TOKENS
 from clew.answers.question import MAX_QUOTES
 from clew.answers.quotes import REST_UNKNOWN, Quote, compose_quote
@@ -131,6 +132,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             best, note = add_difference(question, best, sentences, passages, evidence)
             if note:
                 evidence, short = _add_note(evidence, note), None
+            best, context = quote_steps(question, best, context, snapshot)
             answer = replace(_build_quoted(question, best, context, evidence), short=short)
     if writer is not None:
         writer.end(answer.text)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from math import fsum, log
+from re import finditer
 from typing import TYPE_CHECKING, Self
 
 import click
@@ -12,6 +13,7 @@ import click
 from clew.base.display.columns import fit, width_of, wrap
 from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
+from clew.text.layout import ITEM
 from clew.text.lines import file_place
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
@@ -257,13 +259,16 @@ def _render_citation(
     place = click.style(one_line(cited.place), fg="cyan")
     pages = page_range(cited.page, cited.last_page)
     section = dim(one_line(cited.section)) if cited.section else ""
-    quote = wrap_text(f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=max_lines)
-    lines = [mark_terms(quote, weights)]
+    quote = f'"{cited.quote.strip()}"'
+    starts = [m.start() for m in finditer("\n", quote) if ITEM.match(quote, m.end())]
+    cuts = pairwise([0, *(starts if max_lines is None else ()), len(quote)])  # an item a line
+    parts = (wrap_text(quote[a:b], first=indent, rest=indent, max_lines=max_lines) for a, b in cuts)
+    lines = [mark_terms("\n".join(parts), weights)]
     if max_lines is None and cited.before:
         lines.insert(0, dim(wrap_text(cited.before, first=indent, rest=indent, max_lines=_LINES)))
     named = bold(f"{one_line(cited.link)}:") if cited.link else ""
-    parts = filter(None, (one_line(label), named, place, pages, section))
-    return "\n".join([f"{head}{'  '.join(parts)}", *lines])
+    words = filter(None, (one_line(label), named, place, pages, section))
+    return "\n".join([f"{head}{'  '.join(words)}", *lines])
 
 
 def _render_unread(cited: types.Citation) -> list[str]:
