@@ -17,8 +17,7 @@ from clew.algo.topk import min_max, top_k
 from clew.base.types import Evidence, Limits, Path, Step, Table, Theme
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
-from clew.steps.comparing import Part as DocumentPart
-from clew.steps.comparing import find_compared, find_part
+from clew.steps.comparing import DocumentPart, find_compared, find_part
 from clew.steps.rankings import CANDIDATES
 from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports

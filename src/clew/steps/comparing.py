@@ -75,7 +75,7 @@ def _find_by_code(snapshot: Snapshot, word: str) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """A document, or the range of one of its sections, by its row."""
 
     row: int
@@ -84,7 +84,7 @@ class Part:
     end: int
 
 
-def find_part(snapshot: Snapshot, query: str) -> Part | None:
+def find_part(snapshot: Snapshot, query: str) -> DocumentPart | None:
     """Return the document or section that a question asks to sum up.
 
     None where it asks for something else, or names none, or several sections.
@@ -105,14 +105,14 @@ def find_part(snapshot: Snapshot, query: str) -> Part | None:
     return None
 
 
-def _find_document(snapshot: Snapshot, name: str) -> Part | None:
+def _find_document(snapshot: Snapshot, name: str) -> DocumentPart | None:
     """Return the first document with an id, file name or title, None if there is none."""
     rows = [row for row in snapshot.document_layer.rows([name]) if row >= 0]
     for row in rows or _find_owners(snapshot, name):
         document = snapshot.documents([row])[0]
         file = document.id.rpartition("/")[2]
         if rows or file == name or any(map(partial(_is_called, name), [document.title, file])):
-            return Part(row, document.title or document.id, 0, len(document.text))
+            return DocumentPart(row, document.title or document.id, 0, len(document.text))
     return None
 
 
@@ -127,11 +127,11 @@ def _find_owners(snapshot: Snapshot, name: str) -> list[int]:
     return np.unique(snapshot.layer("chunk").columns["document"][chunks]).tolist()
 
 
-def _find_sections(snapshot: Snapshot, row: int, name: str) -> list[Part]:
+def _find_sections(snapshot: Snapshot, row: int, name: str) -> list[DocumentPart]:
     """Return the sections of a document that are called by a name or number."""
     [document] = snapshot.documents([row])
     return [
-        Part(row, heading.title, heading.start, _end_section(document, i))
+        DocumentPart(row, heading.title, heading.start, _end_section(document, i))
         for i, heading in enumerate(document.headings)
         if _is_called(name, heading.title)
     ]
