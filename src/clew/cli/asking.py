@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.answers.question import Question
-from clew.base.types import Exchange
 from clew.cli import options, render
 from clew.cli.plain import bold, dim, one_line, print_result, say, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
@@ -24,7 +23,7 @@ _PROMPT = "> "
 
 if TYPE_CHECKING:
     from clew.base.proofs import Verified
-    from clew.base.types import Answer, Evidence
+    from clew.base.types import Answer, Evidence, Exchange
 
 
 _answer_options = options.apply_all(
@@ -56,7 +55,7 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     anyway: bool,
     as_json: bool,
 ) -> None:
-    """Answer QUESTION, with citations and the thread that led there.
+    """Answer QUESTION, with citations.
 
     Without an LLM the answer quotes the sentences that support it best, below a short answer if
     their dates decide between two things. A citation names a file and the line in it, [1]
@@ -76,7 +75,7 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
         proved = index.prove(answer) if proof else None
     shown = partial(render.render_answer, is_written=is_written)
     print_result(answer, map(shown, [answer]), as_json=as_json)
-    _keep_turn(history, Exchange(question, answer.text))
+    _keep_turn(history, question, answer.text)
     if proof is not None:
         _write_file(proof, f"{to_json(proved)}\n", "w")
     if answer.kind in {"partial", "refused"}:
@@ -100,6 +99,8 @@ def run_chat(
     A question is a line of standard input; an empty line, or the end of the input, ends the
     conversation. Answers are printed as by 'clew ask'. A budget holds for all of them together.
     """
+    from clew.base.types import Exchange
+
     _check_writable(history)
     turns, is_failed = list(read_turns(history)), False
     is_streamed = bool(paid.llm) and not reader
@@ -115,7 +116,7 @@ def run_chat(
                 continue
             click.echo(f"{render.render_answer(answer, is_written=is_written)}\n")
             turns.append(Exchange(text, answer.text))
-            _keep_turn(history, turns[-1])
+            _keep_turn(history, text, answer.text)
     if is_failed:
         sys.exit(1)
 
@@ -212,9 +213,9 @@ def run_search(
 ) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
-    The graph that a method followed, and tables of entities and relations, come first, if there are
-    any. Scores rank the chunks of one search and cannot be compared between methods; relevance can:
-    the probability that an answer needs the chunk.
+    Answers of a graph, and tables of entities and relations, come first, if there are any; --json
+    has the whole graph. Scores rank the chunks of one search and cannot be compared between
+    methods; relevance can: the probability that an answer needs the chunk.
     """
     with options.open_any(opener, flags.folder, **paid.choose_models(flags.reranker)) as index:
         evidence = index.search(Question(text=text, budget=paid.budget, **flags.options))
@@ -264,6 +265,8 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
         raise InputError(f"{path} cannot be read as a conversation: {error}") from error
+    from clew.base.types import Exchange
+
     turns = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -282,9 +285,10 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
     return tuple(turns)
 
 
-def _keep_turn(history: Path | None, turn: Exchange) -> None:
+def _keep_turn(history: Path | None, question: str, answer: str) -> None:
     """Append a turn to the file of a conversation, if there is one."""
     if history is not None:
+        turn = {"question": question, "answer": answer}
         _write_file(history, f"{to_json(turn)}\n", "a")
 
 

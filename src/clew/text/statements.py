@@ -195,15 +195,6 @@ class _Levels:
             block.is_context = leads and is_short and (behind == "row" or not has_digit)
 
 
-def _find_preceding_question(text: str, earlier: Block | None, block: Block) -> Span | None:
-    """Return the preceding line or message if it is a question."""
-    if earlier is None or not earlier.kind == block.kind == "line":
-        return None
-    said = text[slice(*earlier.span)]
-    is_one = "\n" not in said or is_message(text, *earlier.span)
-    return earlier.span if is_one and ends_as_question(said) else None
-
-
 def _find_lead_in(text: str, earlier: Block | None, block: Block) -> Span | None:
     """Return the preceding line if this block completes it: "use", or "as follows:"."""
     if earlier is None or earlier.size > WHOLE:
