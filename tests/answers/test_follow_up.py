@@ -19,10 +19,16 @@ DOCUMENTS = [
     Document(id="fram", title="Fram", text="Colin Archer built the Fram for Fridtjof Nansen."),
     Document(id="archer", title="Colin Archer", text="Colin Archer was born in Larvik in 1832."),
     Document(id="maud", title="Maud", text="Roald Amundsen drifted in the Maud from 1918 on."),
+    Document(id="street", title="Baker Street", text="Nobody lives in Baker Street."),
     Document(id="oslo", title="Oslo", text="Roald Amundsen came to Oslo in 1911 and in 1912."),
 ]
 BUILT = Exchange("Who built the Fram?", "Colin Archer built her.")
 BORN = Exchange("Where was he born?", "In Larvik.")
+THANKS = Exchange("Thank you very much!", "")
+MAUD = Exchange("And the Maud?", "Nobody knows.")
+WILD = Exchange("What did Roald Amundsen see?", "Ice, and Colin Archer.")
+LED = Exchange("Who led her?", "In the Maud, from Baker Street on, it was Roald Amundsen.")
+REMOVED = Exchange("How do I remove a package with apt?", "Run it.")
 CAME = Exchange("Who came to Oslo in 1911?", "Roald Amundsen.")
 
 
@@ -42,10 +48,10 @@ def read(index, question, *history, llm=None):
 @pytest.mark.parametrize(
     ("question", "history", "expected"),
     [
-        ("Where was he born?", [BUILT], "Where was he born? (Colin Archer, Fram)"),
+        ("Where was he born?", [BUILT], "Where was he born? (Colin Archer)"),
         ("Who paid for it?", [BUILT], "Who paid for it? (Fram, Colin Archer)"),
-        ("what did he build", [BUILT], "what did he build (Colin Archer, Fram)"),
-        ("Why?", [BUILT], "Why? (Colin Archer, Fram)"),
+        ("what did he build", [BUILT], "what did he build (Colin Archer)"),
+        ("Why?", [BUILT], "Who built the Fram? Why?"),
         ("Who paid for the ship?", [BUILT], "Who paid for the ship? (Colin Archer, Fram)"),
         ("Did Colin Archer own it?", [BUILT], "Did Colin Archer own it? (Fram)"),
         ("And the Maud?", [BUILT], "Who built the Maud?"),
@@ -53,7 +59,24 @@ def read(index, question, *history, llm=None):
         ("And in 1912?", [CAME], "Who came to Oslo in 1912?"),
         ("And in March?", [BUILT], "in March? Who built the Fram?"),
         ("When was that?", [BUILT, BORN], "When was that? (Larvik, Colin Archer)"),
-        ("And why?", [Exchange("is it cold?", "yes")], "why? is it cold?"),
+        ("And why?", [Exchange("is it cold?", "yes")], "is it cold? why?"),
+        ("Thanks, and the Maud?", [BUILT], "Who built the Maud?"),
+        ("When was that?", [BUILT, THANKS], "When was that? (Colin Archer, Fram)"),
+        ("And the Maud?", [BUILT, BORN], "Who built the Maud?"),
+        ("And Roald Amundsen?", [BUILT, BORN], "Where was Roald Amundsen born?"),
+        ("Where?", [BUILT, Exchange("When?", "In 1892.")], "Who built the Fram? Where?"),
+        ("And the Maud?", [BUILT, Exchange("When?", "In 1892.")], "Who built the Maud? When?"),
+        ("No, the Maud", [BUILT], "Who built the Maud?"),
+        ("Sorry, I meant the Maud.", [BUILT], "Who built the Maud?"),
+        ("Not him, Roald Amundsen", [BUILT, BORN], "Where was Roald Amundsen born?"),
+        ("no, the other ship", [BUILT, MAUD], "Who built the Fram?"),
+        ("no, the other one", [Exchange("is it cold?", "")], "is it cold? (the other one)"),
+        ("and what did Roald Amundsen seek?", [BUILT], "what did Roald Amundsen seek?"),
+        ("What did he do?", [WILD], "What did he do? (Roald Amundsen)"),
+        ("And dpkg?", [Exchange("What is apt?", "A tool.")], "What is dpkg?"),
+        ("No, with dpkg", [REMOVED], "How do I remove a package with dpkg?"),
+        ("Is it safe?", [REMOVED], "Is it safe? (remove package apt)"),
+        ("Where was he born?", [LED], "Where was he born? (Roald Amundsen)"),
     ],
 )
 def test_names_of_the_turn_before(index, question, history, expected):
@@ -73,10 +96,20 @@ def test_names_of_the_turn_before(index, question, history, expected):
         "Which explorer drowned near some cold island?",
         "who drifted in the maud from 1918 on?",
         "Is it true that Roald Amundsen came to Oslo?",
+        "What is a virtual package?",
+        "What does sid mean?",
+        "How do I install plugins?",
     ],
 )
 def test_a_question_that_stands_by_itself_is_not_touched(index, question):
     assert read(index, question, BUILT) == (question, ())
+
+
+@pytest.mark.parametrize("text", ["Thanks!", "OK, great, thank you", "hello", "Danke schön."])
+def test_what_asks_nothing_is_not_looked_up(index, text):
+    answer = index.ask(text)
+    assert (answer.kind, answer.text, answer.citations) == ("none", "", ())
+    assert answer.evidence.notes == ("this asks nothing: ask a question",)
 
 
 @given(st.text(max_size=60))
@@ -143,7 +176,7 @@ def test_an_llm_writes_it_anew(index):
 )
 def test_a_reply_of_no_use(index, reply, fault):
     found, notes = read(index, "Where was he born?", BUILT, llm=ScriptedLLM(reply))
-    assert found == "Where was he born? (Colin Archer, Fram)"
+    assert found == "Where was he born? (Colin Archer)"
     assert f"({fault})" in notes[0]
     assert len(notes) == 2
 

@@ -37,6 +37,7 @@ COMMANDS = {
     f"--workers --shards --part --vocabulary {PAID} --json",
     "ask": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history "
     "--proof --json",
+    "chat": f"{QUERY} {flags(Question, 'answer')} {PAID} --anyway --answers --history",
     "search": f"{QUERY} {flags(Question, 'search')} {PAID} --json",
     "hop": "--query --chunks --where --index --json",
     "verify": "--index --json",

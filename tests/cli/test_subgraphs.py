@@ -1,16 +1,14 @@
 """A reasoning subgraph on the command line: in words, bounded, and as JSON."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 
 import click
-import pytest
 
-from clew.base.types import Edge, EvidenceGraph, Fact, Growth, Path, Step, Subgraph, Table
+from clew.base.types import Edge, EvidenceGraph, Fact, Growth, Step, Subgraph
 from clew.cli import render
 from tests.cli.conftest import finding
-from tests.subgraphs import EVIDENCE, NODES
+from tests.subgraphs import EVIDENCE
 
 QUESTION = EVIDENCE.query
 SHOWN = """\
@@ -33,31 +31,10 @@ def shown(found, facts=()):
     return click.unstyle(block).splitlines()
 
 
-def test_a_subgraph_is_shown_in_words(clew):
-    """It stands where other graphs of evidence do; facts that it does not need are not said."""
-    triples = Table(name="Triples", columns=("subject",), rows=(("Colin Archer",),))
-    found = replace(EVIDENCE, tables=(triples,))
-    assert clew("search", QUESTION, obj=finding(found)).stdout.startswith(f"{SHOWN}\nTriples\n")
-    asked = clew("ask", QUESTION, obj=finding(found)).stdout
-    assert asked.index(SHOWN) < asked.index("Triples\n")
-    assert "was born in" not in asked
-
-
 def subgraph(nodes, **parts):
     """Return a subgraph of which all that is not given is empty."""
     given = {"terminals": nodes[:1], "tree": (), "growth": (), "edges": (), "components": ()}
     return Subgraph(nodes=nodes, **given | parts)
-
-
-def test_a_part_that_is_empty_is_not_named():
-    """A single node has no tree, nothing joined it, and its component needs no line."""
-    alone = subgraph(NODES[:1], components=(("colin archer",),))
-    head = "Reasoning subgraph (1 node, 0 edges, 1 component)"
-    assert shown(alone) == [head, "  terminals   Colin Archer"]
-    found, facts = chain(11)
-    lines = shown(replace(found, growth=(), components=found.components[:1]), facts)
-    assert len(lines) == 1 + 2 + 20
-    assert not [line for line in lines if "more" in line]
 
 
 def fact(name, text, chunk_ids=()):
@@ -78,48 +55,6 @@ def chain(n):
     growth = tuple(Growth(node=a, to=b, **numbers) for a, b in pairs)
     given = {"terminals": tuple(ships), "components": tuple((ship.id,) for ship in ships)}
     return subgraph(tuple(ships), tree=tree, edges=tree, growth=growth, **given), facts
-
-
-@pytest.mark.parametrize("width", [60, 100])
-def test_a_large_subgraph_is_cut(monkeypatch, width):
-    """All terminals have two lines; so has each of ten edges, five steps, three components."""
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = shown(*chain(30))
-    assert max(map(len, lines)) <= width
-    assert len(lines) == 1 + 2 + (20 + 1) + (10 + 1) + (6 + 1)
-    left_out = ["… and 19 more", "… and 24 more", "… and 27 more"]
-    assert [line.strip() for line in lines if "more" in line] == left_out
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("a/1893/arctic/north/diaries/larvik.md:0-60", "…/arctic/north/diaries/larvik.md:0-60"),
-        (
-            "A long voyage, and eventful, of the Fram:1-9",
-            "…ng voyage, and eventful, of the Fram:1-9",
-        ),
-        ("diaries/of/the/north/and/larvik.md:10-99", "diaries/of/the/north/and/larvik.md:10-99"),
-    ],
-)
-def test_the_end_of_a_long_id_is_shown(name, said):
-    """From a folder on where there is one; forty characters are not too long."""
-    place = Step(layer="chunk", id=name, text="The Fram came home.")
-    end = Edge(a="fram", b=name, kind="contains", cost=0.5)
-    given = {"tree": (end,), "edges": (end,), "components": (("fram", name),)}
-    found = subgraph((NODES[1], place), **given)
-    assert shown(found)[2] == f"  tree        Fram stands in {said} (cost 0.50)"
-
-
-def test_threads_through_statistical_entities_and_chunks():
-    steps = (Step(layer="query", id="", text=QUESTION), NODES[1], NODES[2], NODES[7], NODES[8])
-    assert click.unstyle(render.render_thread(Path(steps))).splitlines() == [
-        "  ┌ question  Where was the builder of the Fram born?",
-        "  ├ entity    Fram  (holds 0.25)",
-        "  ├ chunk     polar/archer.md (on the tree)",
-        "  ├ n-gram    polar ship  (holds 0.025)",
-        "  └ chunk     polar/larvik.md (on the tree)",
-    ]
 
 
 def made(kind, values):

@@ -128,13 +128,13 @@ def talk(clew, own_index, tmp_path):
 
 
 def test_a_conversation_goes_on_in_a_file(talk):
-    """A refusal is no turn: nothing was said that could be leaned on."""
+    """A refusal is a turn, too: the next question may lean on what it asked."""
     file, ask = talk
-    assert ask("--threshold", "1", "Who built the Fram?").exit_code == 5
-    assert not file.exists()
+    assert ask("--threshold", "1", "Who led the Belgica?").exit_code == 5
     assert ask("--anyway", "Who built the Fram?").exit_code == 0
     answer = json.loads(ask("--anyway", "--json", "Where was he born?").stdout)
-    first, second = (json.loads(line) for line in file.read_text("utf-8").splitlines())
+    refused, first, second = (json.loads(line) for line in file.read_text("utf-8").splitlines())
+    assert refused == {"question": "Who led the Belgica?", "answer": ""}
     assert first["question"] == "Who built the Fram?"
     assert "Colin Archer" in first["answer"]
     assert second["question"] == answer["question"] == "Where was he born?"

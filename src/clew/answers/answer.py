@@ -9,6 +9,7 @@ from itertools import accumulate
 from clew.answers.citations import CitationFinder, CitedRange, find_citations
 from clew.answers.context import format_context, move_to_front
 from clew.answers.differences import add_difference
+from clew.answers.how_to import quote_steps
 from clew.answers.method import MAX_ANSWER_TOKENS
 from clew.answers.question import MAX_QUOTES
 from clew.answers.quotes import REST_UNKNOWN, Quote, compose_quote
@@ -47,6 +48,7 @@ _ESTIMATE = (
     "a probability of {:.2f}. Where you find that it does not, say so as asked below."
 )
 _LONGEST_ABOVE = 1_000  # characters of what a quote stands below
+_OF_SUMMARY = 5  # statements of a document that is summed up, at least
 _SURE = 0.5  # where a higher support is asked for, a first step is no answer
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
@@ -112,7 +114,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
     if answer is None:
-        answer = _build_special_answer(question, context, evidence, min_support)
+        answer = _build_special_answer(question, context, evidence, min_support, quotes)
     if answer is None:
         passages = context.passages
         sentences = _drop_list_sentences(evidence, passages, find_sentences(passages, snapshot))
@@ -130,6 +132,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             best, note = add_difference(question, best, sentences, passages, evidence)
             if note:
                 evidence, short = _add_note(evidence, note), None
+            best, context = quote_steps(question, best, context, snapshot)
             answer = replace(_build_quoted(question, best, context, evidence), short=short)
     if writer is not None:
         writer.end(answer.text)
@@ -183,10 +186,12 @@ def _read_direct_answer(question: str, context: Context, evidence: Evidence) -> 
 
 
 def _build_special_answer(
-    question: str, context: Context, evidence: Evidence, min_support: float
+    question: str, context: Context, evidence: Evidence, min_support: float, quotes: int
 ) -> Answer | None:
     """Return the answer of a method that finds themes or names rather than passages."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
+    if answer is not None and len({path.steps[1].id for path in evidence.paths}) == 1:
+        answer = _build_summary(question, context, evidence, max(quotes, _OF_SUMMARY)) or answer
     if answer is None and not _is_refused(evidence, min_support):
         answer = _build_graph_answer(question, context, evidence)
     return answer
@@ -302,6 +307,19 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
     )
 
 
+def _build_summary(question: str, context: Context, evidence: Evidence, most: int) -> Answer | None:
+    """Return the statements of the one document that is summed up as quotes, None of a theme."""
+    if evidence.paths[0].steps[1].layer != "document":
+        return None
+    ends = {(p.steps[-1].document_id, p.steps[-1].start): p.steps[-1].end for p in evidence.paths}
+    quotes = [
+        Quote(passage, passage.start, ends[passage.document_id, passage.start])
+        for passage in context.passages
+        if (passage.document_id, passage.start) in ends
+    ]
+    return _build_quoted(question, quotes[:most], context, evidence)
+
+
 def _build_counted(
     question: str, counted: CountResult, context: Context, evidence: Evidence
 ) -> Answer:
@@ -378,6 +396,15 @@ def _is_refused(evidence: Evidence, min_support: float) -> bool:
 def _build_refusal(question: str, context: Context, evidence: Evidence) -> Answer:
     return Answer(
         question=question, text="", kind="refused", citations=(), context=context, evidence=evidence
+    )
+
+
+def build_remark_answer(text: str) -> Answer:
+    """Return an answer without evidence to a text that asks nothing, such as thanks."""
+    evidence = Evidence(query=text, method="", notes=("this asks nothing: ask a question",))
+    context = Context(passages=(), text="", n_tokens=0, budget_tokens=0)
+    return Answer(
+        question=text, text="", kind="none", citations=(), context=context, evidence=evidence
     )
 
 

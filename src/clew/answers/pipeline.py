@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from clew import steps
 from clew.answers import support
-from clew.answers.answer import OnCitation, locate_citations, write_answer
+from clew.answers.answer import OnCitation, build_remark_answer, locate_citations, write_answer
 from clew.answers.context import build_context, build_counted_context
 from clew.answers.method import (
     CONTEXT_TOKENS,
@@ -34,6 +34,7 @@ from clew.models.bound import bind_models
 from clew.models.run import ModelRun, start_question_run
 from clew.text import tokens
 from clew.text.counting import may_count
+from clew.text.questions import is_remark
 
 if TYPE_CHECKING:
     from clew.answers.askable import Askable
@@ -164,7 +165,12 @@ def run_method(
 def answer_question(
     question: Question, source: Askable, listeners: Listeners, models: Models | None = None
 ) -> Answer:
-    """Retrieve evidence for a question and answer from it, with `models` or the source's own."""
+    """Retrieve evidence for a question and answer from it, with `models` or the source's own.
+
+    A text that asks nothing, such as thanks, is not searched for.
+    """
+    if is_remark(question.text):
+        return build_remark_answer(question.text)
     retrieved = retrieve_evidence(question, source, models=models, for_answer=True)
     if listeners.on_evidence is not None:
         listeners.on_evidence(retrieved.evidence)

@@ -27,7 +27,7 @@ from clew.index.snapshot import Snapshot
 from clew.index.store import opening
 from clew.models import loading
 from clew.models.budget import Budget
-from clew.text.questions import asks_to_compare, is_about_whole
+from clew.text.questions import asks_to_compare, find_summed_up, is_about_whole
 
 if TYPE_CHECKING:
     from clew.answers.answer import OnCitation
@@ -91,10 +91,10 @@ class Index(Adding, Upkeep, Askable):
             return _OF_WHOLE
         if self._store is None and not self._exists():
             return retrieval.DEFAULT
-        if asks_to_compare(question):
-            from clew.steps.comparing import find_compared  # which few questions need
+        if asks_to_compare(question) or find_summed_up(question):
+            from clew.steps.comparing import is_about_documents  # which few questions need
 
-            if find_compared(self.snapshot(), question):
+            if is_about_documents(self.snapshot(), question):
                 return _OF_WHOLE
         if self.snapshot().are_texts().all():
             return retrieval.DEFAULT

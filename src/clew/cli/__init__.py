@@ -23,6 +23,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "index": "building:run_index",
     "ask": "asking:run_ask",
+    "chat": "asking:run_chat",
     "search": "asking:run_search",
     "hop": "asking:run_hop",
     "verify": "asking:run_verify",

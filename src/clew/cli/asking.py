@@ -1,4 +1,4 @@
-"""`clew ask`, `search`, `hop` and `verify`, and the file of a conversation."""
+"""`clew ask`, `chat`, `search`, `hop` and `verify`, and the file of a conversation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,22 +15,31 @@ import click
 
 from clew.answers.question import Question
 from clew.cli import options, render
-from clew.cli.plain import bold, dim, one_line, print_result, to_json, wrap_text
+from clew.cli.plain import bold, dim, one_line, print_result, say, to_json, wrap_text
 from clew.cli.program import REFUSED, GroupedCommand
 from clew.errors import InputError
 
+_PROMPT = "> "
+
 if TYPE_CHECKING:
     from clew.base.proofs import Verified
-    from clew.base.types import Evidence, Exchange
+    from clew.base.types import Answer, Evidence, Exchange
+
+
+_answer_options = options.apply_all(
+    [
+        options.question_options("answer"),
+        options.paid_options,
+        options.reader,
+        options.flag("--anyway", "Refuse nothing: the same as --threshold 0."),
+        options.path("--history FILE", "Conversation to continue, kept in FILE.", is_file=True),
+    ]
+)
 
 
 @click.command("ask", cls=GroupedCommand)
 @click.argument("question")
-@options.question_options("answer")
-@options.paid_options
-@options.reader
-@options.flag("--anyway", "Refuse nothing: the same as --threshold 0.")
-@options.path("--history FILE", "Conversation that QUESTION continues in FILE.", is_file=True)
+@_answer_options
 @options.path("--proof FILE", "Write a proof of the answer for 'clew verify'.", is_file=True)
 @options.json
 @click.pass_obj
@@ -46,7 +55,7 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     anyway: bool,
     as_json: bool,
 ) -> None:
-    """Answer QUESTION, with citations and the thread that led there.
+    """Answer QUESTION, with citations.
 
     Without an LLM the answer quotes the sentences that support it best, below a short answer if
     their dates decide between two things. A citation names a file and the line in it, [1]
@@ -56,27 +65,103 @@ def run_ask(  # noqa: PLR0913 -- one argument for each option
     If nothing in the index seems to answer QUESTION, the nearest passages are shown instead, and
     the exit status is 5.
     """
-    for path in filter(None, (history, proof)):
+    for path in (history, proof):
         _check_writable(path)
-    unrefused = {"min_support": 0.0} if anyway else {}
-    asked = {**flags.options, "history": read_turns(history), **unrefused}
-    whole = Question(text=question, budget=paid.budget, **asked)
-    is_streamed = paid.llm and not (reader or as_json) and sys.stdout.isatty()
-    writing = render.AnswerWriter() if is_streamed else None
+    asked = _build_question(question, flags, paid, read_turns(history), anyway=anyway)
+    is_streamed = bool(paid.llm) and not (reader or as_json)
     how = paid.choose_models(flags.reranker, reader)
-    with options.open_any(opener, flags.folder, **how) as index, writing or nullcontext():
-        answer = index.ask(whole, on_text=writing)
+    with options.open_any(opener, flags.folder, **how) as index:
+        answer, is_written = _ask(index, asked, is_streamed=is_streamed)
         proved = index.prove(answer) if proof else None
-    is_written = writing is not None and writing.finish(answer)
     shown = partial(render.render_answer, is_written=is_written)
     print_result(answer, map(shown, [answer]), as_json=as_json)
-    if history is not None and answer.text:
-        turn = {"question": question, "answer": answer.text}
-        _write_file(history, f"{to_json(turn)}\n", "a")
+    _keep_turn(history, question, answer.text)
     if proof is not None:
         _write_file(proof, f"{to_json(proved)}\n", "w")
     if answer.kind in {"partial", "refused"}:
         sys.exit(REFUSED)
+
+
+@click.command("chat", cls=GroupedCommand)
+@_answer_options
+@click.pass_obj
+def run_chat(
+    opener: options.Opener,
+    flags: options.QuestionOptions,
+    paid: options.PaidModels,
+    reader: str | None,
+    history: Path | None,
+    *,
+    anyway: bool,
+) -> None:
+    """Answer questions one after another, each as a follow-up of those before.
+
+    A question is a line of standard input; an empty line, or the end of the input, ends the
+    conversation. Answers are printed as by 'clew ask'. A budget holds for all of them together.
+    """
+    from clew.base.types import Exchange
+
+    _check_writable(history)
+    turns, is_failed = list(read_turns(history)), False
+    is_streamed = bool(paid.llm) and not reader
+    how = paid.choose_models(flags.reranker, reader)
+    with options.open_any(opener, flags.folder, **how) as index:
+        for text in _read_questions():
+            try:
+                asked = _build_question(text, flags, paid, turns, anyway=anyway)
+                answer, is_written = _ask(index, asked, is_streamed=is_streamed)
+            except InputError as error:  # of one question: the conversation goes on
+                click.echo(f"clew: {one_line(str(error))}", err=True)
+                is_failed = True
+                continue
+            click.echo(f"{render.render_answer(answer, is_written=is_written)}\n")
+            turns.append(Exchange(text, answer.text))
+            _keep_turn(history, text, answer.text)
+    if is_failed:
+        sys.exit(1)
+
+
+def _build_question(
+    text: str,
+    flags: options.QuestionOptions,
+    paid: options.PaidModels,
+    turns: Sequence[Exchange],
+    *,
+    anyway: bool,
+) -> Question:
+    unrefused = {"min_support": 0.0} if anyway else {}
+    return Question(
+        text=text, budget=paid.budget, **{**flags.options, "history": turns, **unrefused}
+    )
+
+
+def _ask(index: options.Opened, question: Question, *, is_streamed: bool) -> tuple[Answer, bool]:
+    """Return the answer, and whether its text was printed as it came, which a terminal allows."""
+    writing = render.AnswerWriter() if is_streamed and sys.stdout.isatty() else None
+    with writing or nullcontext():
+        answer = index.ask(question, on_text=writing)
+    return answer, writing is not None and writing.finish(answer)
+
+
+def _read_questions() -> Iterator[str]:
+    """Yield the lines of standard input up to an empty one, typed or echoed behind a prompt."""
+    is_typed = sys.stdin.isatty()
+    if is_typed:
+        with suppress(ImportError):  # Windows has none
+            import readline  # noqa: F401 -- it lets `input` edit a line and recall those before
+        say("Ask a question; an empty line ends the conversation.", err=True)
+    while True:
+        try:
+            line = input(_PROMPT if is_typed else "").strip("\ufeff \t\r")
+        except (EOFError, KeyboardInterrupt):
+            return
+        except UnicodeError as error:
+            raise InputError(f"standard input cannot be read as questions: {error}") from error
+        if not line:
+            return
+        if not is_typed:
+            click.echo(bold(f"{_PROMPT}{one_line(line)}"))
+        yield line
 
 
 @click.command("verify", cls=GroupedCommand)
@@ -128,9 +213,9 @@ def run_search(
 ) -> None:
     """Show the chunks that a method finds for QUERY, best first.
 
-    The graph that a method followed, and tables of entities and relations, come first, if there are
-    any. Scores rank the chunks of one search and cannot be compared between methods; relevance can:
-    the probability that an answer needs the chunk.
+    Answers of a graph, and tables of entities and relations, come first, if there are any; --json
+    has the whole graph. Scores rank the chunks of one search and cannot be compared between
+    methods; relevance can: the probability that an answer needs the chunk.
     """
     with options.open_any(opener, flags.folder, **paid.choose_models(flags.reranker)) as index:
         evidence = index.search(Question(text=text, budget=paid.budget, **flags.options))
@@ -200,8 +285,17 @@ def read_turns(path: Path | None) -> tuple[Exchange, ...]:
     return tuple(turns)
 
 
-def _check_writable(path: Path) -> None:
+def _keep_turn(history: Path | None, question: str, answer: str) -> None:
+    """Append a turn to the file of a conversation, if there is one."""
+    if history is not None:
+        turn = {"question": question, "answer": answer}
+        _write_file(history, f"{to_json(turn)}\n", "a")
+
+
+def _check_writable(path: Path | None) -> None:
     """Raise InputError if a file cannot be written, before anything is paid for."""
+    if path is None:
+        return
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from math import fsum, log
+from re import finditer
 from typing import TYPE_CHECKING, Self
 
 import click
@@ -12,6 +13,7 @@ import click
 from clew.base.display.columns import fit, width_of, wrap
 from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
+from clew.text.layout import ITEM
 from clew.text.lines import file_place
 from clew.text.quantities import format_count
 from clew.text.sections import join_title, page_range
@@ -31,17 +33,11 @@ _WITHOUT_ANSWER = {
 _SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_OTHERS = 3  # places of further passages below an answer
-_MOST_ROWS = 10  # of a table, of groups of anchors, of candidates, of a tree's edges
+_MOST_ROWS = 10  # of a table, of answers
 _MOST_ITEMS = 25  # of a count or list
-_MOST_NAMES = 3  # anchors of a group, triples of a candidate, nodes of a component, components
-_MOST_GROWN = 2  # triples that a candidate grew by
-_MOST_JOINED = 5  # nodes that joined a tree
-_MOST_OF_ID = 40  # characters of a chunk's id
-_SHOWN_AS = {"query": "question", "statistical": "n-gram"}  # layers, in a thread
-_PLACES = ("chunk", "subchunk")  # stops whose text is too long for a thread
+_MOST_NAMES = 3  # facts of an answer, documents that say the same
 _ANEW = "(that reply cannot be used: trying another one, or quotes)"
 _NARROWEST = 20  # columns
-_DECIMALS = 6  # scores that agree to these are equal; of equal paths the longest is drawn
 _LINES = 2  # of a preview
 _RAGGED = 10  # characters at the end of a line that words are too long for
 _BEFORE = 40  # characters before a match, where its sentence is too long to be shown from the start
@@ -51,7 +47,7 @@ Matches = Sequence[tuple[str, int, int]]  # terms of the query, and where they s
 
 
 def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
-    """Return an answer with its citations, graph, tables and costs.
+    """Return an answer with its citations and costs.
 
     Of one that was refused, the nearest passages. The text is left out where it `is_written`.
     """
@@ -66,19 +62,17 @@ def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
         *unsupported,
         *render_citations(answer),
         *_render_others(answer),
-        *render_graph(answer.evidence.graph),
-        *map(render_table, answer.context.tables),
     ]
     return "\n\n".join([*blocks, *end])
 
 
 def render_evidence(evidence: types.Evidence) -> str:
-    """Return the graph and tables, the ranked hits, their support and costs."""
+    """Return the answers of a graph, tables, the ranked hits, their support and costs."""
     weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
     hits = (render_hit(*each, weights) for each in enumerate(evidence.hits, 1))
     counted = [] if evidence.counted is None else [_render_counted(evidence.counted)]
     tables = map(render_table, evidence.tables)
-    blocks = [*counted, *render_graph(evidence.graph), *tables, *hits]
+    blocks = [*counted, *_render_answers(evidence.graph), *tables, *hits]
     blocks = blocks or [f"Nothing in the index fits, as {evidence.method} sees it."]
     support = [] if evidence.support is None else [dim(f"support {evidence.support:.2f}")]
     return "\n\n".join([*blocks, *support, *_render_notes(evidence), *render_costs(evidence.usage)])
@@ -115,41 +109,19 @@ def render_table(table: types.Table) -> str:
     return "\n".join([bold(one_line(table.name)), *lines, *below])
 
 
-def render_graph(graph: types.EvidenceGraph | None) -> Iterator[str]:
-    """Yield ranked answers, groups of anchors with numbers and weights, candidates, a subgraph.
-
-    A candidate has its score and cost, the numbers of the groups that it covers and misses, its own
-    first triples, or its entities where it has none, and the first triples that it grew by. A
-    subgraph has its terminals, its tree in words, what joined that, and components if it has
-    several.
-    """
-    if graph is None:
+def _render_answers(graph: types.EvidenceGraph | None) -> Iterator[str]:
+    """Yield the first answers of a graph, each with its score and the facts that lead to it."""
+    if graph is None or not graph.answers:
         return
-    if graph.answers:
-        yield "\n".join(_render_answers(graph))
-    if graph.groups:
-        groups = map(_render_group, range(1, _MOST_ROWS + 1), graph.groups)
-        more = count_more(len(graph.groups) - _MOST_ROWS)
-        yield "\n".join([bold("Groups of anchors"), *groups, *more])
-    candidates = [each for each in graph.candidates if each.chosen]
-    if candidates:
-        head = bold(f"Candidates ({len(candidates)} of {len(graph.candidates)})")
-        texts = {each.id: each.text for each in graph.entities}
-        texts |= {each.id: each.text for each in graph.facts}
-        lines = [_render_candidate(each, graph, texts) for each in candidates[:_MOST_ROWS]]
-        yield "\n".join([head, *chain(*lines), *count_more(len(candidates) - _MOST_ROWS)])
-    if graph.subgraph:
-        yield "\n".join(_render_subgraph(graph.subgraph, graph.facts))
-
-
-def _render_answers(graph: types.EvidenceGraph) -> Iterator[str]:
-    """Yield the first answers, each with its score and the facts that lead to it."""
-    yield bold(f"Answers ({len(graph.answers)})")
     texts = {fact.id: fact.text for fact in graph.facts}
-    for each in graph.answers[:_MOST_ROWS]:
-        way = [texts[fact] for fact in each.facts]
-        yield _render_item(f"{each.score:.2f}", f"{one_line(each.text)}: ", way, "; ", n_lines=2)
-    yield from count_more(len(graph.answers) - _MOST_ROWS)
+    lines = [
+        _render_item(
+            f"{each.score:.2f}", f"{one_line(each.text)}: ", [texts[fact] for fact in each.facts]
+        )
+        for each in graph.answers[:_MOST_ROWS]
+    ]
+    more = count_more(len(graph.answers) - _MOST_ROWS)
+    yield "\n".join([bold(f"Answers ({len(graph.answers)})"), *lines, *more])
 
 
 def render_citations(answer: types.Answer) -> Iterator[str]:
@@ -169,12 +141,6 @@ def render_citations(answer: types.Answer) -> Iterator[str]:
         blocks.append(f"  ... and {left} more, which --json has")
     if blocks:
         yield ("\n" if most else "\n\n").join(blocks)
-
-
-def render_thread(path: types.Path) -> str:
-    """Return a path drawn as a thread, a step per line with its reason."""
-    marks = ["┌", *["├"] * (len(path.steps) - 2), "└"][: len(path.steps)]
-    return "\n".join(_render_stop(*each) for each in zip(path.steps, marks, strict=True))
 
 
 def render_costs(usage: types.Usage) -> Iterator[str]:
@@ -257,13 +223,16 @@ def _render_citation(
     place = click.style(one_line(cited.place), fg="cyan")
     pages = page_range(cited.page, cited.last_page)
     section = dim(one_line(cited.section)) if cited.section else ""
-    quote = wrap_text(f'"{cited.quote.strip()}"', first=indent, rest=indent, max_lines=max_lines)
-    lines = [mark_terms(quote, weights)]
+    quote = f'"{cited.quote.strip()}"'
+    starts = [m.start() for m in finditer("\n", quote) if ITEM.match(quote, m.end())]
+    cuts = pairwise([0, *(starts if max_lines is None else ()), len(quote)])  # an item a line
+    parts = (wrap_text(quote[a:b], first=indent, rest=indent, max_lines=max_lines) for a, b in cuts)
+    lines = [mark_terms("\n".join(parts), weights)]
     if max_lines is None and cited.before:
         lines.insert(0, dim(wrap_text(cited.before, first=indent, rest=indent, max_lines=_LINES)))
     named = bold(f"{one_line(cited.link)}:") if cited.link else ""
-    parts = filter(None, (one_line(label), named, place, pages, section))
-    return "\n".join([f"{head}{'  '.join(parts)}", *lines])
+    words = filter(None, (one_line(label), named, place, pages, section))
+    return "\n".join([f"{head}{'  '.join(words)}", *lines])
 
 
 def _render_unread(cited: types.Citation) -> list[str]:
@@ -276,112 +245,25 @@ def _render_unread(cited: types.Citation) -> list[str]:
 
 
 def _render_others(answer: types.Answer) -> Iterator[str]:
-    """Yield the places of further relevant passages, or the best path that no quote ends."""
+    """Yield the places of further relevant passages below quotes."""
     cited = {(each.document_id, each.chunk_id) for each in answer.citations}
-    if answer.kind == "quoted":
-        others = [p for p in answer.context.passages if (p.document_id, p.chunk_id) not in cited]
-        named = (file_place(each.source or each.document_id, each.line) for each in others)
-        if places := list(dict.fromkeys(map(one_line, named)))[:_MOST_OTHERS]:
-            yield dim(wrap_text(f"also: {', '.join(places)}", first="  ", rest="        "))
-    elif not cited and answer.evidence.paths:
-        paths = answer.evidence.paths
-        thread = max(paths, key=lambda path: (round(path.score, _DECIMALS), len(path.steps)))
-        yield f"{bold('The thread')}\n{render_thread(thread)}"
+    others = [p for p in answer.context.passages if (p.document_id, p.chunk_id) not in cited]
+    named = (file_place(each.source or each.document_id, each.line) for each in others)
+    places = list(dict.fromkeys(map(one_line, named)))[:_MOST_OTHERS]
+    if answer.kind == "quoted" and places:
+        yield dim(wrap_text(f"also: {', '.join(places)}", first="  ", rest="        "))
 
 
-def _render_stop(step: types.Step, mark: str) -> str:
-    layer = _SHOWN_AS.get(step.layer, step.layer)
-    below = f"  {' ' if mark == '└' else '│'} {'':<10}"
-    first = f"  {mark} {layer:<10}"
-    reason = f"({one_line(step.reason)})" if step.reason else ""
-    where = " ".join(filter(None, (one_line(step.place), reason)))
-    if layer in _PLACES:
-        return first + dim(where)
-    text = f'"{step.text}"' if layer == "unit" else step.text
-    lines = wrap_text(text, first=first, rest=below)
-    if not where:
-        return lines
-    last = lines.rpartition("\n")[2]
-    fits = layer != "unit" and width_of(last) + width_of(where) + 2 <= terminal_width()
-    return lines + (f"  {dim(where)}" if fits else f"\n{below}{dim(where)}")
-
-
-def _render_group(number: int, group: types.ConceptAnchors) -> str:
-    latent = ", latent" if group.kind == "latent" else ""
-    head = f"{one_line(group.concept)} ({group.weight:.2f}{latent}): "
-    return _render_item(f"{number}", head, [a.text for a in group.anchors], ", ", n_lines=1)
-
-
-def _render_candidate(
-    candidate: types.Candidate, graph: types.EvidenceGraph, texts: Mapping[str, str]
-) -> Iterator[str]:
-    """Yield a candidate with its triples, and the first triples added to it."""
-    parts = [f"{candidate.score:.2f}, cost {candidate.cost:.2f}" if candidate.cost else "no cost"]
-    for verb, concepts in (("covers", candidate.covers), ("misses", candidate.misses)):
-        numbers = [n for n, each in enumerate(graph.groups, 1) if each.concept in concepts]
-        if numbers:
-            parts.append(" ".join([verb, *map(str, numbers)]))
-    own = [texts[each] for each in candidate.triples or candidate.entities]
-    yield _render_item(f"{candidate.rank}", f"{', '.join(parts)}: ", own, "; ", n_lines=2)
-    grown = [each for each in graph.expansions if each.candidate == candidate.rank]
-    for each in grown[:_MOST_GROWN]:
-        line = f"{texts[each.triple]} ({each.reason})"
-        yield wrap_text(line, first="      + ", rest=" " * 8, max_lines=2)
-    yield from count_more(len(grown) - _MOST_GROWN, indent="      ")
-
-
-def _render_subgraph(graph: types.Subgraph, facts: Sequence[types.Fact]) -> Iterator[str]:
-    counts = ((graph.nodes, "node"), (graph.edges, "edge"), (graph.components, "component"))
-    sizes = ", ".join(format_count(len(parts), what) for parts, what in counts)
-    yield bold(f"Reasoning subgraph ({sizes})")
-    names = {n.id: _shorten_place(n.id) if n.layer == "chunk" else n.text for n in graph.nodes}
-    texts = {each.id: each.text for each in facts}
-    yield from _render_part("terminals", [", ".join(names[step.id] for step in graph.terminals)])
-    yield from _render_part("tree", [_render_edge(each, names, texts) for each in graph.tree])
-    grown = []
-    for each in graph.growth:
-        limit = "" if each.limit is None else f", limit {each.limit:.3g}"
-        grown.append(f"{names[each.node]} joins {names[each.to]} (ratio {each.ratio:.3g}{limit})")
-    yield from _render_part("growth", grown, _MOST_JOINED)
-    if len(graph.components) > 1:
-        listed = [[names[node] for node in nodes] for nodes in graph.components]
-        lines = [_join_first(component, _MOST_NAMES, ", ") for component in listed]
-        yield from _render_part("components", lines, _MOST_NAMES)
-
-
-def _render_part(name: str, texts: Sequence[str], most: int = _MOST_ROWS) -> Iterator[str]:
-    """Yield at most two lines with the first texts, prefixed by `name`."""
-    indent = " " * 14
-    for place, each in enumerate(texts[:most]):
-        yield wrap_text(each, first=indent if place else f"  {name:<12}", rest=indent, max_lines=2)
-    yield from count_more(len(texts) - most, indent=indent)
-
-
-def _render_edge(edge: types.Edge, names: Mapping[str, str], texts: Mapping[str, str]) -> str:
-    if edge.kind == "fact":
-        text = _join_first([texts[fact] for fact in edge.facts], 1, "; ")
-    else:
-        verb = "stands in" if edge.kind == "contains" else "is like"
-        text = f"{names[edge.a]} {verb} {names[edge.b]}"
-    return f"{text} (cost {edge.cost:.2f})"
-
-
-def _shorten_place(place: str) -> str:
-    """Return a chunk's id, shortened to its end at a path separator if long."""
-    end = place[-_MOST_OF_ID:]
-    return place if end == place else f"…{end[max(end.find('/'), 0) :]}"
-
-
-def _render_item(mark: str, head: str, texts: Sequence[str], between: str, *, n_lines: int) -> str:
-    """Return `head` with the first texts that fit into `n_lines`, at least one."""
+def _render_item(mark: str, head: str, texts: Sequence[str]) -> str:
+    """Return `head` with the first texts that fit into two lines, at least one."""
     first = f"  {mark:<2}  "
 
     def lines(n: int, most: int | None = None) -> str:
-        text = f"{head}{_join_first(texts, n, between)}"
+        text = f"{head}{_join_first(texts, n, '; ')}"
         return wrap_text(text, first=first, rest=" " * len(first), max_lines=most)
 
     wanted = range(min(len(texts), _MOST_NAMES), 1, -1)
-    return lines(next((n for n in wanted if lines(n).count("\n") < n_lines), 1), 2)
+    return lines(next((n for n in wanted if lines(n).count("\n") < 2), 1), 2)
 
 
 def _join_first(texts: Sequence[str], n: int, between: str) -> str:

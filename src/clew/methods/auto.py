@@ -16,7 +16,7 @@ from clew.base.types import Evidence, Hit, Limits, Path, Step
 from clew.errors import InputError
 from clew.index.snapshot import Snapshot
 from clew.models import Models
-from clew.steps.comparing import find_compared
+from clew.steps.comparing import is_about_documents
 from clew.steps.evidence import text_place
 from clew.text.questions import is_about_whole
 
@@ -56,7 +56,7 @@ class Auto:
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
         are_texts = snapshot.are_texts()
         has = {"texts": bool(are_texts.any()), "imported": not are_texts.all()}
-        if is_about_whole(query) or find_compared(snapshot, query):
+        if is_about_whole(query) or is_about_documents(snapshot, query):
             return _build_method(_OVERVIEW_METHOD, self.chunks).retrieve(query, snapshot, models)
         names, reason = choose_methods(self._names, **has)
         by_method = {

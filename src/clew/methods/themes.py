@@ -17,7 +17,7 @@ from clew.algo.topk import min_max, top_k
 from clew.base.types import Evidence, Limits, Path, Step, Table, Theme
 from clew.index.snapshot import Snapshot
 from clew.models import LLM, Models
-from clew.steps.comparing import find_compared
+from clew.steps.comparing import DocumentPart, find_compared, find_part
 from clew.steps.rankings import CANDIDATES
 from clew.steps.theme_descriptions import choose_sentences, describe_coverage, describe_themes
 from clew.steps.theme_reports import count_report_tokens, score_points, write_reports
@@ -27,6 +27,7 @@ from clew.text.questions import find_topic, is_about_whole
 _MIN_THEMES = 3  # themes at the top: of fewer their parts are taken
 _LEVELS = 4
 _NEAR_SHARE = 0.6  # from 0 to 1: a theme that scores less is far from the nearest one to a topic
+_OF_PART = 12  # statements of a document or section that is summed up
 _REASON = "represents it"
 
 Part = tuple[int, Step]  # a sentence, and the theme or document that it represents
@@ -53,6 +54,8 @@ class ThemeSearch:
         steps.check_least(self, 1, "chunks", "sentences", "passage_tokens")
 
     def retrieve(self, query: str, snapshot: Snapshot, models: Models) -> Evidence:
+        if not self.scored and (part := find_part(snapshot, query)):
+            return self._sum_up(query, snapshot, part)
         compared = find_compared(snapshot, query)
         if compared and not self.scored:
             return self._compare(query, snapshot, models, compared)
@@ -88,6 +91,20 @@ class ThemeSearch:
             sentences = choose_sentences(snapshot, own, near, most=self.sentences, alone=not topic)
             parts += [(sentence, document) for sentence in sentences]
         return replace(_build_evidence(query, snapshot, parts), method=self.name)
+
+    def _sum_up(self, query: str, snapshot: Snapshot, part: DocumentPart) -> Evidence:
+        """Return the statements of a document or section, those that say most of it first."""
+        chunks = snapshot.layer("chunk").columns
+        is_own = chunks["document"] == part.row
+        own = np.flatnonzero(is_own & (chunks["end"] > part.start) & (chunks["start"] < part.end))
+        centre = np.asarray(snapshot.layer("chunk").vectors[own], dtype=np.float32).mean(axis=0)
+        within = part.start, part.end
+        rows = choose_sentences(snapshot, own, centre, most=_OF_PART, alone=False, within=within)
+        id_ = snapshot.layer("document").ids([part.row])[0]
+        document = Step(layer="document", id=id_, text=part.name, reason=id_)
+        return replace(
+            _build_evidence(query, snapshot, [(row, document) for row in rows]), method=self.name
+        )
 
     def _choose_themes(
         self, found: Themes, asked: steps.Query | None, llm: LLM | None

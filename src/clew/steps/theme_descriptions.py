@@ -151,16 +151,21 @@ def choose_sentences(
     most: int = _SENTENCES,
     *,
     alone: bool = True,
+    within: tuple[int, int] | None = None,
 ) -> list[int]:
     """Choose sentences that represent some chunks, each by what it adds to those before.
 
     A sentence adds the weights of its `terms` that no chosen one has, and its nearness to
     `direction`, (d,): a theme's centre, or a question. `alone` marks sentences without words such
-    as "she" that refer back.
+    as "she" that refer back. Those `within` a range of a document are taken alone.
     """
     layer = snapshot.layer("sentence")
     rows = find_sentences(snapshot, _find_nearest(snapshot, chunks, direction))
-    lengths = layer.columns["end"][rows] - layer.columns["start"][rows]
+    starts, ends = (layer.columns[name][rows] for name in ("start", "end"))
+    if within is not None:
+        inside = (starts >= within[0]) & (ends <= within[1])
+        rows, starts, ends = rows[inside], starts[inside], ends[inside]
+    lengths = ends - starts
     fitting = (lengths >= _SHORTEST) & (lengths <= _LONGEST)
     rows = rows[fitting] if fitting.any() else rows
     vectors = np.asarray(layer.vectors[rows], dtype=np.float32)

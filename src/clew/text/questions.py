@@ -100,6 +100,33 @@ _PRONOUN = compile_re(
     r"|The [a-z]+ (?:is|are|was|were|has|had))\b"
 )
 
+_REMARK = (
+    r"(?:(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot)?|ok(?:ay)?|great|perfect|cool|nice"
+    r"|fine|good|well done|i see|got it|understood|hello|hi|hey|good (?:morning|evening|day)"
+    r"|goodbye|bye|cheers|yes|no|danke(?: schön| sehr)?|hallo|tschüss|merci(?: beaucoup)?|bonjour"
+    r"|gracias|hola|grazie|ciao|obrigad[oa])\b"
+)
+_ONLY_REMARK = compile_re(rf"\W*(?:{_REMARK}\W*)+", re.IGNORECASE)
+_THEN_ASKS = compile_re(rf"\W*(?!(?:yes|no)\b){_REMARK}\s*[,.;:!–—-]+\s*(?=\w)", re.IGNORECASE)
+
+
+def is_remark(text: str) -> bool:
+    """Check whether a text asks nothing: it greets, thanks or agrees.
+
+    >>> is_remark("Thanks a lot!"), is_remark("OK, and the Maud?")
+    (True, False)
+    """
+    return _ONLY_REMARK.fullmatch(text) is not None
+
+
+def strip_remark(question: str) -> str:
+    """Return a question without the remark before it.
+
+    >>> strip_remark("Thanks, and the Maud?")
+    'and the Maud?'
+    """
+    return _THEN_ASKS.sub("", question, count=1)
+
 
 def find_question_word(question: str) -> int:
     """Return the position of the question word in the last sentence that has one.
@@ -286,6 +313,22 @@ _TOGETHER = compile_re(
     r"|^\W*vergleiche?\b|\bunterschied\w* zwischen\b|\bdifférences? entre\b|\bdiferencias? entre\b",
     re.IGNORECASE,
 )
+_PART = r"documents?|files?|articles?|pages?|sections?|chapters?|parts?|paragraphs?|notes?|manuals?"
+_SUMMED_UP = tuple(
+    compile_re(rf"\W*(?:please |can you |could you |bitte )?{pattern}\W*", re.IGNORECASE)
+    for pattern in (
+        r"(?:summari[sz]e|sum up|outline|recap|résume[rz]?|resume) (.+?)",
+        r"(?:give (?:me )?)?(?:(?:an?|the) )?(?:\w+ )?(?:summary|overview|gist) of (.+?)",
+        r"what (?:is|does) (.+?) (?:about|say|cover|contain|deal with|talk about)",
+        r"fasse? (.+?) zusammen",
+        r"(?:(?:eine )?zusammenfassung von|worum geht es in|de quoi parle|de qué trata) (.+?)",
+    )
+)
+_BEFORE_NAME = compile_re(
+    rf"(?:the|this|that|my|our|der|die|das|dem|le|la|les|el|los) |(?:{_PART}|kapitel|abschnitt"
+    r"|dokument|datei|chapitre|capítulo|sección) (?=\S)|[\"'“”‘’«»„`]",
+    re.IGNORECASE,
+)
 _OF_WHOLE = compile_re(
     rf"(?:{_THEME_WORDS}|{_MAIN}|{_TEXTS}|{_SUM_UP}|summary|overview|compare|contrast|both|say|says"
     r"|about|tell|give|please|whole|entire|cover|contain|discuss|talk|deal|all|two|list|describe"
@@ -301,6 +344,20 @@ def is_about_whole(question: str) -> bool:
     (True, False)
     """
     return bool(_WHOLE.search(question))
+
+
+def find_summed_up(question: str) -> str:
+    """Return the name of what a question asks to sum up, "" if it asks for something else.
+
+    >>> find_summed_up("Summarise the document fram.md"), find_summed_up("Who built the Fram?")
+    ('fram.md', '')
+    """
+    matches = (pattern.fullmatch(question) for pattern in _SUMMED_UP)
+    match = next(filter(None, matches), None)
+    name = match[1].strip() if match else ""
+    while before := _BEFORE_NAME.match(name):
+        name = name[before.end() :]
+    return name.rstrip("\"'“”‘’«»„`")
 
 
 def asks_to_compare(question: str) -> bool:

@@ -39,7 +39,7 @@ from clew.text.sentences import NUPUNKT, Splitter, has_word, split_pieces, split
 from clew.text.tables import find_table
 
 _REPEATED = 3  # terms with definitions, at least
-_NEAR = 3_000  # characters before a statement among which is what stands above it
+NEAR = 3_000  # characters before a statement among which is what stands above it
 _ANSWER = 2_000  # characters behind a question that may answer it
 
 
@@ -70,7 +70,7 @@ def find_statements(
     """
     return [
         Statement(a, b, block.above, block.is_context)
-        for block in _join_terms(_link_blocks(text, start, headings))
+        for block in _join_terms(link_blocks(text, start, headings))
         for a, b in _split(text, block, splitter)
     ]
 
@@ -84,8 +84,8 @@ def find_above(text: str, place: int) -> Span | None:
     """Return the context of the statement at a position, None if it is a heading."""
     if (table := find_table(text, place)) and table.n_head:
         return table.rows[0][0], table.rows[table.n_head - 1][1]
-    begin = text.rfind("\n\n", 0, max(place - _NEAR, 0)) + 1
-    blocks = _link_blocks(text[begin : place + _NEAR], 0, None)
+    begin = text.rfind("\n\n", 0, max(place - NEAR, 0)) + 1
+    blocks = link_blocks(text[begin : place + NEAR], 0, None)
     above = next((b.above for b in blocks if b.start <= place - begin < b.end), None)
     if above is None or any(b.kind == "heading" and b.span == above for b in blocks):
         return None
@@ -99,7 +99,7 @@ def _split(text: str, block: Block, splitter: Splitter) -> Iterable[Span]:
     return split_prose(text, *block.span, splitter)
 
 
-def _link_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> list[Block]:
+def link_blocks(text: str, start: int, headings: Sequence[Headed] | None) -> list[Block]:
     """Return the blocks of a text, each with its context."""
     blocks = [b for b in find_blocks(text, start, headings) if has_word(text, *b.span)]
     _name_terms(text, blocks)
