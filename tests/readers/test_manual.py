@@ -75,7 +75,7 @@ def test_a_page_in_mdoc_has_its_options(document):
 
 
 def test_macros_of_a_page_lay_out_its_text(document):
-    """docutils and Pod define their own; what they do above the first section is not printed."""
+    """Docutils and Pod define their own; what they do above the first section is not printed."""
     text = r"""
 .de1 INDENT
 . RS \\$1
