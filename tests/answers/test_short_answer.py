@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.answers.quotes import Quote
-from clew.answers.short_answer import add_short_answer, name_first
+from clew.answers.short_answer import add_short_answer, find_value, name_first
 from clew.base.types import Document
 from clew.errors import InputError
 from clew.models import ReadSpan
@@ -251,3 +251,78 @@ def test_extractive_answers_are_written_by_no_llm(tmp_path):
     with pytest.raises(InputError, match="unknown reader 'abstractive': choose extractive"):
         Specs(reader="abstractive")
     assert Specs(reader="extractive").reader == "extractive"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "found"),
+    [
+        ("When was the Fram launched?", FRAM, "26 October 1892"),
+        ("When did Ingrid Vold die?", VOLD, "12 June 1990"),
+        ("What is the date of birth of Ingrid Vold?", VOLD, "3 May 1911"),
+        (
+            "How many cabins has the Fram?",
+            "Since 1892 the Fram has twenty-two cabins.",
+            "twenty-two",
+        ),
+        ("When was she sold?", "She was built in 1872 and sold in 1901.", None),
+        ("When was the ship of 1892 sold?", "The ship of 1892 was sold by Nansen.", None),
+        ("When was the Fram launched?", "[2026-03-04 09:10] Ada: the Fram was launched.", None),
+        ("How many cabins has she?", "She has ten cabins and twelve boats.", None),
+        ("How many cabins has she?", "She has ten boats.", None),
+        ("Was the Fram launched in 1893?", FRAM, None),
+        ("Wann lief die Fram vom Stapel?", FRAM, None),  # codespell:ignore die,vom
+    ],
+)
+def test_the_only_date_or_number_is_given(question, text, found):
+    """Not where the quote has a second one, or where the question asks for something else."""
+    given = find_value(question, [quote(1, text, "Ship")])
+    assert (given and given.text) == found
+    assert given is None or given.spans[0].start == 7 + len("Before. ") + text.index(found)
+
+
+def test_an_unlikely_quote_gives_no_date():
+    unlikely = replace(quote(1, FRAM, "Fram"), probability=0.4)
+    assert find_value("When was the Fram launched?", [unlikely]) is None
+
+
+TRIPLES = """\
+{"id": "fram", "triples": [["Colin Archer", "built", "Fram"], ["Fram", "built for", "Nansen"]]}
+{"id": "archer", "triples": [["Colin Archer", "born in", "Larvik"], ["Archer", "saw", "Rome"]]}
+"""
+SHIPYARD = [
+    Document(
+        id="fram",
+        title="Fram (ship)",
+        text="The Fram was a polar ship. Colin Archer built her for Nansen.",
+    ),
+    Document(
+        id="archer",
+        title="Colin Archer",
+        text="Colin Archer was born in Larvik in 1832. He had studied in Australia.",
+    ),
+]
+
+
+def test_a_graph_and_a_quote_agree(tmp_path):
+    """The answer of imported triples is given with the statements of its facts, and only then."""
+    (tmp_path / "t.jsonl").write_text(TRIPLES, encoding="utf-8")
+    with clew.open(tmp_path / "i.clew") as index:
+        index.add(SHIPYARD)
+        index.import_triples(tmp_path / "t.jsonl")
+        found = index.ask("In which town was the builder of the Fram born?", method="paths")
+        other = index.ask("Where did the builder of the Fram die?", method="paths")
+    assert (found.kind, found.short.text, found.short.kind) == ("quoted", "Larvik", "named")
+    assert [(each.link, each.quote) for each in found.citations] == [
+        ("", "Colin Archer was born in Larvik in 1832."),
+        ("Colin Archer", "Colin Archer built her for Nansen."),
+    ]
+    assert other.short is None
+
+
+def test_a_graph_by_rules_is_quoted(tmp_path):
+    """Triples of words between names are right too seldom, and were an answer before."""
+    with clew.open(tmp_path / "i.clew") as index:
+        index.add(SHIPYARD, triples="cooccurrence")
+        found = index.ask("Who built the ship for Nansen?", method="paths")
+    assert found.evidence.graph.answers
+    assert (found.kind, found.short) == ("quoted", None)

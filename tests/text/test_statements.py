@@ -159,6 +159,8 @@ def test_lines_of_a_list_stay_apart():
         "A stove with fuel for three evenings",
     ]
     assert [own for own, _ in said("\n".join(lines))] in (lines, ["\n".join(lines)])
+
+
 LOGS = {
     "level before the time": (
         "INFO 2026-03-04 08:00:15 started worker 1\n"

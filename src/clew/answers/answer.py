@@ -15,7 +15,7 @@ from clew.answers.question import MAX_QUOTES
 from clew.answers.quotes import REST_UNKNOWN, Quote, compose_quote
 from clew.answers.quotes import choose_quotes as chosen_quotes
 from clew.answers.sentences import Sentence, find_sentences
-from clew.answers.short_answer import add_short_answer
+from clew.answers.short_answer import add_graph_answer, add_short_answer
 from clew.answers.support import judge_quotes
 from clew.base.types import (
     Answer,
@@ -49,7 +49,7 @@ _ESTIMATE = (
 )
 _LONGEST_ABOVE = 1_000  # characters of what a quote stands below
 _OF_SUMMARY = 5  # statements of a document that is summed up, at least
-_SURE = 0.5  # where a higher support is asked for, a first step is no answer
+_SURE = 0.5  # the least support of a short answer, and the highest that may ask for a first step
 _RIGHT_OF_ROWS = 0.9  # totals of benchmarks/counts.py
 _READING = "short_answer"  # the prompt that every method shares which retrieves
 _READINGS = (_READING, "whole_answer")  # prompts with a context
@@ -114,7 +114,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         note = f"the LLM gave no answer ({reply.error or 'an empty reply'}){instead}"
         evidence = evidence if answer else _add_note(evidence, note)
     if answer is None:
-        answer = _build_special_answer(question, context, evidence, min_support, quotes)
+        answer = _build_special_answer(question, context, evidence, quotes)
     if answer is None:
         passages = context.passages
         sentences = _drop_list_sentences(evidence, passages, find_sentences(passages, snapshot))
@@ -129,9 +129,14 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
             )
         else:
             best, short = add_short_answer(question, best, passages, models, most=quotes)
+            if short is None:
+                best, short = add_graph_answer(
+                    question, best, sentences, passages, evidence, snapshot
+                )
             best, note = add_difference(question, best, sentences, passages, evidence)
-            if note:
-                evidence, short = _add_note(evidence, note), None
+            if note or _is_refused(evidence, _SURE):
+                short = None
+            evidence = _add_note(evidence, note) if note else evidence
             best, context = quote_steps(question, best, context, snapshot)
             answer = replace(_build_quoted(question, best, context, evidence), short=short)
     if writer is not None:
@@ -186,13 +191,13 @@ def _read_direct_answer(question: str, context: Context, evidence: Evidence) -> 
 
 
 def _build_special_answer(
-    question: str, context: Context, evidence: Evidence, min_support: float, quotes: int
+    question: str, context: Context, evidence: Evidence, quotes: int
 ) -> Answer | None:
     """Return the answer of a method that finds themes or names rather than passages."""
     answer = _build_themes(question, context, evidence) if evidence.whole else None
     if answer is not None and len({path.steps[1].id for path in evidence.paths}) == 1:
         answer = _build_summary(question, context, evidence, max(quotes, _OF_SUMMARY)) or answer
-    if answer is None and not _is_refused(evidence, min_support):
+    if answer is None and evidence.support is None:  # of triples alone, which nobody quotes
         answer = _build_graph_answer(question, context, evidence)
     return answer
 

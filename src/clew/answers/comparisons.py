@@ -165,17 +165,17 @@ def find_sides(question: str, quotes: Sequence[Quote]) -> list[Side]:
     sides: dict[str, Side] = {}
     for i, quote in enumerate(quotes):
         titles = drop_qualifier(quote.passage.title), strip_title(quote.passage.title)
-        name = next((each for each in titles if _find(each, question)), "")
-        key, asked = name_key(name), _find(name, question)
+        name = next((each for each in titles if find_name(each, question)), "")
+        key, asked = name_key(name), find_name(name, question)
         if asked and key not in sides:
-            sides[key] = Side(i, _find(name, quote.passage.text), asked)
+            sides[key] = Side(i, find_name(name, quote.passage.text), asked)
     outer = [s for k, s in sides.items() if not any(k != o and has_key(f" {o} ", k) for o in sides)]
     if any(_INDIRECT.search(question[: side.asked[0]]) for side in outer):
         return []
     return sorted(outer, key=lambda side: side.asked)
 
 
-def _find(name: str, text: str) -> Span | None:
+def find_name(name: str, text: str) -> Span | None:
     """Return the position of a name in a text: whole words, any case."""
     match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) if name else None
     return match.span() if match else None
@@ -197,7 +197,7 @@ def _find_behind(role: str, text: str, quotes: Sequence[Quote], sides: Sequence[
         (*place, quote.text)
         for i, quote in enumerate(quotes)
         if i not in own
-        and (place := _find(drop_qualifier(quote.passage.title), text[stem.end() :]))
+        and (place := find_name(drop_qualifier(quote.passage.title), text[stem.end() :]))
     )
     start, end, behind = min(named, default=(_NEAR, _NEAR, ""))
     is_sure = start < _NEAR and not _JOINT.match(text, stem.end() + end)
@@ -220,17 +220,24 @@ def _find_dates(asked: _Asked, texts: Sequence[str]) -> tuple[Date, Date] | None
     return None
 
 
+def find_life(text: str) -> list[tuple[int, Date]]:
+    """Return the dates of birth and death in the brackets behind a name, with their positions."""
+    match = _LIFE.match(text)
+    if match is None or _NO_LIFE.search(match[1]):
+        return []
+    life = [each for each in _read_dates(text) if match.start(1) <= each[0] < match.end(1)]
+    return life if len(life) == 2 and _DASH.search(text, life[0][0], match.end()) else []
+
+
 def _find_date(kind: str, asked: str, text: str) -> Date | None:
     """Return the date of a birth, death or beginning in a text, or None.
 
     That is the first date behind such a verb in its clause, that of the question before others; the
     years of a life in brackets; the year in "is a 1957 film".
     """
+    if kind != "begun" and (life := find_life(text)):
+        return life[kind == "died"][1]
     dates = list(_read_dates(text))
-    if kind != "begun" and (match := _LIFE.match(text)) and not _NO_LIFE.search(match[1]):
-        life = [each for each in dates if match.start(1) <= each[0] < match.end(1)]
-        if len(life) == 2 and _DASH.search(text, life[0][0], match.end()):
-            return life[kind == "died"][1]
     verbs = {"born": _BORN, "died": _DIED, "begun": _BEGUN}[kind]
     found = list(re.finditer(rf"(?<![\w-])(?:{verbs})\b", text, re.IGNORECASE))
     found.sort(key=lambda verb: verb[0].casefold() not in asked.casefold())

@@ -60,6 +60,7 @@ class Quote:
     probability: float = 0.0  # that it holds the answer
     link: str = ""  # the name for which it stands behind the quote that says the answer
     resolves: bool = False  # whether that has all names of the question, so it is a first step
+    own: int = 0  # where the sentence itself starts, behind one that it refers back to
 
     @property
     def text(self) -> str:
@@ -221,4 +222,5 @@ def _build_quote(
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
-    return Quote(passage, own if quoted else start, passage.start + sentence.end, probability)
+    begin, end = own if quoted else start, passage.start + sentence.end
+    return Quote(passage, begin, end, probability, own=own)

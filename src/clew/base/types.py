@@ -421,6 +421,7 @@ class GraphAnswer(Shown):
     start: str  # id of the entity that the question names
     relations: tuple[str, ...]  # on the way; those against their direction end in "of"
     facts: tuple[str, ...]  # ids of the facts on the way, from the start on
+    is_asked: bool = False  # they have all relations of the question, and no other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -708,7 +709,7 @@ class ShortAnswer(Shown):
     """A short answer: a range of a document, or a count."""
 
     text: str
-    kind: str  # "span", "list", "count" or "amount"
+    kind: str  # "span", "named" by a graph, "list", "count" or "amount"
     probability: float  # that it is right
     spans: tuple[AnswerSpan, ...]  # the range itself; of what was counted, that of each item
     note: str = ""  # what it does not prove

@@ -87,6 +87,13 @@ def _read_stated_types(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, str
     return told | {key: type_ for key, type_ in own.items() if type_}
 
 
+def was_read(snapshot: Snapshot, chunk_ids: Sequence[str]) -> bool:
+    """Check whether an LLM or a file gave the extraction of a chunk, not only rules."""
+    chunks = snapshot.layer("chunk")
+    rows = [row for row in chunks.rows(chunk_ids) if row >= 0]
+    return bool(np.isin(chunks.columns[GRAPH][rows], _READ_BY).any())
+
+
 def find_entry(vocabulary: Mapping[str, VocabularyEntry], key: str) -> VocabularyEntry:
     """Return the vocabulary entry of a key, or else of the key that it is an alias of."""
     own = vocabulary.get(key, VocabularyEntry())

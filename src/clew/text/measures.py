@@ -1,4 +1,4 @@
-"""Recognize the kind of value that a question asks for: money, a duration, a weight.
+"""Recognize the kind of value that a question asks for, and find what it counts.
 
 What answers "How heavy is it?" has a number of kilograms, whatever its other words are. Words are
 those of English, German, French, Spanish, Japanese and Chinese.
@@ -7,11 +7,16 @@ those of English, German, French, Spanish, Japanese and Chinese.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
 from clew.base.runtime.lazy import compile_re
+from clew.text.analyze import term_set
+from clew.text.dates import date_spans
+from clew.text.forms import find_base
+from clew.text.phrases import Span, overlap
 
 _NUMBER = (
     r"(?:\d[\d.,]*|\b(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
@@ -110,6 +115,15 @@ _MEASURES = {
     ),
 }
 _SURE = frozenset(takewhile(lambda name: name != "duration", _MEASURES))
+_COUNTED = compile_re(r"\bhow many ([a-z][\w-]*(?: [a-z][\w-]*)?)", re.IGNORECASE)
+_AMOUNT = compile_re(
+    r"(?<![\w.,:])(?:[€£$¥]\s?)?\d(?:[\d.,:]*\d)?|\b(?:one|two|three|four|five|six|seven|eight|nine"
+    r"|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|dozen|hundred|thousand|[mb]illion)\b",
+    re.IGNORECASE,
+)
+_SAME_AMOUNT = compile_re(r"[\s-]|\s?[–~-]\s?| (?:to|and|or) ")
+_NEXT_WORDS = compile_re(r"(?:[ -]\w+){1,2}")
 
 
 @cache
@@ -148,3 +162,45 @@ def has_asked_value(question: str, text: str, above: str = "") -> bool:
         if "|" in above and heads.search(above) and any(map(str.isdigit, text)):
             return True
     return False
+
+
+def counts_things(question: str) -> bool:
+    """Check whether a question asks how many of something there are."""
+    return _COUNTED.search(question) is not None
+
+
+def find_counts(question: str, text: str) -> list[Span]:
+    """Return the position of the only number of a text, if it is of what the question counts.
+
+    One of the two words behind it is a noun of the question. Dates are no numbers.
+
+    >>> text = "Since 1892 she has twenty-two cabins."
+    >>> [text[a:b] for a, b in find_counts("How many cabins has she?", text)]
+    ['twenty-two']
+    >>> find_counts("How many cabins has she?", "She has ten cabins and twelve boats.")
+    []
+    """
+    counted = _COUNTED.search(question)
+    nouns = _read_bases(counted[1]) if counted else frozenset()
+    dates = list(date_spans(text))
+    numbers = (match.span() for match in _AMOUNT.finditer(text))
+    apart = [span for span in numbers if not any(overlap(span, date) for date in dates)]
+    amounts = _join_spans(text, apart)
+    behind = [_NEXT_WORDS.match(text, end) for _, end in amounts]
+    is_counted = len(behind) == 1 and behind[0] and nouns & _read_bases(behind[0][0])
+    return amounts if is_counted else []
+
+
+def _join_spans(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Join the numbers that make one amount: "two hundred", "3 to 5"."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and _SAME_AMOUNT.fullmatch(text, joined[-1][1], start):
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _read_bases(text: str) -> frozenset[str]:
+    return frozenset(map(find_base, term_set(text)))

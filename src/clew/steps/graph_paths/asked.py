@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from clew.text.analyze import STOP_WORDS, term_spans, terms
 from clew.text.normalize import collapse
 from clew.text.phrases import Span, overlap, phrase_spans
+from clew.text.questions import question_kind
 
 INTERROGATIVES = ("who", "when", "where", "what", "which", "how many")
 
@@ -42,6 +43,7 @@ class QuestionPhrases:
     wanted: str  # what the answer is, in the question's words: "which language", "who"
     again: bool  # it speaks of something else of the same kind
     apart: tuple[bool, ...] = ()  # for each phrase: it speaks of a step of its own
+    optional: tuple[bool, ...] = ()  # it may only say what is asked for, or what a name is
 
 
 def parse_question(
@@ -63,6 +65,11 @@ def parse_question(
     spans = phrase_spans(question, [*names, *request])
     runs = sorted(spans, key=lambda run: -abs(_token_place(tokens, run[0]) - middle))
     phrases = [tuple(terms(question[a:b])) for a, b in runs]
+    wanted = _find_asked_kind(question, asking, names) if asking else ""
+    optional = {tuple(wanted.split()[1:])} if question_kind(question) != "name" else set()
+    for run, phrase in zip(runs, phrases, strict=True):
+        if any(question[run[1] : start].isspace() for start, _ in names):
+            optional.add(phrase)  # "film", of "film Fram"
     if asking and phrases and _is_inverted(question, asking, names):
         last = max(range(len(runs)), key=lambda i: runs[i])
         phrases = [*phrases[:last], phrases[last][:-1], *phrases[last + 1 :], phrases[last][-1:]]
@@ -81,6 +88,7 @@ def parse_question(
         wanted=wanted,
         again=bool(_AGAIN.search(rest)),
         apart=tuple(apart for _, apart in pieces),
+        optional=tuple(phrase in optional for phrase, _ in pieces),
     )
 
 

@@ -47,6 +47,7 @@ class ReachedEntity:
     start: int  # row of the entity from which it was reached
     relations: tuple[str, ...]  # of the walk, those against their direction with "of"
     triples: tuple[int, ...]  # rows, of one way from the start
+    is_asked: bool  # the walk has all relations of the question, and no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,16 @@ class RankedAnswers:
     starts: tuple[NamedEntity, ...]
     reached: tuple[ReachedEntity, ...]
     ended: bool = False  # some walks were not looked at, as they had too many triples
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A walk of the question."""
+
+    score: float
+    seen: Walks
+    walk: Walk
+    is_asked: bool
 
 
 def rank_answers(
@@ -78,7 +89,7 @@ def rank_answers(
         return RankedAnswers((), ())
     relations = read_relations(snapshot, models.embedder)
     graph = build_step_graph(snapshot, relations, triples)
-    ways: list[tuple[float, Walks, Walk]] = []
+    ways: list[_Way] = []
     ended = False
     sure = [start.span for start in starts if start.sure]
     for start in (each for each in starts if begin is None or each.entity in begin):
@@ -90,7 +101,10 @@ def rank_answers(
         scores = np.round(by.score(seen.all), DECIMALS)
         best = top_k(scores, len(scores)).tolist()
         order = (i for i in best if len(seen.get_reached(seen.all[i])))
-        ways += [(float(scores[i]), seen, seen.all[i]) for i in islice(order, limits.walks)]
+        ways += [
+            _Way(float(scores[i]), seen, seen.all[i], by.match_all(seen.all[i]))
+            for i in islice(order, limits.walks)
+        ]
     if not ways:
         return RankedAnswers(tuple(starts), (), ended)
     at = {start.entity for start in starts}
@@ -118,6 +132,7 @@ def to_graph_answers(
             score=each.score,
             start=start,
             relations=each.relations,
+            is_asked=each.is_asked,
             facts=tuple(triples.ids(each.triples)),
         )
         for each, key, text, start in parts
@@ -138,27 +153,24 @@ def _nearest_steps(near: NDArray[np.float64], width: int) -> NDArray[np.bool_]:
 
 
 def _rank_reached(
-    ways: Sequence[tuple[float, Walks, Walk]],
-    at: Collection[int],
-    labels: Sequence[str],
-    limits: ReachLimits,
+    ways: Sequence[_Way], at: Collection[int], labels: Sequence[str], limits: ReachLimits
 ) -> tuple[ReachedEntity, ...]:
     """Rank the ends of walks, except those `at` named entities."""
-    scores = np.array([score for score, _, _ in ways])
+    scores = np.array([way.score for way in ways])
     shares = np.exp(_SHARPNESS * (scores - scores.max()))
     shares /= shares.sum()
     totals: dict[int, float] = {}
-    through: dict[int, tuple[Walks, Walk]] = {}
+    through: dict[int, _Way] = {}
     often: dict[int, float] = {}
     counted: set[tuple[int, int]] = set()
     for place in top_k(shares, limits.walks).tolist():
-        _, seen, walk = ways[place]
+        seen, walk = ways[place].seen, ways[place].walk
         ends, often_here = seen.get_reached(walk).tolist(), seen.compute_shares(walk).tolist()
         for entity, here in zip(ends, often_here, strict=True):
             if entity not in at and (entity, seen.start) not in counted:
                 counted.add((entity, seen.start))
                 totals[entity] = totals.get(entity, 0.0) + float(shares[place])
-                through.setdefault(entity, (seen, walk))
+                through.setdefault(entity, ways[place])
                 often.setdefault(entity, here)
     keys = [(-round(totals[e], DECIMALS), -round(often[e], DECIMALS), e) for e in totals]
     reached = []
@@ -166,7 +178,7 @@ def _rank_reached(
     for place, (_, _, entity) in enumerate(sorted(keys)[: limits.answers]):
         if place >= _SURE_OF and totals[entity] < _LEAST_SHARE * best:
             break
-        seen, walk = through[entity]
+        seen, walk = through[entity].seen, through[entity].walk
         reached.append(
             ReachedEntity(
                 entity=entity,
@@ -174,6 +186,7 @@ def _rank_reached(
                 start=seen.start,
                 relations=tuple(f"{labels[s // 2]}{' of' if s % 2 else ''}" for s in walk),
                 triples=seen.trace_path(walk, entity),
+                is_asked=through[entity].is_asked,
             )
         )
     return tuple(reached)

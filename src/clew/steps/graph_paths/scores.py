@@ -24,6 +24,8 @@ _AGAIN = 0.6  # for going back, where the question says "same", "also", "share"
 _REPEAT = 0.5  # the same step twice in a row costs this
 _ZIGZAG = 1.1  # there, back and there again costs this
 _ROLE = 0.3  # a step whose name has one of these costs this if the question lacks it, else gains
+_KNOWN = 0.5  # a phrase that is nearer to some relation speaks of one
+_OWN = 0.8  # of that nearness, in a walk that has all that a question says
 _WORD = re.compile(r"\w+")
 _ROLES = frozenset({"after", "against", "for", "from", "to", "with"})
 
@@ -42,6 +44,7 @@ class ByWords:
         bounds = np.cumsum([0, *map(len, question.phrases)])[:-1]
         phrases = np.maximum.reduceat(near, bounds, axis=0) if words else near
         self.near = phrases  # (n_phrases, r)
+        self._optional = np.array(question.optional, dtype=bool)
         self._phrases: list[list[float]] = phrases.tolist()
         self._lost = np.maximum(phrases, 0.0).max(axis=1, initial=0.0).tolist()
         self._apart = question.apart
@@ -53,6 +56,14 @@ class ByWords:
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
         """Return the (n,) scores of walks."""
         return np.array([self._score(walk) for walk in walks])
+
+    def match_all(self, walk: Walk) -> bool:
+        """Check whether a walk has nearly the nearest relation to each phrase, and no other."""
+        near = self.near[:, [step // 2 for step in walk]]
+        nearest = self.near.max(axis=1, initial=-np.inf)
+        is_met = near.max(axis=1, initial=-np.inf) >= _OWN * nearest
+        is_said = near.max(axis=0, initial=-np.inf) >= _KNOWN
+        return bool((is_met | (nearest < _KNOWN) | self._optional).all() and is_said.all())
 
     def _score(self, walk: Walk) -> float:
         back = [i > 0 and step == walk[i - 1] ^ 1 for i, step in enumerate(walk)]
@@ -96,6 +107,10 @@ class ByText:
         self._embedder = embedder
         self._vector = relations.embed([question.rest], embedder)[0]
         self.near = np.zeros((0, len(relations.labels)))
+
+    def match_all(self, walk: Walk) -> bool:  # noqa: ARG002 -- as of words
+        """Return False: a text has no phrases to match."""
+        return False
 
     def score(self, walks: Sequence[Walk]) -> NDArray[np.float64]:
         """Return the (n,) scores of walks."""
