@@ -59,6 +59,7 @@ class Quote:
     end: int
     probability: float = 0.0  # that it holds the answer
     link: str = ""  # the name for which it stands behind the quote that says the answer
+    above: str = ""  # the context of the sentence, a line each
     resolves: bool = False  # whether that has all names of the question, so it is a first step
 
     @property
@@ -221,4 +222,10 @@ def _build_quote(
     passage = passages[sentence.place]
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
-    return Quote(passage, own if quoted else start, passage.start + sentence.end, probability)
+    return Quote(
+        passage,
+        own if quoted else start,
+        passage.start + sentence.end,
+        probability,
+        above=sentence.above,
+    )
