@@ -14,7 +14,7 @@ from clew.answers.method import MAX_ANSWER_TOKENS
 from clew.answers.question import MAX_QUOTES
 from clew.answers.quotes import REST_UNKNOWN, Quote, compose_quote
 from clew.answers.quotes import choose_quotes as chosen_quotes
-from clew.answers.sentences import Sentence, find_sentences
+from clew.answers.sentences import find_sentences
 from clew.answers.short_answer import add_graph_answer, add_short_answer
 from clew.answers.support import judge_quotes
 from clew.base.types import (
@@ -36,7 +36,6 @@ from clew.models import Models, Prompt, Reply
 from clew.models.prompts import fill_prompt
 from clew.steps import reply_to
 from clew.text.answer_line import AnswerText, OnMarks, extract_answer, find_answer_line, is_word
-from clew.text.apparatus import CONTENTS, INDEX, asks_for
 from clew.text.pieces import OnPiece
 from clew.text.statements import find_above
 
@@ -117,7 +116,7 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
         answer = _build_special_answer(question, context, evidence, quotes)
     if answer is None:
         passages = context.passages
-        sentences = _drop_list_sentences(evidence, passages, find_sentences(passages, snapshot))
+        sentences = find_sentences(passages, snapshot)
         best, features = chosen_quotes(question, sentences, passages, models, snapshot, most=quotes)
         evidence = judge_quotes(evidence, features)
         if _is_refused(evidence, min_support):
@@ -142,21 +141,6 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
     if writer is not None:
         writer.end(answer.text)
     return answer
-
-
-def _drop_list_sentences(
-    evidence: Evidence, passages: Sequence[Passage], sentences: Sequence[Sentence]
-) -> Sequence[Sentence]:
-    """Return the sentences that are not in tables of contents or indexes of the documents.
-
-    They are left in where the question asks for them, and where there is nothing else.
-    """
-    lists = {
-        hit.chunk_id
-        for hit in evidence.hits
-        if hit.apparatus in {CONTENTS, INDEX} and not asks_for(evidence.query, hit.apparatus)
-    }
-    return [s for s in sentences if passages[s.place].chunk_id not in lists] or sentences
 
 
 def _citation_listener(

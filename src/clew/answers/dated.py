@@ -9,12 +9,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import accumulate, pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -64,16 +61,10 @@ _THIRDS = {"early": (1, 10), "mid": (11, 20), "late": (21, 31)}  # days of a mon
 # Factors of the odds of statements of the time that is asked for (squared: of the day), and of
 # another.
 _FITTING, _IN_PROSE, _APART = 6.0, 2.0, 0.3
-_HEAD = 0.3  # of a line that only dates what stands below it
 _CHOSEN, _PASSED = 8.0, 0.6  # of the latest of several, and of the others
-_HEAD_WORDS = 3  # beside the date in a line that dates those below it
-_HEAD_LENGTH = 90
-_NO_HEAD = tuple(">|*+•-")  # a quoted line, a row or an item of a list begins with these
 _NEAR = 300  # characters from a line with a date to what it dates
 _LINE = compile_re(r":\d+$")  # behind a file's name, of a record
 _ISO = 10  # characters of a day
-_WORD = compile_re(r"[^\W\d_]{2,}")
-_CLOCK = compile_re(r"[,\s]*(?:T|um|at|à)?[,\s]*\d{1,2}:\d\d.*")
 _LEAD = 12  # characters before the date that a statement begins with: "v3.0 - ", "- "
 
 
@@ -85,8 +76,7 @@ class _Dated:
     intervals: tuple[Date, ...]  # the same with their conditions: since then, before it
     above: Date | None
     leads: bool  # it begins with its own date
-    is_head: bool  # it is only a line that dates what stands below
-    is_below: bool  # such a line dates it
+    is_below: bool  # its context dates it
 
     def fits(self, asked: Date | None) -> bool:
         """Check whether the statement is dated within, or by a range around, the requested time."""
@@ -140,12 +130,9 @@ def find_date_factors(
     if not (asked or order):
         return None, np.zeros(len(sentences), dtype=bool)
     dated = _date_sentences(sentences, passages, _read_metadata(passages, snapshot))
-    factors = np.array([_HEAD if each.is_head else each.weigh(asked) for each in dated], float)
+    factors = np.array([each.weigh(asked) for each in dated], float)
     if order:
-        able = [
-            None if each.is_head or not each.fits(asked) else each.find_time(order)
-            for each in dated
-        ]
+        able = [each.find_time(order) if each.fits(asked) else None for each in dated]
         factors *= _weigh_order(order, able, _count_matched_words(question, sentences, passages))
     return factors, np.array([each.is_apart(asked) for each in dated])
 
@@ -182,13 +169,12 @@ def _begin_at_date(quote: Quote) -> Quote:
 
 
 def find_head_above(quote: Quote) -> tuple[int, Date | None]:
-    """Return the start and date of the heading in a passage that dates a quote, if any."""
-    heads = _find_heads(quote.passage.text, None)
-    place = bisect_right(heads, quote.start - quote.passage.start, key=itemgetter(1)) - 1
-    if place < 0:
-        return 0, _read_above(quote.passage.section, None)
-    begin, _, date = heads[place]
-    return begin, date
+    """Return the start in its passage of the context that dates a quote, and the date, if any."""
+    text, end = quote.passage.text, quote.start - quote.passage.start
+    for line in reversed(quote.above.splitlines()):
+        if (date := _read_above(line, None)) and (place := text.rfind(line, 0, end)) >= 0:
+            return text.rfind("\n", 0, place) + 1, date
+    return 0, _read_above(quote.passage.section, None)
 
 
 # -- of a question --------------------------------------------------------------------------------
@@ -250,25 +236,23 @@ def _date_sentences(
     for passage in passages:
         texts[_find_file(passage)].append(passage.text)
     orders = {name: _find_day_first(of_document) for name, of_document in texts.items()}
-    heads = [_find_heads(p.text, orders[_find_file(p)]) for p in passages]
     dated = []
     for each in sentences:
         passage = passages[each.place]
         day_first = orders[_find_file(passage)]
         found = find_periods(each.said, day_first=day_first)
         own = tuple(each.date for each in found)
-        place = bisect_right(heads[each.place], each.own, key=itemgetter(1)) - 1
-        above = heads[each.place][place][2] if place >= 0 else None
+        above = _read_above(each.above, day_first)
+        is_below = above is not None
         if above is None:
             above = _read_above(f"{passage.section}\n{each.head}", day_first)
         if above is None and not own:
             fields = dict(metadata.get(passage.document_id, {}))
             fields.pop("modified", None)  # which is the file's, not what it says
             above = read_date(find_date(fields)[:_ISO])
-        is_head = any(_read_head(line, day_first) for line in each.said.splitlines())
         leads = bool(found) and found[0].start <= _LEAD
         intervals = tuple(_read_interval(each.said, date) for date in found)
-        dated.append(_Dated(own, intervals, above, leads, is_head, place >= 0))
+        dated.append(_Dated(own, intervals, above, leads, is_below))
     return dated
 
 
@@ -293,30 +277,6 @@ def _read_above(head: str, day_first: DayFirst) -> Date | None:
     """Return the last date in the headings above a statement."""
     found = find_dates(head, day_first=day_first)
     return found[-1].date if found else None
-
-
-def _find_heads(text: str, day_first: DayFirst) -> list[tuple[int, int, Date]]:
-    """Return the lines that date the text below them: beginning, end and date."""
-    ends = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
-    heads = ((a, b, _read_head(text[a:b], day_first)) for a, b in pairwise(ends))
-    return [(a, b, date) for a, b, date in heads if date]
-
-
-def _read_head(line: str, day_first: DayFirst) -> Date | None:
-    """Return the date of a line that dates the text below it, else None.
-
-    It says little else: "## 5 March 2026", "Date: 5 Mar 2026 10:15", "5.2.0 (2026-04-28)".
-    """
-    line = line.strip()
-    if len(line) > _HEAD_LENGTH or line.startswith(_NO_HEAD):
-        return None
-    found = [f for f in find_dates(line, day_first=day_first) if f.words]
-    if not found:
-        return None
-    before, behind = line[: found[0].start], line[found[0].end :]
-    n_words = len(_WORD.findall(before))
-    is_head = n_words <= _HEAD_WORDS and not _WORD.search(_CLOCK.sub("", behind))
-    return found[0].date if is_head or line.startswith("#") else None
 
 
 def _count_matched_words(

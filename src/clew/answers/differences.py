@@ -219,7 +219,7 @@ def _find_differing(
         values = find_difference(question, sentence, (passage.title, each.said))
         if values is not None:
             a, b = passage.start + each.start, passage.start + each.end
-            other = Quote(passage, a, b, first.probability)
+            other = Quote(passage, a, b, first.probability, above=each.above)
             if passage.document_id != first.passage.document_id or _differ_by_date(first, other):
                 return other, *values
     return None

@@ -59,6 +59,7 @@ class Quote:
     end: int
     probability: float = 0.0  # that it holds the answer
     link: str = ""  # the name for which it stands behind the quote that says the answer
+    above: str = ""  # the context of the sentence, a line each
     resolves: bool = False  # whether that has all names of the question, so it is a first step
     own: int = 0  # where the sentence itself starts, behind one that it refers back to
 
@@ -223,4 +224,4 @@ def _build_quote(
     start, own = passage.start + sentence.start, passage.start + sentence.own
     quoted = any(q.passage is passage and q.start <= start < q.end for q in quotes)
     begin, end = own if quoted else start, passage.start + sentence.end
-    return Quote(passage, begin, end, probability, own=own)
+    return Quote(passage, begin, end, probability, above=sentence.above, own=own)
