@@ -146,11 +146,11 @@ def add_graph_answer(
 
     Behind that quote there is then one for each other fact on the path.
     """
-    answers = evidence.graph.answers if evidence.graph else ()
-    if not (quotes and answers and snapshot) or not _is_sure(question, answers, snapshot):
+    graph = evidence.graph
+    if not (quotes and graph and snapshot and _is_sure(question, graph.answers, snapshot)):
         return list(quotes), None
-    [best, *_], first = answers, quotes[0]
-    facts = {fact.id: fact for fact in evidence.graph.facts}
+    best, first = graph.answers[0], quotes[0]
+    facts = {fact.id: fact for fact in graph.facts}
     *before, last = [facts[fact] for fact in best.facts]
     name = find_name(best.text, first.text)
     is_read = first.passage.chunk_id in last.chunk_ids and was_read(snapshot, last.chunk_ids)
@@ -167,6 +167,8 @@ def add_graph_answer(
 
 def _is_sure(question: str, answers: Sequence[GraphAnswer], snapshot: Snapshot) -> bool:
     """Check whether one answer of a graph stands out, and is of the kind that is asked for."""
+    if not answers:
+        return False
     best, *rest = answers
     others = [each.score for each in rest if each.is_asked]
     is_alone = best.is_asked and best.score > 2 * max(others, default=0.0)
