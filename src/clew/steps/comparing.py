@@ -124,7 +124,8 @@ def _find_owners(snapshot: Snapshot, name: str) -> list[int]:
     link = snapshot.linked("term", "chunk")
     found = (link.entries_of(np.array([row])).indices for row in rows)
     chunks = reduce(np.intersect1d, found)[:_MOST_CHUNKS]
-    return np.unique(snapshot.layer("chunk").columns["document"][chunks]).tolist()
+    owners: list[int] = np.unique(snapshot.layer("chunk").columns["document"][chunks]).tolist()
+    return owners
 
 
 def _find_sections(snapshot: Snapshot, row: int, name: str) -> list[DocumentPart]:
