@@ -107,7 +107,9 @@ def test_a_question_that_stands_by_itself_is_not_touched(index, question):
 
 @pytest.mark.parametrize("text", ["Thanks!", "OK, great, thank you", "hello", "Danke schön."])
 def test_what_asks_nothing_is_not_looked_up(index, text):
-    answer = index.ask(text)
+    heard = []
+    answer = index.ask(text, on_evidence=heard.append)
+    assert heard == [answer.evidence]
     assert (answer.kind, answer.text, answer.citations) == ("none", "", ())
     assert answer.evidence.notes == ("this asks nothing: ask a question",)
 

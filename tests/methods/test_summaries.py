@@ -75,8 +75,15 @@ def test_anything_else_is_answered_as_before(index, question):
     assert find_part(index.snapshot(), question) is None
 
 
-def test_more_statements_where_more_quotes_are_asked_for(index):
-    few = index.ask("Summarise the winch manual").citations
-    more = index.ask("Summarise the winch manual", quotes=8).citations
-    assert more[: len(few)] == few
-    assert len(more) > len(few)
+def test_more_statements_where_more_quotes_are_asked_for(tmp_path):
+    things = "crane slip pier shed office workshop harbour fence".split()
+    said = [f"The {each} of the yard was painted green by Jonas in {2010 + n}."
+            for n, each in enumerate(things)]  # fmt: skip
+    with clew.open(tmp_path / "my.clew", models=models()) as index:
+        index.add([Document(id="yard.txt", title="Yard", text="\n\n".join(said))])
+        few, more = (
+            [each.quote for each in index.ask("Summarise yard.txt", **options).citations]
+            for options in ({}, {"quotes": 8})
+        )
+    assert (len(few), len(more)) == (5, 8)
+    assert set(few) < set(more) == set(said)

@@ -170,7 +170,10 @@ def answer_question(
     A text that asks nothing, such as thanks, is not searched for.
     """
     if is_remark(question.text):
-        return build_remark_answer(question.text)
+        remark = build_remark_answer(question.text)
+        if listeners.on_evidence is not None:
+            listeners.on_evidence(remark.evidence)
+        return remark
     retrieved = retrieve_evidence(question, source, models=models, for_answer=True)
     if listeners.on_evidence is not None:
         listeners.on_evidence(retrieved.evidence)

@@ -326,7 +326,7 @@ _SUMMED_UP = tuple(
 )
 _BEFORE_NAME = compile_re(
     rf"(?:the|this|that|my|our|der|die|das|dem|le|la|les|el|los) |(?:{_PART}|kapitel|abschnitt"
-    r"|dokument|datei|chapitre|capítulo|sección) (?=\S)|[\"'“”‘’«»„`]",
+    r"|dokumente?|datei|chapitre|capítulo|sección) (?=\S)|[\"'“”‘’«»„`]",
     re.IGNORECASE,
 )
 _OF_WHOLE = compile_re(

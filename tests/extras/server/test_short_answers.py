@@ -66,3 +66,28 @@ def test_the_command_line_tells_it(home):
     assert f'"text": "{ANSWER}"' in say("--json")
     unread = say(opener=lambda folder, **_: clew.open(folder, models=models()))
     assert not unread.startswith(ANSWER)
+
+
+SUMMED, THANKS = "Summarise the document comet", "Thanks a lot!"
+
+
+@pytest.mark.parametrize("question", [SUMMED, THANKS])
+def test_summaries_and_remarks_are_the_same_at_all_doors(home, question):
+    """The composition is one: the page's events and the OpenAI door say what Python says."""
+    with clew.open(home.settings.indexes["small"], models=models()) as index:
+        expected = index.ask(question)
+    with home.client(lambda folder, **_: clew.open(folder, models=models())) as client:
+        answer = client.post("/api/v1/indexes/small/ask", json={"question": question}).json()
+        asked = {"question": question, "stream": True}
+        streamed = client.post("/api/v1/indexes/small/ask", json=asked)
+        body = {"model": "clew/small", "messages": [{"role": "user", "content": question}]}
+        chat = client.post("/v1/chat/completions", json=body).json()
+    assert (answer["kind"], answer["text"]) == (expected.kind, expected.text)
+    assert expected.kind == ("quoted" if question == SUMMED else "none")
+    assert len(expected.citations) == len(answer["citations"])
+    content = chat["choices"][0]["message"]["content"]
+    said = [f'"{each.quote}"' for each in expected.citations] or ["this asks nothing"]
+    assert all(quote in content for quote in said)
+    events = [line for line in streamed.text.splitlines() if line.startswith("event: ")]
+    assert "event: evidence" in events
+    assert "event: error" not in events
