@@ -107,6 +107,16 @@ class SentenceFeatures:
                     heads[i] = f"{s.head}\n{sentences[lead].text}"
                     self.met[i] = np.maximum(self.met[i], reading.matches[lead] * _TITLE)
         self.words = _Words(question, sentences, heads, reading.in_question)
+        self._forget_kind_noun()
+
+    def _forget_kind_noun(self) -> None:
+        """Leave out the word for what is asked, of sentences that have nothing of that kind.
+
+        "He died in the town of his birth" does not say in which town.
+        """
+        if (noun := find_kind_noun(self.question)) is not None:
+            of_noun = [overlap(span, noun) for span in self.reading.spans]
+            self.met[np.ix_(self._kinds == 0, np.array(of_noun, dtype=bool))] = 0.0
 
     @cached_property
     def question_features(self) -> dict[str, float]:
@@ -141,7 +151,7 @@ class SentenceFeatures:
             "gap": self.alone - self.alone.max(),
             "asked": self._match_asked(),
             "near": self.reading.near,
-            "kind": self._find_kinds(),
+            "kind": self._kinds,
             "place": 1 / np.sqrt(1 + self.places),
             "first": np.array([s.is_first for s in self.sentences], dtype=np.float64),
             "titled words": words.titled_shares,
@@ -297,9 +307,10 @@ class SentenceFeatures:
             weights[[overlap(span, noun) for span in self.reading.spans]] *= _KIND_NOUN
         if not self.sides:  # what tells things apart may stand anywhere: "died later, A or B?"
             weights *= score_nearness(self.question, self.reading.spans)
-        return min_max(self.reading.matches @ weights)
+        return min_max(np.minimum(self.reading.matches, self.met) @ weights)
 
-    def _find_kinds(self) -> Floats:
+    @cached_property
+    def _kinds(self) -> Floats:
         """Return which sentences have a new entity or value of the requested kind."""
         kind, words = question_kind(self.question), term_set(self.question)
         if self.sides:
