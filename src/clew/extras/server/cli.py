@@ -185,11 +185,10 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
 def run_mcp(
     folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None, reader: str | None
 ) -> None:
-    """Return the folders of the indexes by name.
+    """Serve the indexes in FOLDERs to an agent, by the Model Context Protocol on standard input.
 
-    This is for programs that start their tools themselves, such as Claude Desktop and VS Code: they
-    speak the Model Context Protocol with it. The tools only read. A budget covers all questions
-    until the program ends.
+    This is for programs that start their tools themselves, such as Claude Desktop and VS Code. The
+    tools only read. A budget covers all questions until the program ends.
     """
     indexes = name_folders(folders)
     if not indexes:
