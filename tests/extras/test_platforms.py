@@ -3,14 +3,11 @@
 import io
 import subprocess
 import sys
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 from clew.base.runtime import threads
-from clew.cli import main, render
 from clew.cli.plain import make_printable
 from clew.errors import InputError
 from clew.extras.server import run
@@ -65,24 +62,6 @@ def test_a_console_of_any_encoding_is_printed_to(encoding, monkeypatch):
     assert "question" in shown
     assert r"\u0141" in shown
     assert shown[0] in "┌+"
-
-
-def test_the_thread_is_drawn_plainly_where_lines_are_not_to_be_had(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "fram.md").write_text("# Fram\n\nThe Fram was built by Colin Archer in Larvik.\n")
-    runner = CliRunner(charset="cp1252")
-    assert runner.invoke(main, ["index", "fram.md", "-q"]).exit_code == 0
-    render_answer = render.render_answer
-    monkeypatch.setattr(  # a thread is drawn where nothing is cited
-        render,
-        "render_answer",
-        lambda answer, **given: render_answer(
-            replace(answer, kind="generated", citations=()), **given
-        ),
-    )
-    shown = runner.invoke(main, ["ask", "Who built the Fram?"])
-    assert shown.exception is None
-    assert "\n  + question  Who built the Fram?\n" in shown.output
 
 
 def test_a_process_is_ended_where_there_is_no_sigkill(monkeypatch):

@@ -148,3 +148,30 @@ def test_an_event_says_when_and_where_it_is(write, newline):
         "2026-03-17", "2026-04-06", "2026-04-01",
     ]  # fmt: skip
     assert str(items[3]) == "team.ics, line 4: is an entry without text"
+
+
+def test_a_contact_is_a_document(write):
+    """Of vCards: what has parts is joined, a group's name and types are left out."""
+    card = """BEGIN:VCARD
+VERSION:3.0
+N:Lund;Ada;;;
+FN:Ada Lund
+ORG:Northern Ropes;Rigging
+item1.TEL;TYPE=work,voice:+47 22 33 44 55
+EMAIL;TYPE=internet:ada@ropes.example
+ADR;TYPE=work:;;Kaigata 3;Bergen;;5003;Norway
+NOTE:Delivers on Tuesdays\\, before noon.
+END:VCARD
+BEGIN:VCARD
+FN:Bo Tarn
+TEL;VALUE=uri:tel:+49-170-1234
+END:VCARD
+"""
+    first, second = read([write("crew.vcf", card)])
+    assert (first.title, first.source) == ("Ada Lund", "crew.vcf:1")
+    assert first.text.split("\n") == [
+        "Delivers on Tuesdays, before noon.", "", "Organization: Northern Ropes, Rigging",
+        "Phone: +47 22 33 44 55", "E-mail: ada@ropes.example",
+        "Address: Kaigata 3, Bergen, 5003, Norway",
+    ]  # fmt: skip
+    assert (second.title, second.text) == ("Bo Tarn", "Phone: +49-170-1234")

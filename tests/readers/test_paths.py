@@ -58,15 +58,26 @@ def test_a_named_file_is_called_by_its_name(write, tmp_path):
 @pytest.mark.parametrize(
     ("name", "reason", "unread"),
     [
-        ("a.xyz", "no reader for .xyz files", ".xyz"),
+        ("a.pem", "no reader for .pem files", ".pem"),
         ("a.xyz.gz", "no reader for .xyz.gz files", ".xyz.gz"),
     ],
 )
-def test_a_file_of_an_unknown_kind_is_skipped(write, name, reason, unread):
+def test_a_file_for_programs_is_skipped(write, name, reason, unread):
     """The reason names the suffix, in a folder as for a named file, which should be read."""
     path = write(f"docs/{name}", "text")
     assert list(read(["docs"])) == [Skipped(source=path, reason=reason, unread=unread)]
     assert list(read([path])) == [Skipped(source=path, reason=reason)]
+
+
+@pytest.mark.parametrize("name", ["tool-NEWS.Debian", "conf.example", "list.xyz"])
+def test_a_text_of_an_unknown_suffix_is_read(write, name):
+    """In a folder and where it is named; what is no text is for no reader."""
+    path = write(f"docs/{name}", "The winch has a new brake.")
+    for asked in ("docs", path):
+        assert [each.text for each in read([asked])] == ["The winch has a new brake."]
+    Path(path).write_bytes(b"\x7fELF\0\0\0" * 99)
+    [skipped] = read(["docs"])
+    assert skipped.reason == f"no reader for {Path(name).suffix.lower()} files"
 
 
 def test_what_is_no_path(write):

@@ -318,6 +318,14 @@ def calendar(articles):
     return f"BEGIN:VCALENDAR\n{''.join(entries)}END:VCALENDAR\n"
 
 
+def contacts(articles):
+    entries = (
+        f"BEGIN:VCARD\nFN:{title}\nNOTE:{escape_text(paragraphs)}\nEND:VCARD\n"
+        for title, paragraphs in articles.items()
+    )
+    return "".join(entries)
+
+
 def escape_text(paragraphs):
     text = "\n\n".join(paragraphs)
     return text.replace("\\", r"\\").replace(",", r"\,").replace(";", r"\;").replace("\n", r"\n")
@@ -335,6 +343,7 @@ def columns(articles):
 RECORDS = {
     ".csv": commas, ".tsv": tabs, ".jsonl": json_lines, ".ndjson": json_lines, ".json": json_list,
     ".parquet": columns, ".mbox": mailbox, ".ics": calendar,
+    ".vcf": contacts,
 }  # fmt: skip
 WRITERS = {
     ".md": markdown, ".markdown": markdown, ".rst": restructured, ".org": org, ".adoc": asciidoc,

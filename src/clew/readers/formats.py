@@ -50,7 +50,7 @@ READERS = {
     **dict.fromkeys((".csv", ".tsv"), "table:read"),
     ".parquet": "table:read_parquet",
     **dict.fromkeys((".srt", ".vtt"), "plain:read_subtitles"),
-    ".ics": "calendar",
+    **dict.fromkeys((".ics", ".vcf"), "calendar"),
     ".eml": "message",
     ".mbox": "mailbox",
     ".pdf": "pdf",
@@ -69,9 +69,13 @@ _PACKED = frozenset(PICTURES) | frozenset(
 _PARSED = frozenset(".eml .htm .html .ipynb .markdown .mbox .md .xhtml .xml".split())
 _STREAMED = frozenset(".csv .jsonl .mbox .ndjson .parquet .tsv".split())  # record by record
 # Of records, each a document with an id of its own: the name of the file does not tell which.
-_RECORDS = frozenset(".csv .ics .json .jsonl .mbox .ndjson .parquet .tsv".split())
+_RECORDS = frozenset(".csv .ics .json .jsonl .mbox .ndjson .parquet .tsv .vcf".split())
 _SMALL = 1 << 18  # bytes: less is read in this process, which takes less time than to start one
 _BARE = "without suffix"
+# Texts that are made for programs: of any other unknown suffix a text is read as such.
+_FOR_PROGRAMS = frozenset(
+    ".asc .cer .crt .csr .dtd .eps .key .lock .map .p7s .pem .po .pot .ps .sig .svg .xsl".split()
+)
 _MOST_NOTES, _LONGEST_NOTE = 20, 300  # of a document, and characters of one
 
 
@@ -203,7 +207,14 @@ def _may_be_in_part(part: ShardPart, file: File) -> bool:
 
 def _is_readable(path: Path) -> bool:
     name = packed.plain_name(path)
-    return _reader_of(name) is not None and name.suffix.lower() not in PICTURES
+    return _is_known(name) and name.suffix.lower() not in PICTURES
+
+
+def _is_known(path: Path) -> bool:
+    """Check whether the name of a file tells its reader."""
+    suffix = path.suffix.lower()
+    has_reader = suffix in READERS or plugins.find("readers", suffix) is not None
+    return has_reader or not suffix or is_plain_name(path)
 
 
 def _distinct(
@@ -254,15 +265,12 @@ def _add_date(document: Document, file: File) -> Document:
     return replace(document, metadata={**document.metadata, "modified": written})
 
 
-def _reader_of(path: Path) -> Reader | None:
-    """Return the reader of an unpacked file; without a suffix, plain text."""
+def _reader_of(path: Path) -> Reader:
+    """Return the reader of an unpacked file; without a known suffix, plain text."""
     suffix = path.suffix.lower()
-    if suffix not in READERS:
-        brought: Reader | None = plugins.find("readers", suffix)
-        if brought is not None:
-            return brought
-        if suffix and not is_plain_name(path):
-            return None
+    brought: Reader | None = None if suffix in READERS else plugins.find("readers", suffix)
+    if brought is not None:
+        return brought
     module, _, name = READERS.get(suffix, READERS[".txt"]).partition(":")
     reader: Reader = (
         getattr(import_module(f"clew.readers.{module}"), name)
@@ -280,13 +288,25 @@ def _find_unread(file: File) -> Skipped | None:
         reason = f"no reader for {suffix} files without OCR: {HINT}"
     else:
         try:
-            if _reader_of(name) is not None:
+            _reader_of(name)
+            if _is_known(name) or _is_text(file, suffix):
                 return None
             suffix += packed.SUFFIX * packed.is_packed(file.path)
             reason = f"no reader for {suffix} files"
         except InputError as error:  # the package that should read it
             reason = str(error)
     return Skipped(source=file.source, reason=reason, unread="" if file.named else suffix)
+
+
+def _is_text(file: File, suffix: str) -> bool:
+    """Check whether a file of an unknown suffix is a text that people may have written."""
+    if suffix in _FOR_PROGRAMS or packed.is_packed(file.path):
+        return False
+    try:
+        decode.refuse_binary(file)
+    except (UnreadableSource, OSError):
+        return False
+    return True
 
 
 def _count_bytes(file: File) -> int:
@@ -340,7 +360,6 @@ def _size(file: File, suffix: str) -> int:
 def items_of(file: File) -> Iterator[Document | Skipped]:
     """Yield the documents of a file within limits. Raises its reader's errors."""
     reader = _reader_of(file.path)
-    assert reader is not None  # noqa: S101 -- it was looked for
     n_items = 0
     try:
         for item in islice(reader(file), file.limits.records + 1):

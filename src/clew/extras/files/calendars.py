@@ -1,4 +1,4 @@
-"""Read calendars (.ics): each event, task or journal entry is a document titled by its summary.
+"""Read calendars (.ics) and contacts (.vcf): a document for each entry, titled by its name.
 
 The text is the description, then when and where it is, in the time zone that the file names, and
 who takes part. The id is the `UID`, with the time of an occurrence that was moved.
@@ -17,11 +17,11 @@ from clew.readers.walk import File
 from clew.text.normalize import collapse
 
 _FOLD = re.compile(r"\r?\n[ \t]|\r(?=\n)")  # a long line goes on behind a blank
-_LINE = re.compile(r"([\w-]+)((?:;[\w-]+=(?:\"[^\"]*\"|[^\":;]*))*):(.*)")
+_LINE = re.compile(r"(?:[\w-]+\.)?([\w-]+)((?:;[\w-]+=(?:\"[^\"]*\"|[^\":;]*))*):(.*)")
 _PARAMETER = re.compile(r";(CN|TZID)=\"?([^\":;]*)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\(.)")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
-_ENTRIES = frozenset("VEVENT VJOURNAL VTODO".split())
+_ENTRIES = frozenset("VCARD VEVENT VJOURNAL VTODO".split())
 _LABELS = {
     "DTSTART": "Start",
     "DTEND": "End",
@@ -31,6 +31,13 @@ _LABELS = {
     "ATTENDEE": "Attendees",
     "RRULE": "Repeats",
     "STATUS": "Status",
+    "ORG": "Organization",
+    "TITLE": "Role",
+    "TEL": "Phone",
+    "EMAIL": "E-mail",
+    "ADR": "Address",
+    "BDAY": "Birthday",
+    "URL": "Web",
 }  # in the order of the text
 
 
@@ -64,7 +71,8 @@ def read(file: File) -> Iterator[Document | Skipped]:
 
 def _read_entry(file: File, entry: list[_Property], number: int) -> Document | Skipped:
     values = {each.name: each.value for each in reversed(entry)}
-    title, description = collapse(values.get("SUMMARY", "")), values.get("DESCRIPTION", "").strip()
+    title = collapse(values.get("SUMMARY") or values.get("FN", ""))
+    description = (values.get("DESCRIPTION") or values.get("NOTE", "")).strip()
     if not title and not description:
         return Skipped(source=file.source, reason="is an entry without text", line=number)
     lines: list[str] = []
@@ -84,8 +92,10 @@ def _read_entry(file: File, entry: list[_Property], number: int) -> Document | S
 
 
 def _say(found: _Property) -> str:
+    if found.name in {"ADR", "ORG"}:  # parts that may be empty
+        return ", ".join(filter(None, map(collapse, found.value.split(";"))))
     if not _TIME.fullmatch(found.value):
-        return found.person or found.value.removeprefix("mailto:")
+        return found.person or found.value.removeprefix("mailto:").removeprefix("tel:")
     time = _read_time(found.value)
     if found.name == "DTEND" and len(time) == 10:  # of whole days it is the day behind the last
         with suppress(ValueError, OverflowError):  # no such day
