@@ -364,7 +364,7 @@ def test_graphrag_bench_needs_the_documents_that_it_asks_about(bench):
 def test_two_files_of_a_kind_or_a_broken_one_are_told(bench):
     path = bench / "Questions" / "novel_questions.json"
     path.write_text("[{]")
-    with pytest.raises(InputError, match=r"novel_questions\.json, record 1: not JSON"):
+    with pytest.raises(InputError, match=r"novel_questions\.json: not JSON"):
         load(bench)
     write(path, ABOUT_LONG)
     write(bench / "Corpus" / "medical.json", LONG[0])
@@ -496,10 +496,10 @@ def test_malformed_evidence_is_named(bench):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"[{}, ", "record 2: not JSON"),
-        (b"[{} {}]", "record 1: not JSON: neither ',' nor ']' follows it"),
-        (b"[{}] {}", "not JSON: something follows the array"),
-        (b"[" * 100_000, "record 1: not JSON"),
+        (b"[{}, ", "not JSON: .*line 1 column 6"),
+        (b"[{} {}]", "not JSON: .*line 1 column 5"),
+        (b"[{}] {}", "not JSON: .*line 1 column 6"),
+        (b"[" * 100_000, "not JSON"),
         (b"[1]", "record 1: must be a JSON object, but is int"),
         (b"[\xff]", "not UTF-8 at byte 1"),
         (b'{"a":', "line 1: not JSON"),

@@ -307,11 +307,11 @@ def test_judges_are_not_mixed(dataset, search, tmp_path):
         return replace(run, head=replace(run.head, models={"judge": name}, prompts=prompts))
 
     assert report_of_runs([judged(first, "m"), second]).models["judge"] == "m"
-    with pytest.raises(InputError, match="'m' judged one and 'n' the other"):
+    with pytest.raises(InputError, match="judge is 'm' in one and 'n' in the other"):
         report_of_runs([judged(first, "m"), judged(second, "n")])
     one = judged(first, "m", judge_verdict="verdict-1", answer="answer-1")
     report_of_runs([one, judged(second, "m", judge_verdict="verdict-1", answer="answer-2")])
-    message = "other prompts: judge_verdict is 'verdict-1' in one and 'verdict-2' in the other"
+    message = "compared: judge_verdict is 'verdict-1' in one and 'verdict-2' in the other"
     with pytest.raises(InputError, match=message):
         report_of_runs([one, judged(second, "m", judge_verdict="verdict-2", answer="answer-1")])
 

@@ -6,7 +6,7 @@ An operation knows nothing of sockets, threads and event loops, so both clients 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from clew.answers.question import OPTIONS, Question, as_question
 from clew.base.options import drop_defaults, plain_options
 from clew.base.proofs import Proof, Verified
-from clew.base.types import Answer, Changes, Document, Evidence, Plan, Scalar, Theme
+from clew.base.types import Answer, Changes, Document, Evidence, Plan, Theme
 from clew.errors import InputError
 from clew.extras.client.requests import ClientRequest, Pause, collect_upload, make_error
 from clew.extras.wire.about import AboutServer, MethodView, SpentLine
@@ -103,9 +103,8 @@ def make_index(
     title: str | None = None,
 ) -> Operation[IndexView]:
     """Create an empty index in the server's home; `title` is its display name."""
-    options = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap, "embedder": embedder}
-    options["title"] = title
-    body = {"name": name, **_leave_out_none(options)}
+    sizes = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    body = {"name": name, **sizes, "embedder": embedder, "title": title}
     return _send("POST", "/indexes", IndexView, body=body)
 
 
@@ -202,14 +201,8 @@ def hop(
     at: str, /, start: str, *, query: str = "", chunks: int = 5, where: str | Filter | None = None
 ) -> Operation[Evidence]:
     """Return the next passages from a passage, a document or an entity, as `Index.hop` does."""
-    body = _leave_out_none(
-        {
-            "start": start,
-            "query": query,
-            "chunks": chunks,
-            "where": None if where is None else str(where),
-        }
-    )
+    wanted = None if where is None else str(where)
+    body = {"start": start, "query": query, "chunks": chunks, "where": wanted}
     return _send("POST", f"{at}/hop", Evidence, body=body, is_repeatable=True)
 
 
@@ -236,13 +229,17 @@ def _make_body(
     plain = {name: getattr(question, name) for name in plain_options(Question, "answer")}
     if question.budget is not None:
         budget_tokens, budget_usd = question.budget.tokens, question.budget.usd
+    if question.method is not None and not isinstance(question.method, str):
+        raise InputError(f"a server needs a method's name, not {question.method!r:.60}")
     return {
         called: question.text,
         "history": [each.to_dict() for each in question.history],
         **drop_defaults(OPTIONS, plain),
-        **_make_options(
-            question.method, question.where, budget_tokens, budget_usd, question.parameters
-        ),
+        "method": question.method,
+        "where": None if question.where is None else str(question.where),
+        "budget_tokens": budget_tokens,
+        "budget_usd": budget_usd,
+        "parameters": dict(question.parameters),
     }
 
 
@@ -250,32 +247,10 @@ def plan(
     at: str, /, documents: Iterable[Document] | None = None, *, core: float | None = None
 ) -> Operation[Plan]:
     """Estimate the cost of an extraction by the server's LLM, without spending anything."""
-    body: dict[str, Any] = _leave_out_none({"core": core})
+    body: dict[str, Any] = {"core": core}
     if documents is not None:
         body["documents"] = [{"id": d.id, "text": d.text, "title": d.title} for d in documents]
     return _send("POST", f"{at}/plan", Plan, body=body, is_repeatable=True)
-
-
-def _make_options(
-    method: object,
-    where: str | Filter | None,
-    budget_tokens: int | None,
-    budget_usd: float | None,
-    parameters: Mapping[str, Scalar],
-) -> dict[str, Any]:
-    if method is not None and not isinstance(method, str):
-        raise InputError(f"a server needs a method's name, not {method!r:.60}")
-    options = {
-        "method": method,
-        "where": None if where is None else str(where),
-        "budget_tokens": budget_tokens,
-        "budget_usd": budget_usd,
-    }
-    return {**_leave_out_none(options), "parameters": dict(parameters)}
-
-
-def _leave_out_none(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 # -- its documents --------------------------------------------------------------------------------

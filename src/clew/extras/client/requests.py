@@ -59,6 +59,18 @@ class Upload:
         yield f"--{self.boundary}--\r\n".encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The bytes of a body, and their media type."""
+
+    kind: str
+    content: bytes
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the content."""
+        yield self.content
+
+
 def collect_upload(
     paths: Iterable[str | Path], selection: Selection, options: Mapping[str, Any]
 ) -> Upload:
@@ -98,7 +110,7 @@ class ClientRequest:
     reply: Any = Any  # the type, or what stands for one, that the JSON of the reply becomes
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
-    upload: Upload | None = None
+    upload: Upload | Packed | None = None
     is_raw: bool = False  # the reply is bytes, and no JSON
     is_repeatable: bool = False  # twice does what once does: it is sent again where it got lost
 

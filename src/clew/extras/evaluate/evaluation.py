@@ -138,7 +138,7 @@ def score_retrieval(
     if context is None:
         return scores
     if question.answers:
-        covered = metrics.covered(question.answers, context.text)
+        covered = metrics.contains(context.text, question.answers)
         scores["coverage"] = covered
         if not metrics.is_yes_no(question.answers):
             scores["coverage without yes/no"] = covered

@@ -87,18 +87,11 @@ def is_yes_no(answers: Sequence[str]) -> bool:
     return not {"yes", "no"}.isdisjoint(normalize_answer(a) for a in answers)
 
 
-def covered(answers: Sequence[str], context_text: str) -> float:
-    """Return 1 if the normalized context contains a gold answer, else 0 (KET coverage).
-
-    Raises InputError where an answer is empty, which every text would cover.
-    """
-    return contains(context_text, answers)
-
-
 def contains(prediction: str, answers: Sequence[str]) -> float:
     """Return 1 if the normalized prediction contains a gold answer, else 0.
 
-    Clue-RAG's Acc. A substring, not a word: "no" is contained in "I do not know".
+    Clue-RAG's Acc, and of a context KET's coverage. A substring, not a word: "no" is contained in
+    "I do not know".
     Raises InputError where an answer is empty.
     """
     given = normalize_answer(prediction)

@@ -7,7 +7,7 @@ seconds.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -253,35 +253,25 @@ def _check(runs: Sequence[Run]) -> None:
                 f"{run.file} has {n_rows} of {n_questions} questions: "
                 f"give its 'clew eval' command again to finish it"
             )
+    _check_alike(runs, _comparable)
+    _check_alike([run for run in runs if run.head.models.get("judge")], _judging)
+
+
+def _check_alike(runs: Sequence[Run], describe: Callable[[Head], dict[str, Any]]) -> None:
+    """Raise InputError for a run whose head is described otherwise than the first one's."""
     for run in runs[1:]:
-        change = difference(_comparable(runs[0].head), _comparable(run.head))
+        change = difference(describe(runs[0].head), describe(run.head))
         if change:
             raise InputError(
                 f"{runs[0].file} and {run.file} cannot be compared: "
                 f"{change[0]} is {change[1]} in one and {change[2]} in the other"
             )
-    _check_judges([run for run in runs if run.head.models.get("judge")])
 
 
-def _check_judges(runs: Sequence[Run]) -> None:
-    for run in runs[1:]:
-        mine, first = run.head.models["judge"], runs[0].head.models["judge"]
-        if mine != first:
-            raise InputError(
-                f"{runs[0].file} and {run.file} cannot be compared: "
-                f"{first!r} judged one and {mine!r} the other"
-            )
-        change = difference(_judging(runs[0].head), _judging(run.head))
-        if change:
-            raise InputError(
-                f"{runs[0].file} and {run.file} cannot be compared, for they were judged by other "
-                f"prompts: {change[0]} is {change[1]} in one and {change[2]} in the other"
-            )
-
-
-def _judging(head: Head) -> dict[str, str]:
-    """Return the versions of a judge's prompts by name."""
-    return {name: v for name, v in head.prompts.items() if name.startswith("judge_")}
+def _judging(head: Head) -> dict[str, Any]:
+    """Return a judge's model, and the versions of its prompts by name."""
+    versions = {name: v for name, v in head.prompts.items() if name.startswith("judge_")}
+    return {"judge": head.models["judge"], **versions}
 
 
 def _comparable(head: Head) -> dict[str, Any]:

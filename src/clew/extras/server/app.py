@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from clew.errors import ClewError
 from clew.extras.cluster.shards.index import open_any
 from clew.extras.server import health, mcp, openai, page, sign_in, state
-from clew.extras.server.endpoints import RestEndpoint, begin_call, make_reply, respond_to_refusal
+from clew.extras.server.endpoints import RestEndpoint, begin_call, respond_to_refusal
 from clew.extras.server.guard import Guard, get_path, protect
 from clew.extras.server.indexes import Opener
 from clew.extras.server.recording import GONE, Recorder
@@ -71,9 +71,7 @@ def _handle_by_method(endpoints: Mapping[str, RestEndpoint]) -> ASGIApp:
         endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
         call = begin_call(request, endpoint.scope)
         try:
-            call.read_query(endpoint.query)  # what nobody reads is checked, too
-            call.check_generation()
-            return make_reply(await endpoint.call(call), endpoint.status)
+            return await endpoint.answer(call)
         except ClewError as error:
             return respond_to_refusal(call.make_refusal(error))
 

@@ -61,11 +61,9 @@ class Access:
         """Return the names of the indexes visible to the caller, sorted."""
         return [name for name in self.server.indexes.list_folders() if self.caller.sees(name)]
 
-    def open_index(
-        self, name: str, scope: Scope = "read", bounds: AskedBody | None = None
-    ) -> ScopedIndex:
+    def open_index(self, name: str, scope: Scope = "read") -> ScopedIndex:
         """Return an index as `open_any` does. Raises Refusal 501 for a sharded one."""
-        opened = self.open_any(name, scope, bounds)
+        opened = self.open_any(name, scope)
         if not isinstance(opened, ScopedIndex):
             raise make_shards_refusal(name)
         return opened
@@ -124,17 +122,14 @@ class Call(Access):
         except ValidationError as error:
             raise InputError(_describe_fault(error)) from None
 
-    def list_part(self, items: Sequence[T], query: type[Part] = Part) -> Listed[T]:
+    def list_part(self, items: Sequence[T], part: Part) -> Listed[T]:
         """Return the page of a list that the query parameters request."""
-        part = self.read_query(query)
         page = items[part.offset : part.offset + part.limit]
         return Listed(items=tuple(page), total=len(items))
 
-    def open_named_index(
-        self, scope: Scope = "read", bounds: AskedBody | None = None
-    ) -> ScopedIndex:
+    def open_named_index(self, scope: Scope = "read") -> ScopedIndex:
         """Return the index named in the path, as `open_index` does."""
-        return self.open_index(self.read_path("index"), scope, bounds)
+        return self.open_index(self.read_path("index"), scope)
 
     def open_named_any(self, scope: Scope = "read", bounds: AskedBody | None = None) -> Scoped:
         """Return the index named in the path, as `open_any` does."""
@@ -237,7 +232,7 @@ def _describe_fault(error: ValidationError, at: str = "", skip: int = 0) -> str:
     return f"{place:.200}: {first['msg']}"
 
 
-Handler = Callable[[Call], Awaitable[object]]
+Handler = Callable[..., Awaitable[object]]  # of a call, and `query` and `body` if it takes them
 H = TypeVar("H", bound=Handler)
 
 
@@ -262,6 +257,16 @@ class RestEndpoint:
     form: type[BaseModel] | None = None  # the options beside files, where it takes these, too
     paid: bool = False  # a model may bill for it
 
+    async def answer(self, call: Call) -> Response:
+        """Read a request, and reply what the handler returns."""
+        given: dict[str, object] = {"query": call.read_query(self.query)}  # checked in any case
+        call.check_generation()
+        takes = self.call.__annotations__
+        if self.body is not None and "body" in takes:
+            given["body"] = await call.read_body(self.body)
+        own = {name: value for name, value in given.items() if name in takes}
+        return make_reply(await self.call(call, **own), self.status)
+
     @property
     def summary(self) -> str:
         """Return the first line of the handler's docstring."""
@@ -278,14 +283,16 @@ class EndpointGroup:
     def endpoint(self, method: str, path: str, **about: Any) -> Callable[[H], H]:  # noqa: ANN401 -- fields of `RestEndpoint`
         """Return a decorator that registers the handler of a route.
 
-        It replies what the function returns, unless `reply` says what is in a response.
+        It replies what the function returns, unless `reply` says what is in a response. Types of
+        its parameters `query` and `body` are what the route reads.
         """
 
         def add(handler: H) -> H:
             given = {"group": self.name, "method": method, "path": path, "call": handler, **about}
+            hints = get_type_hints(handler)
+            given |= {name: hints[name] for name in ("query", "body") if name in hints}
             if "reply" not in about:
-                returned = get_type_hints(handler)["return"]
-                given["reply"] = None if returned is Response else returned
+                given["reply"] = None if hints["return"] is Response else hints["return"]
             self.endpoints.append(RestEndpoint(**given))
             return handler
 

@@ -142,7 +142,7 @@ def test_processes_reply_as_this_one_does():
                 found, same = (each.search(QUESTIONS[0], method=name) for each in (there, here))
                 assert told(found) == told(same)
             shard = there._shards[1]  # noqa: SLF001 -- to end it
-            os.kill(shard._process.pid, signal.SIGKILL)  # noqa: SLF001
+            os.kill(next(iter(shard._executor._processes)), signal.SIGKILL)  # noqa: SLF001
             with pytest.raises(errors.StoreError, match="shard-0001.* ended: open the shards"):
                 there.search(QUESTIONS[0])
 

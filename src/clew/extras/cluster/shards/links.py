@@ -1,12 +1,13 @@
 """Connections to shards: in this process, or each in a process of its own."""
 
-import multiprocessing
-import os
-from collections.abc import Sequence
-from functools import partial
-from multiprocessing.connection import Connection
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+from loky import ProcessPoolExecutor
 
 from clew import Index, Snapshot
 from clew import open as open_index
@@ -58,65 +59,41 @@ class ProcessShard:
 
     def __init__(self, folder: Path) -> None:
         self.name = opening.describe_place(folder)
-        context = multiprocessing.get_context("spawn")
-        self._link, other = context.Pipe()
-        self._process = context.Process(
-            target=_serve_shard, args=(str(folder), other), daemon=True, name=f"shard {folder}"
+        self._folder = str(folder)
+        self._executor = ProcessPoolExecutor(
+            1, timeout=None, initializer=exit_with_parent, env={"OMP_NUM_THREADS": "1"}
         )
-        self._process.start()
-        other.close()
-        self._n_sent = self._n_received = 0
 
     def send(self, request: Request) -> Receive:
-        try:
-            self._link.send(request)
-        except OSError as error:
-            raise self._ended_error() from error
-        self._n_sent += 1
-        return partial(self._receive, self._n_sent)
+        with self._explain_end():
+            return partial(self._receive, self._executor.submit(_reply, self._folder, request))
 
-    def _receive(self, number: int) -> Reply:
-        """Return the reply with this number, discarding earlier ones."""
-        reply: Any = None  # a pipe has no types
-        try:
-            while self._n_received < number:
-                reply = self._link.recv()
-                self._n_received += 1
-        except (EOFError, OSError) as error:
-            raise self._ended_error() from error
-        if isinstance(reply, ClewError):
-            raise reply
-        return reply  # type: ignore[no-any-return]
+    def _receive(self, pending: Future[Reply]) -> Reply:
+        with self._explain_end():
+            return pending.result()
 
-    def _ended_error(self) -> StoreError:
-        return StoreError(f"the process of the shard {self.name} ended: open the shards again")
+    @contextmanager
+    def _explain_end(self) -> Iterator[None]:
+        """Raise StoreError if the process has ended."""
+        try:
+            yield
+        except BrokenExecutor as error:
+            raise StoreError(
+                f"the process of the shard {self.name} ended: open the shards again"
+            ) from error
 
     def close(self) -> None:
-        self._link.close()
-        self._process.join(_CLOSE_S)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        self._executor.shutdown(wait=True, kill_workers=True)
 
 
-_CLOSE_S = 5.0
+def _reply(folder: str, request: Request) -> Reply:
+    """Reply to a request in the process of a shard."""
+    return reply_to_request(_open_once(folder), request)
 
 
-def _serve_shard(folder: str, link: Connection) -> None:
-    """Reply to a coordinator's requests until it closes the connection."""
-    exit_with_parent()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    with open_index(folder) as index:
-        while True:
-            try:
-                request = link.recv()
-            except (EOFError, OSError):
-                return
-            try:
-                reply: Reply | ClewError = reply_to_request(index, request)
-            except ClewError as error:
-                reply = error
-            link.send(reply)
+@cache
+def _open_once(folder: str) -> Index:
+    return open_index(folder)
 
 
 def ask_all(shards: Sequence[Shard], requests: Sequence[tuple[int, Request]]) -> list[Reply]:

@@ -1,29 +1,19 @@
 """Shards behind servers: each is an index of a `clew serve` on any machine."""
 
-import json
-import os
-import time
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
+from http import HTTPStatus
 
-from clew.base.runtime.lazy import needs
 from clew.errors import InputError, StoreError
+from clew.extras.client.clients import Client
+from clew.extras.client.requests import KEY_VARIABLE, ClientRequest, Packed
 from clew.extras.cluster.shards.exchange import Receive, Reply, Request
 from clew.extras.cluster.shards.shard import GenerationChanged
 from clew.extras.cluster.shards.wire import pack, unpack
-from clew.extras.wire.names import SHARD_MEDIA_TYPE, SHARD_MOVED
+from clew.extras.wire.names import PREFIX, SHARD_MEDIA_TYPE, SHARD_MOVED
+from clew.extras.wire.refusals import Refusal
 
-with needs("httpx2", "client", "shards behind servers"):
-    import httpx2
-
-
-KEY_VARIABLE = "CLEW_KEY"
-FORM = "https://HOST[:PORT]/api/v1/indexes/NAME"
-_TIMEOUT_S, _CONNECT_S = 120.0, 5.0
-_AGAIN = frozenset({429, 502, 503})  # nothing changes by asking again
-_TRIES = 3
-_WAIT_S = 0.5  # before a server is asked again that could not do it
-_SHOWN = 200  # characters of what a server says
+FORM = f"https://HOST[:PORT]{PREFIX}/indexes/NAME"
 
 
 class ServedShard:
@@ -34,55 +24,35 @@ class ServedShard:
 
         Raises InputError for an address that is not one of an index.
         """
-        parts = urlsplit(address)
-        if not parts.hostname or "/indexes/" not in parts.path or parts.query or "@" in address:
-            raise InputError(f"a shard on a server must be {FORM}, not {address!r:.{_SHOWN}}")
         self.name = address.rstrip("/")
-        key = (os.environ.get(KEY_VARIABLE, "") if key is None else key).strip()
-        self._client = httpx2.Client(
-            headers={"Content-Type": SHARD_MEDIA_TYPE}
-            | ({"Authorization": f"Bearer {key}"} if key else {}),
-            timeout=httpx2.Timeout(_TIMEOUT_S, connect=_CONNECT_S),
-        )
+        base, _, self._path = self.name.partition(PREFIX)
+        if not self._path.startswith("/indexes/") or set("?#@").intersection(address):
+            raise InputError(f"a shard on a server must be {FORM}, not {address!r:.200}")
+        self._client = Client(base, key=key)
         self._thread = ThreadPoolExecutor(1, "clew-shard")  # shards are asked at the same time
 
     def send(self, request: Request) -> Receive:
         return self._thread.submit(self._post, pack(request)).result
 
     def _post(self, sent: bytes) -> Reply:
-        for left in reversed(range(_TRIES)):
-            try:
-                reply = self._client.post(f"{self.name}/shard", content=sent)
-            except httpx2.HTTPError as error:
-                if left:
-                    continue
-                raise StoreError(
-                    f"its server cannot be reached ({error or type(error).__name__}): check that"
-                    f" 'clew serve' runs there"
-                ) from error
-            if reply.status_code not in _AGAIN or not left:
-                break
-            time.sleep(_WAIT_S)
-        if reply.status_code == httpx2.codes.OK:
-            return unpack(reply.content)  # type: ignore[no-any-return]  # bytes have no types
-        raise _build_error(reply.status_code, reply.content)
+        upload = Packed(SHARD_MEDIA_TYPE, sent)
+        request = ClientRequest(
+            verb="POST", path=f"{self._path}/shard", upload=upload, is_raw=True, is_repeatable=True
+        )
+        try:
+            return unpack(self._client.run(_ask(request)))  # type: ignore[no-any-return]  # bytes have no types
+        except Refusal as refusal:
+            if refusal.code == SHARD_MOVED:
+                raise GenerationChanged(str(refusal)) from refusal
+            if refusal.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+                hint = f"a key of the scope 'admin', in {KEY_VARIABLE}"
+                raise StoreError(f"{refusal} ({hint})") from refusal
+            raise
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
 
-def _build_error(status: int, body: bytes) -> StoreError:
-    """Return the error in a server's reply."""
-    try:
-        refusal = json.loads(body)["error"]
-        code, message = str(refusal["code"]), str(refusal["message"])
-    except (ValueError, KeyError, TypeError):
-        return StoreError(
-            f"its server answered HTTP {status}, unlike a Clew server: check the address"
-        )
-    if code == SHARD_MOVED:
-        return GenerationChanged(message)
-    if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
-        return StoreError(f"{message} (a key of the scope 'admin', in {KEY_VARIABLE})")
-    return StoreError(message)
+def _ask(request: ClientRequest) -> Generator[ClientRequest, bytes, bytes]:
+    return (yield request)

@@ -29,7 +29,6 @@ _STYLE: Any = {  # matplotlib types each name
     "axes.spines.right": False,
     "axes.spines.top": False,
     "grid.alpha": 0.3,
-    "hatch.linewidth": 0.6,
     "legend.frameon": False,
     "savefig.dpi": 150,
     "svg.fonttype": "none",  # text stays text

@@ -28,12 +28,7 @@ def pictures(report: Report) -> list[Picture]:
 def _bars(report: Report, metric: str) -> Iterator[Picture]:
     """Draw settings as bars, unless there is only one."""
     groups = families(report, metric)
-    means = {
-        label: estimate.mean
-        for bars in groups.values()
-        for label, of in bars
-        for estimate in of.values()
-    }
+    means = {label: each.mean for bars in groups.values() for label, each in bars}
     if len(means) < 2:
         return
     parts = (f"{label} {mean:.3f}" for label, mean in means.items())

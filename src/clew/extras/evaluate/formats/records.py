@@ -2,7 +2,6 @@
 
 import codecs
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,11 @@ from clew.errors import InputError
 from clew.extras.evaluate.metrics import distinct
 from clew.readers.decode import replace_surrogates
 
-_WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 _PARQUET = b"PAR1"
 
 
 def records(path: Path) -> Iterator["Record"]:
-    """Yield the records of a file lazily.
+    """Yield the records of a file.
 
     Raises InputError for a file that cannot be read and for what is no record, with its place;
     MissingExtra for Parquet without the extra.
@@ -146,40 +144,16 @@ def _parse(raw: bytes, place: str) -> object:
     try:
         value: object = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise InputError(f"{place}: not UTF-8 at byte {error.start} of the line") from error
+        raise InputError(f"{place}: not UTF-8 at byte {error.start}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: not JSON: {error}") from error
     return value
 
 
 def _array(path: Path) -> Iterator[Record]:
-    """Yield the records of a JSON array lazily."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from error
-    decoder, number = json.JSONDecoder(), 0
-    at = _past_blanks(text, _past_blanks(text, 0) + 1)
-    while not text.startswith("]", at):
-        number += 1
-        place = f"{path}, record {number}"
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{place}: not JSON: {error}") from error
-        yield _number_record(value, place)
-        at = _past_blanks(text, end)
-        if text.startswith(",", at):
-            at = _past_blanks(text, at + 1)
-        elif not text.startswith("]", at):
-            raise InputError(f"{place}: not JSON: neither ',' nor ']' follows it")
-    if _past_blanks(text, at + 1) < len(text):
-        raise InputError(f"{path}: not JSON: something follows the array")
-
-
-def _past_blanks(text: str, at: int) -> int:
-    match = _WHITE_SPACE.match(text, at)
-    return match.end() if match else at
+    values = _parse(path.read_bytes(), str(path))
+    for number, value in enumerate(values if isinstance(values, list) else (), 1):
+        yield _number_record(value, f"{path}, record {number}")
 
 
 def _rows(path: Path) -> Iterator[Record]:

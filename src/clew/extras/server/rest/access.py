@@ -50,10 +50,11 @@ async def about(call: Call) -> AboutServer:
     )
 
 
-@SERVER.endpoint("GET", "/methods", query=Part)
-async def list_methods(call: Call) -> Listed[MethodView]:
+@SERVER.endpoint("GET", "/methods")
+async def list_methods(call: Call, query: Part) -> Listed[MethodView]:
     """List the methods of retrieval with their parameters."""
-    return call.list_part(await call.run(lambda: [_view_method(name) for name in methods.names()]))
+    views = await call.run(lambda: [_view_method(name) for name in methods.names()])
+    return call.list_part(views, query)
 
 
 @cache
@@ -69,19 +70,19 @@ class SpendQuery(Part):
     key: str = Field("", max_length=100, description="id of a key; only admins see others")
 
 
-@SERVER.endpoint("GET", "/spend", query=SpendQuery)
-async def spent(call: Call) -> Listed[SpentLine]:
+@SERVER.endpoint("GET", "/spend")
+async def spent(call: Call, query: SpendQuery) -> Listed[SpentLine]:
     """What models billed, by key and day.
 
     An admin sees that of all keys, others that of their own.
     """
-    key = call.read_query(SpendQuery).key or None
+    key = query.key or None
     if not call.caller.is_keeper:
         key = call.caller.key.id if call.caller.key is not None else None
     names = {each.id: each.name for each in call.server.keys.list_keys()}
     lines = await call.run(call.server.spending.list_by_day, key)
     entries = [SpentLine(name=names.get(line["key"], ""), **line) for line in lines]
-    return call.list_part(entries, SpendQuery)
+    return call.list_part(entries, query)
 
 
 KEYS = EndpointGroup("keys")
@@ -141,21 +142,20 @@ class SessionBody(Body):
     key: str = Field(min_length=1, max_length=200)
 
 
-@KEYS.endpoint("GET", "/keys", scope="admin", query=Part)
-async def list_keys(call: Call) -> Listed[KeyView]:
+@KEYS.endpoint("GET", "/keys", scope="admin")
+async def list_keys(call: Call, query: Part) -> Listed[KeyView]:
     """List the keys."""
     _check_keeper(call)
-    return call.list_part([_view_key(key) for key in call.server.keys.list_keys()])
+    return call.list_part([_view_key(key) for key in call.server.keys.list_keys()], query)
 
 
-@KEYS.endpoint("POST", "/keys", scope="admin", body=KeyBody, status=201)
-async def add(call: Call) -> NewKey:
+@KEYS.endpoint("POST", "/keys", scope="admin", status=201)
+async def add(call: Call, body: KeyBody) -> NewKey:
     """Make a key.
 
     From the first one on, the server lets nobody in without.
     """
     _check_keeper(call)
-    body = await call.read_body(KeyBody)
     key, text = call.server.keys.add(body.name, body.options())
     return NewKey(key=_view_key(key), text=text)
 
@@ -187,13 +187,12 @@ async def how_to_sign_in(call: Call) -> SignInView:
     return SignInView(provider="" if oidc is None else oidc.host)
 
 
-@KEYS.endpoint("POST", "/session", scope="", body=SessionBody, reply=AboutServer, status=201)
-async def begin_session(call: Call) -> Response:
+@KEYS.endpoint("POST", "/session", scope="", reply=AboutServer, status=201)
+async def begin_session(call: Call, body: SessionBody) -> Response:
     """Begin a session of a page.
 
     Its cookie stands for a key, and the page itself cannot read it.
     """
-    body = await call.read_body(SessionBody)
     key = call.server.keys.find(body.key.strip())
     if key is None:
         raise no_key("this key is unknown or revoked")

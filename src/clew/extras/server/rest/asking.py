@@ -90,25 +90,18 @@ class PlanBody(bodies.Body):
     )
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/search", body=SearchBody, paid=True)
-async def search(call: Call) -> Evidence:
+@ASKING.endpoint("POST", "/indexes/{index}/search", paid=True)
+async def search(call: Call, body: SearchBody) -> Evidence:
     """Search."""
-    body = await call.read_body(SearchBody)
     index = call.open_named_any(bounds=body)
     return await call.run(index.search, body.as_question(body.query))
 
 
 @ASKING.endpoint(
-    "POST",
-    "/indexes/{index}/ask",
-    body=AskBody,
-    reply=LinkedAnswer,
-    events=ANSWER_EVENTS,
-    paid=True,
+    "POST", "/indexes/{index}/ask", reply=LinkedAnswer, events=ANSWER_EVENTS, paid=True
 )
-async def ask(call: Call) -> LinkedAnswer | StreamingResponse:
+async def ask(call: Call, body: AskBody) -> LinkedAnswer | StreamingResponse:
     """Ask a question; its answer whole, or as events while it comes."""
-    body = await call.read_body(AskBody)
     index = call.open_named_any(bounds=body)
     question = body.as_question(body.question)
     if body.stream or EVENT_STREAM in call.request.headers.get("accept", ""):
@@ -159,32 +152,28 @@ async def _events(
         yield write_event({"code": refusal.code, "message": str(refusal)}, "error")
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/proof", body=AnswerBody, paid=True)
-async def proof(call: Call) -> Proof:
+@ASKING.endpoint("POST", "/indexes/{index}/proof", paid=True)
+async def proof(call: Call, body: AnswerBody) -> Proof:
     """Ask a question; the proof of its answer."""
-    body = await call.read_body(AnswerBody)
     index = call.open_named_any(bounds=body)
     return await call.run(index.prove, body.as_question(body.question))
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/verify", body=ProofBody)
-async def verify(call: Call) -> Verified:
+@ASKING.endpoint("POST", "/indexes/{index}/verify")
+async def verify(call: Call, body: ProofBody) -> Verified:
     """Say whether the quotes of a proof still stand."""
-    body = await call.read_body(ProofBody)
     return await call.run(call.open_named_any().verify, body.root)
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/hop", body=HopBody, paid=True)
-async def hop(call: Call) -> Evidence:
+@ASKING.endpoint("POST", "/indexes/{index}/hop", paid=True)
+async def hop(call: Call, body: HopBody) -> Evidence:
     """The next passages from a passage, a document or an entity."""
-    body = await call.read_body(HopBody)
     return await call.run(call.open_named_index().hop, **body.model_dump())
 
 
-@ASKING.endpoint("POST", "/indexes/{index}/plan", body=PlanBody)
-async def plan(call: Call) -> Plan:
+@ASKING.endpoint("POST", "/indexes/{index}/plan")
+async def plan(call: Call, body: PlanBody) -> Plan:
     """What an extraction by an LLM would cost."""
-    body = await call.read_body(PlanBody)
     documents = None
     if body.documents is not None:
         documents = [Document(id=d.id, text=d.text, title=d.title) for d in body.documents]

@@ -51,10 +51,9 @@ class DocumentsBody(Body):
     options: IndexOptions = Field(default_factory=lambda: IndexOptions.model_validate({}))
 
 
-@DOCUMENTS.endpoint("GET", "/indexes/{index}/documents", query=DocumentsQuery)
-async def documents(call: Call) -> Listed[DocumentLine]:
+@DOCUMENTS.endpoint("GET", "/indexes/{index}/documents")
+async def documents(call: Call, query: DocumentsQuery) -> Listed[DocumentLine]:
     """List documents."""
-    query = call.read_query(DocumentsQuery)
     return await call.run(call.open_named_index().documents, **query.model_dump())
 
 
@@ -82,20 +81,19 @@ async def remove(call: Call) -> Removal:
     status=202,
     reply=JobView,
     form=IndexOptions,
-    query=WaitQuery,
 )
-async def add_documents(call: Call) -> Response:
+async def add_documents(call: Call, query: WaitQuery) -> Response:
     """Add files or texts."""
     name = call.open_named_index("write").name
     if call.check_kind(JSON, FORM) != FORM:
-        return await _add_texts(call, name)
+        return await _add_texts(call, name, query)
     async with multipart.receive_upload(call.request, call.server.settings) as form:
         options = parse_body(IndexOptions, form.options, at="options")
         if not form.files:
             raise InputError("send at least one file, called 'files'")
         folder = call.server.indexes.find_uploads(name)
         return await submit_job(
-            call, name, "index", options, partial(_take_files, form.files, folder)
+            call, name, "index", options, query, partial(_take_files, form.files, folder)
         )
 
 
@@ -109,7 +107,7 @@ def _take_files(parts: Mapping[str, Path], uploads: Path, folder: Path) -> None:
     (folder / queue.FILES).write_text(json.dumps([*parts]), encoding="utf-8")
 
 
-async def _add_texts(call: Call, name: str) -> Response:
+async def _add_texts(call: Call, name: str, query: WaitQuery) -> Response:
     body = await call.read_body(DocumentsBody, most=call.server.settings.text_bytes)
     ids = [each.id for each in body.documents]
     if len(set(ids)) < len(ids):
@@ -126,7 +124,7 @@ async def _add_texts(call: Call, name: str) -> Response:
             )
         (folder / queue.DOCUMENTS).write_bytes(lines)
 
-    return await submit_job(call, name, "index", body.options, write)
+    return await submit_job(call, name, "index", body.options, query, write)
 
 
 @DOCUMENTS.endpoint("GET", "/indexes/{index}/files/{id:path}", downloads=True, named=_DOCUMENT)

@@ -78,46 +78,41 @@ class AliasQuery(QueryParameters):
     name: str = Field(min_length=1, max_length=1_000, description="the name")
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/graph", query=GraphQuery)
-async def index_graph(call: Call) -> DrawnIndex:
+@GRAPH.endpoint("GET", "/indexes/{index}/graph")
+async def index_graph(call: Call, query: GraphQuery) -> DrawnIndex:
     """The graph of an index, with places."""
-    return await call.run(call.open_named_index().graph, call.read_query(GraphQuery).limit)
+    return await call.run(call.open_named_index().graph, query.limit)
 
 
-@GRAPH.endpoint("POST", "/indexes/{index}/graph", body=SearchBody, paid=True)
-async def question_graph(call: Call) -> DrawnThread:
+@GRAPH.endpoint("POST", "/indexes/{index}/graph", paid=True)
+async def question_graph(call: Call, body: SearchBody) -> DrawnThread:
     """The threads and the graph of a question, with places."""
-    return draw_evidence(await search(call))
+    return draw_evidence(await search(call, body))
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/entities", query=EntitiesQuery)
-async def entities(call: Call) -> Listed[EntityLine]:
+@GRAPH.endpoint("GET", "/indexes/{index}/entities")
+async def entities(call: Call, query: EntitiesQuery) -> Listed[EntityLine]:
     """Find entities."""
-    query = call.read_query(EntitiesQuery).model_dump()
-    return await call.run(call.open_named_index().entities, **query)
+    return await call.run(call.open_named_index().entities, **query.model_dump())
 
 
-@GRAPH.endpoint(
-    "GET", "/indexes/{index}/entities/{name:path}", query=Part, named={"name": "a name or an id"}
-)
-async def entity(call: Call) -> EntityView:
+@GRAPH.endpoint("GET", "/indexes/{index}/entities/{name:path}", named={"name": "a name or an id"})
+async def entity(call: Call, query: Part) -> EntityView:
     """An entity with its neighbours and texts."""
-    part = call.read_query(Part).model_dump()
-    return await call.run(call.open_named_index().entity, call.read_path("name"), **part)
+    index, name = call.open_named_index(), call.read_path("name")
+    return await call.run(index.entity, name, **query.model_dump())
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/themes", query=ThemesQuery)
-async def themes(call: Call) -> Listed[Theme]:
+@GRAPH.endpoint("GET", "/indexes/{index}/themes")
+async def themes(call: Call, query: ThemesQuery) -> Listed[Theme]:
     """The themes of an index, the largest first."""
-    query = call.read_query(ThemesQuery).model_dump()
-    return await call.run(call.open_named_index().themes, **query)
+    return await call.run(call.open_named_index().themes, **query.model_dump())
 
 
-@GRAPH.endpoint("GET", "/indexes/{index}/changes", query=ChangesQuery)
-async def changes(call: Call) -> Changes:
+@GRAPH.endpoint("GET", "/indexes/{index}/changes")
+async def changes(call: Call, query: ChangesQuery) -> Changes:
     """What came, went and says something else between two states of an index."""
-    query = call.read_query(ChangesQuery).model_dump()
-    return await call.run(call.open_named_index().changes, **query)
+    return await call.run(call.open_named_index().changes, **query.model_dump())
 
 
 @GRAPH.endpoint("GET", "/indexes/{index}/aliases")
@@ -126,19 +121,19 @@ async def aliases(call: Call) -> AliasView:
     return _aliases(await call.run(call.open_named_index().aliases))
 
 
-@GRAPH.endpoint("POST", "/indexes/{index}/aliases", scope="write", body=AliasBody)
-async def merge(call: Call) -> AliasView:
+@GRAPH.endpoint("POST", "/indexes/{index}/aliases", scope="write")
+async def merge(call: Call, body: AliasBody) -> AliasView:
     """Let a name stand for another one."""
-    body, index = await call.read_body(AliasBody), call.open_named_index("write")
+    index = call.open_named_index("write")
     await call.run(index.merge, body.name, body.into)
     return _aliases(await call.run(index.aliases))
 
 
-@GRAPH.endpoint("DELETE", "/indexes/{index}/aliases", scope="write", query=AliasQuery)
-async def unmerge(call: Call) -> AliasView:
+@GRAPH.endpoint("DELETE", "/indexes/{index}/aliases", scope="write")
+async def unmerge(call: Call, query: AliasQuery) -> AliasView:
     """Let a name stand for itself again."""
     index = call.open_named_index("write")
-    await call.run(index.unmerge, call.read_query(AliasQuery).name)
+    await call.run(index.unmerge, query.name)
     return _aliases(await call.run(index.aliases))
 
 
@@ -153,10 +148,10 @@ async def vocabulary(call: Call) -> VocabularyView:
     return VocabularyView(entries=await call.run(call.open_named_index().vocabulary))
 
 
-@GRAPH.endpoint("POST", "/indexes/{index}/vocabulary", scope="write", body=EditBody)
-async def edit(call: Call) -> VocabularyView:
+@GRAPH.endpoint("POST", "/indexes/{index}/vocabulary", scope="write")
+async def edit(call: Call, body: EditBody) -> VocabularyView:
     """Rename or retype an entity, or keep it apart."""
-    body, index = await call.read_body(EditBody), call.open_named_index("write")
+    index = call.open_named_index("write")
     await call.run(index.edit, body.entity, rename=body.name, type=body.type, apart=body.apart)
     return VocabularyView(entries=await call.run(index.vocabulary))
 

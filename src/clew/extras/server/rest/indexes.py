@@ -65,10 +65,10 @@ class IndexBody(Body):
         )
 
 
-@INDEXES.endpoint("GET", "/indexes", query=Part)
-async def list_indexes(call: Call) -> Listed[IndexLine]:
+@INDEXES.endpoint("GET", "/indexes")
+async def list_indexes(call: Call, query: Part) -> Listed[IndexLine]:
     """List the indexes."""
-    part = call.list_part(call.list_names())
+    part = call.list_part(call.list_names(), query)
     titles = await call.run(call.server.indexes.read_titles)
     lines = [
         await call.run(_view_line, call, call.open_any(name), titles.get(name, ""))
@@ -93,10 +93,9 @@ def _view_line(call: Call, index: Scoped, title: str) -> IndexLine:
     return replace(line, n_documents=n_documents, n_chunks=n_chunks)
 
 
-@INDEXES.endpoint("POST", "/indexes", scope="write", body=IndexBody, status=201)
-async def make(call: Call) -> IndexView:
+@INDEXES.endpoint("POST", "/indexes", scope="write", status=201)
+async def make(call: Call, body: IndexBody) -> IndexView:
     """Make an empty index."""
-    body = await call.read_body(IndexBody)
     if not call.caller.sees(body.name):
         raise forbidden("your key does not cover this index")
     if body.embedder not in (None, *_OWN_EMBEDDERS):
@@ -124,11 +123,11 @@ async def drop(call: Call) -> None:
     await call.run(call.server.indexes.drop, index.name)
 
 
-@INDEXES.endpoint("GET", "/indexes/{index}/spend", query=Part)
-async def costs(call: Call) -> Listed[CostLine]:
+@INDEXES.endpoint("GET", "/indexes/{index}/spend")
+async def costs(call: Call, query: Part) -> Listed[CostLine]:
     """What each write cost, the newest first."""
     lines = await call.run(call.open_named_index().costs)
-    return call.list_part([make_view(CostLine, each) for each in reversed(lines)])
+    return call.list_part([make_view(CostLine, each) for each in reversed(lines)], query)
 
 
 @INDEXES.endpoint("POST", "/indexes/{index}/backup", scope="admin", downloads=True)

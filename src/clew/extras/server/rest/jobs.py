@@ -92,11 +92,15 @@ class EventsQuery(QueryParameters):
 
 
 async def submit_job(
-    call: Call, name: str, kind: str, options: Body, prepare: Callable[[Path], object] | None = None
+    call: Call,
+    name: str,
+    kind: str,
+    options: Body,
+    query: WaitQuery,
+    prepare: Callable[[Path], object] | None = None,
 ) -> Response:
     """Check and queue a job; reply with it, after its end if the caller waits."""
-    seconds = call.read_query(WaitQuery).wait
-    jobs, key = call.server.jobs, call.caller.key
+    seconds, jobs, key = query.wait, call.server.jobs, call.caller.key
 
     def queue_job() -> Job:
         server = call.server
@@ -119,10 +123,10 @@ async def submit_job(
 # -- looking --------------------------------------------------------------------------------------
 
 
-@JOBS.endpoint("GET", "/jobs", query=JobsQuery)
-async def list_jobs(call: Call) -> Listed[JobView]:
+@JOBS.endpoint("GET", "/jobs")
+async def list_jobs(call: Call, query: JobsQuery) -> Listed[JobView]:
     """List the jobs, the newest first."""
-    query, names = call.read_query(JobsQuery), _list_visible(call)
+    names = _list_visible(call)
     if query.index:
         names = {query.index} if names is None or query.index in names else set()
     options = query.model_dump(exclude={"index"})
@@ -131,19 +135,13 @@ async def list_jobs(call: Call) -> Listed[JobView]:
 
 
 @JOBS.endpoint(
-    "POST",
-    "/indexes/{index}/jobs",
-    scope="write",
-    body=JobBody,
-    reply=JobView,
-    status=202,
-    query=WaitQuery,
+    "POST", "/indexes/{index}/jobs", scope="write", body=JobBody, reply=JobView, status=202
 )
-async def add_job(call: Call) -> Response:
+async def add_job(call: Call, query: WaitQuery) -> Response:
     """Index uploaded files again, extract, remove or compact."""
     name = call.open_named_index("write").name
     body = (await call.read_body(JobBody)).root
-    return await submit_job(call, name, body.kind, body.options)
+    return await submit_job(call, name, body.kind, body.options, query)
 
 
 def _list_visible(call: Call) -> set[str] | None:
@@ -186,14 +184,13 @@ async def cancel_job(call: Call) -> JobView:
     "GET",
     "/jobs/{id}/events",
     events=JOB_EVENTS,
-    query=EventsQuery,
     headers={LAST_EVENT_HEADER: "the same, as browsers send it; it counts where both are sent"},
     named=_JOB,
 )
-async def job_events(call: Call) -> Response:
+async def job_events(call: Call, query: EventsQuery) -> Response:
     """Follow a job."""
     job = await _find_job(call, call.read_path("id"))
-    last = call.read_query(EventsQuery).after
+    last = query.after
     header = call.request.headers.get(LAST_EVENT_HEADER)
     if header is not None:
         last = parse_number(LAST_EVENT_HEADER, header)
