@@ -379,8 +379,6 @@ class Catalogue(ABC):
         return dict(self._select("SELECT key, target FROM alias WHERE target <> '' ORDER BY key"))
 
     def vocabulary(self) -> dict[str, VocabularyEntry]:
-        if self.meta("format") != FORMAT:
-            return {key: VocabularyEntry(target=target) for key, target in self.aliases().items()}
         columns = "key, target, name, type, apart, listed"
         return {
             key: VocabularyEntry(target, name, type_, apart=bool(apart), listed=bool(listed))
