@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from clew.filters import Filter
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
     from clew.models import LLM, Embedder
     from clew.models.ledger import Ledger
     from clew.models.prices import Price

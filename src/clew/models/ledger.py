@@ -233,7 +233,7 @@ class Ledger:
         """Return the known values of some keys."""
         by_digest = {digest_parts(key): key for key in keys}
         with self._file.open() as database:
-            rows = dict(rows_of_keys(database, "piece", "data", list(by_digest)))
+            rows: dict[bytes, str] = dict(rows_of_keys(database, "piece", "data", list(by_digest)))
         return {
             by_digest[digest]: json.loads(data)
             for digest, data in rows.items()
