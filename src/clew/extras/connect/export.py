@@ -29,7 +29,7 @@ from clew.errors import InputError
 from clew.extras.connect import neo4j
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.steps.entity_types import find_types
-from clew.text.cells import guard
+from clew.extras.connect.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
 

@@ -36,7 +36,7 @@ from clew.readers.triples import (
     triple,
 )
 from clew.readers.walk import File, files
-from clew.text.cells import unguard
+from clew.extras.connect.cells import unguard
 from clew.text.normalize import collapse
 
 _COLUMNS = {
