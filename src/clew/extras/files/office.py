@@ -17,11 +17,11 @@ from xml.etree.ElementTree import Element
 
 from clew.base.types import Document, Value
 from clew.extras.files.drawings import read_chart, read_diagram
+from clew.extras.files.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers import xml_page
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import decode_part, find_stated
 from clew.readers.grid import Cell, fill_spans, format_rows
-from clew.extras.files.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers.properties import of_xml
 from clew.readers.superscripts import join_shifted
 from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
