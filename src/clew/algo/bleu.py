@@ -6,27 +6,23 @@ clipped at the highest count that any other chunk has of it. That is its highest
 for the one chunk that holds the highest, the second highest. So one sort per order is enough.
 """
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.errors import InputError
-
-Smoothing = Literal["floor", "none"]
 
 LONGEST = 4  # words in an n-gram
 FLOOR = 0.1  # matches that count where there are none
 
 
 def leave_one_out_bleu(
-    tokens: NDArray[np.integer], offsets: NDArray[np.integer], *, smooth: Smoothing = "floor"
+    tokens: NDArray[np.integer], offsets: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Return the (n_chunks,) BLEU-4, from 0 to 1, of each chunk against all the others.
 
     Chunk i is tokens[offsets[i] : offsets[i + 1]], any integers; `offsets` is (n_chunks + 1,). A
     chunk of fewer than four words has as many orders as words. Without a match of any order the
-    value is 0, and with "none" also without a match of one order; "floor" counts 0.1 matches there.
+    value is 0; without one of some order 0.1 matches are counted there.
     O(n log n) time and O(n) memory for n tokens.
 
     Raises InputError for offsets that do not ascend from 0 to the number of tokens.
@@ -36,7 +32,7 @@ def leave_one_out_bleu(
         raise InputError(f"offsets of chunks must ascend from 0 to the {len(tokens)} tokens there")
     totals = np.maximum(lengths - np.arange(LONGEST)[:, None], 0)
     matches = _count_matches(tokens, lengths)
-    scores = _mean_precision(matches, totals, FLOOR if smooth == "floor" else 0.0)
+    scores = _mean_precision(matches, totals)
     return np.where(matches.any(axis=0), scores * _brevity_penalty(lengths), 0.0)
 
 
@@ -100,14 +96,13 @@ def _mark_changes(ids: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def _mean_precision(
-    matches: NDArray[np.float64], totals: NDArray[np.integer], floor: float
+    matches: NDArray[np.float64], totals: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Return the (n_chunks,) geometric means of matches / totals over the orders with n-grams."""
-    smoothed = np.where(matches > 0, matches, floor)
+    smoothed = np.where(matches > 0, matches, FLOOR)
     precision = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
-    logs = np.log(precision, out=np.full_like(smoothed, -np.inf), where=precision > 0)
     orders = np.maximum((totals > 0).sum(axis=0), 1)
-    return np.asarray(np.exp(logs.sum(axis=0) / orders))
+    return np.asarray(np.exp(np.log(precision).sum(axis=0) / orders))
 
 
 def _brevity_penalty(lengths: NDArray[np.integer]) -> NDArray[np.float64]:

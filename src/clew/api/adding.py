@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from clew.index.choose import Wanted
     from clew.index.extract import ExtractionReport, OnChunks
     from clew.index.graph import GraphImport
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
 
 
 T = TypeVar("T")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from clew.filters import Filter
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
     from clew.models import LLM, Embedder
     from clew.models.ledger import Ledger
     from clew.models.prices import Price
@@ -332,12 +332,11 @@ class OpenIndex(Closing):
 
         Where the ledger has replies of it, it may not be needed at all.
         """
-        from clew.models.ledger import drop_place
         from clew.models.recorded_llm import RecordedLLM
 
         totals = self._ledger.totals() if self._ledger.exists() else {}
         known = {model for model, _ in totals}
-        if isinstance(llm, RecordedLLM) and not known & {llm.name, drop_place(llm.name)}:
+        if isinstance(llm, RecordedLLM) and llm.name not in known:
             llm.reach()
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.base.types import Changes
     from clew.filters import Filter
     from clew.index.snapshot import Snapshot
-    from clew.index.store import View
+    from clew.index.store.segmented import View
 
 
 def find_changes(

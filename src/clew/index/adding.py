@@ -26,7 +26,7 @@ from clew.index import generation
 from clew.index.origins import DocumentOwners, find_gone, list_file_documents, store_fetched
 from clew.index.recipe import LATE, build_model_recipe, check_recipe
 from clew.index.snapshot.batch import Batch
-from clew.index.store import Store
+from clew.index.store.segmented import Store
 from clew.models import Embedder, Models
 from clew.models.run import Meter
 from clew.progress import Progress

@@ -24,8 +24,9 @@ from clew.index.layers.chunks import Chunks, Columns
 from clew.index.layers.vectors import ChunkKey, ChunkVectors, chunk_keys
 from clew.index.recipe import LATE
 from clew.index.snapshot.batch import Batch
-from clew.index.store import Store, schema
+from clew.index.store import schema
 from clew.index.store.columns import StoredColumns
+from clew.index.store.segmented import Store
 from clew.models import Models, gives_tokens
 from clew.models.run import Meter
 from clew.stopping import Stop

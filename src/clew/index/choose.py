@@ -36,7 +36,7 @@ from clew.models.replies import merge_parts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
     from clew.models import LLM, Prompt, Reply, Wording
     from clew.models.ledger import Ledger
 

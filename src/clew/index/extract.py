@@ -71,7 +71,7 @@ from clew.readers.triples import read_triples
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
     from clew.models.ledger import Ledger
 
 _log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from clew.index.layers.extractions import ChunkExtraction, build_graph_batch, sp
 from clew.index.layers.imported import Statements, build_imported_batch
 from clew.index.layers.subjects import Subject, SubjectGraph
 from clew.index.recipe import LATE, build_model_recipe, check_recipe
-from clew.index.store import Store
+from clew.index.store.segmented import Store
 from clew.models import Models, gives_tokens
 from clew.models.run import Meter
 from clew.readers.walk import File

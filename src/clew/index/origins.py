@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.base.types import Document
     from clew.index.adding import AddReport
     from clew.index.snapshot import Snapshot
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
     from clew.readers.formats import FindKnown
     from clew.readers.remote import FetchedPlaces
     from clew.readers.selection import Selection

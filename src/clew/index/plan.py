@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.base.types import Document
     from clew.index.choose import ReplyMemory
     from clew.index.snapshot import Snapshot
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
     from clew.models import Models, Prompt
     from clew.text.chunking import Chunking
 

@@ -24,8 +24,9 @@ from clew.index.choose import LEFT, PAID, ReplyMemory, assign_packs, read_reques
 from clew.index.extract import ExtractionCorpus, extract_by_llm, extract_by_rules, get_task
 from clew.index.layers.chunks import cut_chunks, sentence_columns
 from clew.index.origins import find_files, get_roots
-from clew.index.store import Store, schema
+from clew.index.store import schema
 from clew.index.store.embedded import EmbeddedStore, replace_files
+from clew.index.store.segmented import Store
 from clew.models import Extractor, Models
 from clew.models.ledger import Ledger
 from clew.models.run import Meter

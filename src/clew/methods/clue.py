@@ -96,7 +96,8 @@ class Clue:
             method=self.name,
             hits=steps.hits(snapshot, rows, scores),
             seeds=tuple(
-                steps.entity_step(snapshot, row, reason) for row, reason in sorted(reasons.items())
+                steps.read_step(snapshot, "entity", row, reason)
+                for row, reason in sorted(reasons.items())
             ),
             notes=notes,
         )
@@ -275,13 +276,13 @@ def _build_path(
         why = "near the question"
         if via >= 0:
             where = "in a sentence before" if via in before else "in a sentence near the question"
-            path.append(steps.entity_step(snapshot, via, reasons.get(via, where)))
+            path.append(steps.read_step(snapshot, "entity", via, reasons.get(via, where)))
             why = "mentions it" if via in mentioned else "stands under this title"
-        path.append(steps.unit_step(snapshot, unit, why))
+        path.append(steps.read_step(snapshot, "unit", unit, why))
         before.update(mentioned)
         if chunk in neighbours(unit_chunks, unit):
             break
-    path.append(steps.chunk_step(snapshot, chunk, "holds it"))
+    path.append(steps.read_step(snapshot, "chunk", chunk, "holds it"))
     return Path(tuple(path), state.score)
 
 

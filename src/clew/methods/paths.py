@@ -195,11 +195,11 @@ def _build_thread(  # noqa: PLR0917 -- what a path is made of
     passed = answer.triples[: answer.triples.index(row) + 1]
     names = ("continues from what is named", *["goes on"] * (len(passed) - 1))
     between = [
-        steps.triple_step(snapshot, each, reason)
+        steps.read_step(snapshot, "triple", each, reason)
         for each, reason in zip(passed, names, strict=True)
     ]
     first = Step(layer="query", id="", text=query)
-    last = steps.chunk_step(snapshot, chunk, "holds it", score)
+    last = steps.read_step(snapshot, "chunk", chunk, "holds it", score)
     return Path((first, start, *between, last), score)
 
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.base.runtime import sqlite
-from clew.base.runtime.lazy import compile_re
 from clew.base.runtime.sqlite import Connection
 from clew.base.types import Usage
 from clew.models import Prompt, Turn
@@ -46,8 +45,6 @@ _COST = """cost (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, before INTEGER 
 _KEEP = """INSERT INTO piece VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
     SET model = excluded.model, version = excluded.version, data = excluded.data"""
 
-_PLACE = compile_re(r"(?<=\S) of \S+")  # in the name of a model, behind its first word
-
 PieceKey = tuple[str, ...]  # model, version of the prompt, and whatever else tells it apart
 
 
@@ -59,11 +56,6 @@ class Request:
     prompt: Prompt
     turns: Sequence[Turn] = ()
 
-    @property
-    def former(self) -> Request:
-        """Return the request without the model's address, as older ledgers record it."""
-        return replace(self, model=drop_place(self.model))
-
     def key(self) -> bytes:
         """Return the SHA-256 of everything that determines the reply.
 
@@ -74,11 +66,6 @@ class Request:
         replies = [turn.text for turn in self.turns]
         parts = (prompt.version, prompt.system, prompt.user, schema, str(prompt.max_tokens))
         return digest_parts([self.model, *parts, *replies])
-
-
-def drop_place(model: str) -> str:
-    """Return the name of a model without its address."""
-    return _PLACE.sub("", model, count=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,12 +163,11 @@ class Ledger:
         question = """SELECT text, fault, prompt_tokens, completion_tokens, cost_usd, seconds, calls
             FROM call WHERE key = ?"""
         with self._file.open() as database:
-            for key in dict.fromkeys((request.key(), request.former.key())):
-                for row in sqlite.rows(database, question, [key]):
-                    turn = Turn(*row)
-                    if not _is_damaged(turn.text):
-                        return turn
-                    database.execute("DELETE FROM call WHERE key = ?", [key])
+            for row in sqlite.rows(database, question, [request.key()]):
+                turn = Turn(*row)
+                if not _is_damaged(turn.text):
+                    return turn
+                database.execute("DELETE FROM call WHERE key = ?", [request.key()])
         return None
 
     @mending
@@ -227,7 +213,7 @@ class Ledger:
     @mending
     def mark_failed(self, requests: Collection[Request]) -> None:
         """Record that these requests, one conversation, had no usable reply."""
-        keys = [(each.key(),) for request in requests for each in (request, request.former)]
+        keys = [(request.key(),) for request in requests]
         with self._file.writing() as database:
             database.executemany("INSERT INTO failed VALUES (?) ON CONFLICT DO NOTHING", keys)
 
@@ -245,19 +231,14 @@ class Ledger:
     @mending
     def pieces(self, keys: Collection[PieceKey]) -> dict[PieceKey, Any]:
         """Return the known values of some keys."""
-        own = {digest_parts(key): key for key in keys}
-        former = {digest_parts((drop_place(key[0]), *key[1:])): key for key in keys}
+        by_digest = {digest_parts(key): key for key in keys}
         with self._file.open() as database:
-            rows: dict[bytes, str] = dict(
-                rows_of_keys(database, "piece", "data", list(former | own))
-            )
-        values = {
-            names[key]: data
-            for names in (former, own)  # what was kept of this very model counts
-            for key, data in rows.items()
-            if key in names and not _is_damaged(data)
+            rows: dict[bytes, str] = dict(rows_of_keys(database, "piece", "data", list(by_digest)))
+        return {
+            by_digest[digest]: json.loads(data)
+            for digest, data in rows.items()
+            if not _is_damaged(data)
         }
-        return {key: json.loads(data) for key, data in values.items()}
 
     @mending
     def keep(self, pieces: Mapping[PieceKey, Any]) -> None:

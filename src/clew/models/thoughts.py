@@ -1,9 +1,8 @@
-"""Remove a model's reasoning ("thoughts") from its reply, whole or streamed."""
+"""Remove a model's reasoning ("thoughts") from its reply."""
 
 import re
 
 from clew.base.runtime.lazy import compile_re
-from clew.text.pieces import PieceStream
 
 _NAMES = r"(?i:(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning))"
 _INSIDE = r"(?:[^<]|<\|constrain\|>)"  # a channel's name, and for whom it is
@@ -30,8 +29,6 @@ _MARKS = compile_re(r"<\|start\|>\w*|<\|(?:end|return|im_end|(?:begin|end)_of_so
 _DATA = compile_re(r"\s*(?:```|\{|\[\s*[\[{\"\]])")  # JSON, of which a tag is a part at most
 _OPENED = compile_re(r"(?:^|[\s(])[`'\"“‘]\Z")
 _QUOTES = "`'\"”’"
-_SHORT = 2048  # characters of a text that is read with every piece
-_GROWN = 32  # a longer one is read again when it has grown by one part in so many
 
 
 def strip_thoughts(text: str, *, ended: bool = True) -> tuple[str, bool]:
@@ -76,32 +73,3 @@ def _is_quoted(text: str, tag: re.Match[str]) -> bool:
     """Check whether a tag is quoted rather than used."""
     before, behind = text[max(tag.start() - 2, 0) : tag.start()], text[tag.end() : tag.end() + 1]
     return bool(_OPENED.search(before) and behind) and behind in _QUOTES
-
-
-class SpokenStream:
-    """Passes on a streamed reply without reasoning and the white space around it.
-
-    With `waits` nothing is told before thoughts have ended: the model does not say that they begin.
-    """
-
-    def __init__(self, pieces: PieceStream, *, waits: bool = False) -> None:
-        self._pieces = pieces
-        self._waits = waits
-        self._text, self._n_read = "", 0
-
-    def restart(self) -> None:
-        """Reset for another reply."""
-        self._text, self._n_read = "", 0
-        self._pieces.restart()
-
-    def add(self, piece: str) -> None:
-        """Add a piece, and pass on the text that is certainly not reasoning.
-
-        All that came is read each time, so a long text is read only once it has grown by a part.
-        """
-        self._text += piece
-        if len(self._text) - self._n_read < (len(self._text) - _SHORT) // _GROWN:
-            return
-        self._n_read = len(self._text)
-        if not self._waits or begins_in_thoughts(self._text):
-            self._pieces.end(strip_thoughts(self._text, ended=False)[0])

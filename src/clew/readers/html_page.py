@@ -25,7 +25,7 @@ from clew.limits import LimitMet, ReadingLimits
 from clew.readers.decode import text_of
 from clew.readers.furniture import BLOCKS, HEADINGS, UNREAD, find_clutter, is_manual
 from clew.readers.grid import Cell, fill_spans, format_rows
-from clew.readers.list_numbers import LETTERED, format_number
+from clew.readers.number_forms import LETTERED, format_number
 from clew.readers.properties import properties
 from clew.readers.superscripts import enclose, subscript, superscript, write_formula
 from clew.readers.titled import MarkedParagraph, make_document, stated_title

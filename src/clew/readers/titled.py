@@ -1,7 +1,7 @@
 """Titles of files, and documents made of paragraphs, for all readers."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -27,11 +27,6 @@ _OF_PROGRAMS = re.compile(
     re.IGNORECASE,
 )  # what office programs write where nobody wrote a title
 _FILE_NAME = re.compile(r"\S+\.(?:dvi|tex|ps|docx?|pptx?|xlsx?|odt|rtf|indd|qxd)", re.IGNORECASE)
-
-
-_PAGE = re.compile(  # "Page 3 of 7", "- 3 -", "3/7"
-    r"[-–—\s]*(?:[^\W\d]+\.?\s+)?\d*(?:\s*(?:[^\W\d]+|/|\|)\s*\d*)?[-–—\s]*"
-)
 
 
 class MarkedParagraph(NamedTuple):
@@ -107,24 +102,6 @@ def make_document(
         headings=tuple(without_title(headings or _headings(marked, starts), title)),
         apparatus=tuple(_apparatus(marked, starts)),
     )
-
-
-class PageEdge(NamedTuple):
-    """The header or footer of a page, and whether it contains the page number."""
-
-    kind: str  # "Header" or "Footer"
-    text: str
-    is_numbered: bool = False
-
-
-def read_edges(edges: Iterable[PageEdge]) -> Iterator[MarkedParagraph]:
-    """Yield the distinct headers and footers, without plain page numbers."""
-    texts = dict.fromkeys(
-        f"{each.kind}: {text}"
-        for each in edges
-        if (text := collapse(each.text)) and not (each.is_numbered and _PAGE.fullmatch(text))
-    )
-    yield from map(MarkedParagraph, texts)
 
 
 def without_title(headings: Sequence[Heading], title: str) -> list[Heading]:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:  # of these names `_NAMES` has those that can be imported from
 # A method loads the steps that it takes; scipy comes with some of these.
 _NAMES = {
     "steps.evidence": (
-        "UnreadStep apparatus_behind chunk_step entity_step hits nearest_chunks ranked"
-        " read_steps subchunk_step term_step triple_step unit_step"
+        "UnreadStep apparatus_behind hits nearest_chunks ranked read_step read_steps"
     ).split(),
     "steps.linking": (
         "Linked longest name_spans named_entities query_names reply_to same_names similar_entities"

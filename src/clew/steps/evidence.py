@@ -185,34 +185,11 @@ def _read_names(snapshot: Snapshot, name: str, rows: list[int]) -> Iterator[dict
         yield {"id": key, "text": text}
 
 
-def unit_step(snapshot: Snapshot, row: int, reason: str) -> Step:
-    """Return a unit as a step of a path, with its place in its document."""
-    return read_steps(snapshot, [UnreadStep("unit", row, reason)])[0]
-
-
-def chunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a chunk as a step of a path, with its place in its document."""
-    return read_steps(snapshot, [UnreadStep("chunk", row, reason, score)])[0]
-
-
-def subchunk_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a sub-chunk as a step of a path, with its place in its document."""
-    return read_steps(snapshot, [UnreadStep("subchunk", row, reason, score)])[0]
-
-
-def entity_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return an entity as a step of a path."""
-    return read_steps(snapshot, [UnreadStep("entity", row, reason, score)])[0]
-
-
-def triple_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a triple as a step of a path."""
-    return read_steps(snapshot, [UnreadStep("triple", row, reason, score)])[0]
-
-
-def term_step(snapshot: Snapshot, row: int, reason: str, score: float | None = None) -> Step:
-    """Return a term as a step of a path."""
-    return read_steps(snapshot, [UnreadStep("term", row, reason, score)])[0]
+def read_step(
+    snapshot: Snapshot, layer: str, row: int, reason: str, score: float | None = None
+) -> Step:
+    """Return a row of a layer as a step of a path, with its place in its document, if any."""
+    return read_steps(snapshot, [UnreadStep(layer, row, reason, score)])[0]
 
 
 # -- what leads to other text ---------------------------------------------------------------------

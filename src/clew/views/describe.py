@@ -23,7 +23,7 @@ from clew.index.generation import wasted_share
 from clew.index.layers.aliases import propose_merges
 from clew.index.snapshot import Snapshot
 from clew.index.snapshot.layers import TripleLayer
-from clew.index.store import Store
+from clew.index.store.segmented import Store
 from clew.steps.entity_types import find_types
 from clew.steps.themes import THEME_MARK
 from clew.text.keys import name_key

@@ -6,7 +6,7 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
 from clew.readers import read
-from clew.readers.list_numbers import format_number
+from clew.readers.number_forms import format_number
 from tests.readers.writers import OFFICE, packed, saved, sheet, unpacked, word
 
 LEVEL = (

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import BadReply, BudgetSpent, EndpointError, InputError
+from clew.extras.models.spoken import SpokenStream
 from clew.models import Prompt
 from clew.models.budget import Budget
 from clew.models.ledger import Ledger, Request
 from clew.models.recorded_llm import RecordedLLM
 from clew.models.run import ModelRun
-from clew.models.thoughts import SpokenStream
 from clew.testing import ChatContract
 from clew.text.pieces import PieceStream
 from tests.answers.evidence import answer, evidence, hit, models

@@ -27,7 +27,7 @@ from tests.snapshots import check_consistent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.index.store import Store
+    from clew.index.store.segmented import Store
 
     OpenStore = Callable[[], Store]
 

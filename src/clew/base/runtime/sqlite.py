@@ -5,9 +5,6 @@ a page are a checksum of the others, which is looked at whenever a page is read.
 ours binds each checksum to the page's place in the file, so that a page in the place of another, or
 one of zeros, is damage too. Other programs read such a file as any other.
 
-Files of before that, whose `user_version` is 1, keep checksums of the content alone. In these a
-page of zeros has the right checksum: a long text that may have become one needs one of its own.
-
 Nothing may open a file of SQLite beside it: on POSIX, a process that closes any descriptor of a
 file drops every lock that it holds on that file, those of its other connections too. So bytes of
 such files are read by SQLite's own file system, `own_file`.
@@ -45,9 +42,7 @@ _APPLICATION_ID = slice(68, 72)  # of the header
 _PIECE = 1 << 16  # bytes of a file that are copied together: SQLite reads and writes less than 2^17
 _PAUSE_S = 0.01  # between two tries to lock a file
 _TRIES = 1_000  # ranges of keys of a damaged table that are read, the widest first
-# `user_version` of a file whose checksums are of the content alone, and of one where they are bound
-# to the page's place too.
-_OF_CONTENT, _OF_PLACE = 1, 2
+_OF_PLACE = 2  # `user_version` of a file whose checksums are bound to the places of pages
 _lock = threading.Lock()
 
 
@@ -103,7 +98,7 @@ def mark(connection: Connection) -> None:
 
 def check_checksums(connection: Connection, path: Path) -> None:
     """Raise CorruptError if a file marked as having checksums has none."""
-    if connection.execute("PRAGMA user_version").get in (_OF_CONTENT, _OF_PLACE):
+    if connection.execute("PRAGMA user_version").get == _OF_PLACE:
         header = read_header(path)
         if header and header[_RESERVED] != _CHECKSUM:
             raise apsw.CorruptError("its header was changed")

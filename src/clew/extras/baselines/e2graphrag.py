@@ -78,7 +78,7 @@ class E2GraphRag:
                     (
                         start,
                         *(step for entity, step in by_entity if entity in chunks[row]),
-                        steps.chunk_step(snapshot, row, "holds them", score),
+                        steps.read_step(snapshot, "chunk", row, "holds them", score),
                     ),
                     score,
                 )
@@ -195,7 +195,9 @@ def _count(snapshot: Snapshot, entities: Sequence[int]) -> NDArray[np.integer]:
 
 
 def _build_seeds(snapshot: Snapshot, reasons: Mapping[int, str]) -> tuple[Step, ...]:
-    return tuple(steps.entity_step(snapshot, row, reason, 1.0) for row, reason in reasons.items())
+    return tuple(
+        steps.read_step(snapshot, "entity", row, reason, 1.0) for row, reason in reasons.items()
+    )
 
 
 METHOD = E2GraphRag

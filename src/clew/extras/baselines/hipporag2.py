@@ -69,7 +69,7 @@ class HippoRag2:
         influence = graph.spread(dict(passages) | seeds, self.damping)
         best = graph.best_chunks(influence, self.chunks, dense)
         facts = {
-            row: steps.triple_step(snapshot, row, "a fact near the question", cosine)
+            row: steps.read_step(snapshot, "triple", row, "a fact near the question", cosine)
             for row, cosine in mapped.raw
             if row in mapped.kept
         }
@@ -155,12 +155,12 @@ def _build_path(
         stops.append(facts[way[0]])
     for node in way[:-1]:
         if node < graph.n_chunks:
-            stops.append(steps.chunk_step(snapshot, node, "on the path"))
+            stops.append(steps.read_step(snapshot, "chunk", node, "on the path"))
         else:
             reason = "an end of that fact" if node == way[0] else "on the path"
-            stops.append(steps.entity_step(snapshot, node - graph.n_chunks, reason))
+            stops.append(steps.read_step(snapshot, "entity", node - graph.n_chunks, reason))
     why = "holds it" if way else "near the question"
-    return Path((*stops, steps.chunk_step(snapshot, chunk, why, score)), score)
+    return Path((*stops, steps.read_step(snapshot, "chunk", chunk, why, score)), score)
 
 
 METHOD = HippoRag2

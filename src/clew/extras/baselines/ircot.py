@@ -80,7 +80,7 @@ class Ircot:
             method="ircot",
             hits=steps.hits(snapshot, reasons, scores),
             paths=tuple(
-                Path((start, steps.chunk_step(snapshot, row, why)), score)
+                Path((start, steps.read_step(snapshot, "chunk", row, why)), score)
                 for (row, why), score in zip(reasons.items(), scores.tolist(), strict=True)
             ),
             notes=notes,

@@ -213,8 +213,10 @@ def _distinct(lists: Iterable[Sequence[int]]) -> Iterable[int]:
 
 def _build_step(snapshot: Snapshot, near: NearRow) -> Step:
     if near.layer == "entity":
-        return steps.entity_step(snapshot, near.row, "near the specific keywords", near.cosine)
-    return steps.triple_step(snapshot, near.row, "near the general keywords", near.cosine)
+        return steps.read_step(
+            snapshot, "entity", near.row, "near the specific keywords", near.cosine
+        )
+    return steps.read_step(snapshot, "triple", near.row, "near the general keywords", near.cosine)
 
 
 def _build_thread(
@@ -226,8 +228,8 @@ def _build_thread(
 ) -> tuple[Step, ...]:
     start = Step(layer="query", id="", text=query)
     if near is None:
-        return (start, steps.chunk_step(snapshot, chunk, "near the question"))
-    return (start, through[near], steps.chunk_step(snapshot, chunk, "holds it"))
+        return (start, steps.read_step(snapshot, "chunk", chunk, "near the question"))
+    return (start, through[near], steps.read_step(snapshot, "chunk", chunk, "holds it"))
 
 
 METHOD = LightRag

@@ -88,7 +88,7 @@ class LinearRag:
                 for row, score in zip(rows, scores.tolist(), strict=True)
             ),
             seeds=tuple(
-                steps.entity_step(snapshot, row, reason, active[row].score)
+                steps.read_step(snapshot, "entity", row, reason, active[row].score)
                 for row, reason in reasons.items()
             ),
             notes=notes,
@@ -177,14 +177,16 @@ def _build_thread(
     """Return the path to the most active entity of a chunk, or None."""
     inside = steps.chunk_entities(snapshot).row(chunk).tolist()
     here = max(inside, key=lambda row: active[row].score if row in active else -1.0, default=-1)
-    backwards = [steps.chunk_step(snapshot, chunk, "holds it")]
+    backwards = [steps.read_step(snapshot, "chunk", chunk, "holds it")]
     if here not in active:
-        backwards = [steps.chunk_step(snapshot, chunk, "near the question")]
+        backwards = [steps.read_step(snapshot, "chunk", chunk, "near the question")]
     while here in active:
         each = active[here]
-        backwards.append(steps.entity_step(snapshot, here, reasons.get(here, "on the path")))
+        backwards.append(
+            steps.read_step(snapshot, "entity", here, reasons.get(here, "on the path"))
+        )
         if each.unit >= 0:
-            backwards.append(steps.unit_step(snapshot, each.unit, "near the question"))
+            backwards.append(steps.read_step(snapshot, "unit", each.unit, "near the question"))
         here = each.before
     return (Step(layer="query", id="", text=query), *reversed(backwards))
 

@@ -100,9 +100,9 @@ def collect_nodes(
 def _build_thread(snapshot: Snapshot, query: str, node: Node) -> tuple[Step, ...]:
     start = Step(layer="query", id="", text=query)
     if node.unit < 0:
-        return (start, steps.chunk_step(snapshot, node.chunk, "near the question"))
-    through = steps.unit_step(snapshot, node.unit, "in a summary near the question")
-    return (start, through, steps.chunk_step(snapshot, node.chunk, "holds it"))
+        return (start, steps.read_step(snapshot, "chunk", node.chunk, "near the question"))
+    through = steps.read_step(snapshot, "unit", node.unit, "in a summary near the question")
+    return (start, through, steps.read_step(snapshot, "chunk", node.chunk, "holds it"))
 
 
 def _open_summaries(snapshot: Snapshot) -> Summaries:

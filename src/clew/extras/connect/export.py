@@ -27,9 +27,9 @@ from clew.base.runtime.lazy import needs
 from clew.base.types import ENTITY_TYPES, GRAPH, IMPORTED, Exported
 from clew.errors import InputError
 from clew.extras.connect import neo4j
+from clew.extras.connect.cells import guard
 from clew.models.extractors.cooccurrence import FALLBACK, MOST_PAIRS
 from clew.steps.entity_types import find_types
-from clew.text.cells import guard
 from clew.text.normalize import collapse
 from clew.text.sections import page_range
 

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from clew.base.display.visible import escape_unseen
 from clew.base.types import ENTITY_TYPES
-from clew.text.cells import guard
+from clew.extras.connect.cells import guard
 from clew.text.normalize import collapse
 
 if TYPE_CHECKING:

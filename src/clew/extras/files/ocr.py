@@ -16,8 +16,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.base.types import OCR
+from clew.extras.files.placed import PlacedText, set_in_columns
 from clew.readers import apart
-from clew.readers.grid import PlacedText, format_row, set_in_columns
+from clew.readers.grid import format_row
 from clew.readers.pictures import HINT, check_engine
 from clew.readers.walk import File
 from clew.text.quantities import format_count, join_numbers

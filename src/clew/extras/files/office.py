@@ -17,14 +17,15 @@ from xml.etree.ElementTree import Element
 
 from clew.base.types import Document, Value
 from clew.extras.files.drawings import read_chart, read_diagram
+from clew.extras.files.edges import PageEdge, read_edges
+from clew.extras.files.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers import xml_page
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.decode import decode_part, find_stated
 from clew.readers.grid import Cell, fill_spans, format_rows
-from clew.readers.list_numbers import LIST_NUMBER, number_open_document, number_slide
 from clew.readers.properties import of_xml
 from clew.readers.superscripts import join_shifted
-from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
+from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.unread import describe_picture, describe_unread
 from clew.readers.walk import File
 from clew.text.quantities import format_count

@@ -14,7 +14,8 @@ from ctypes import c_double
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from clew.readers.grid import PlacedText, format_row, set_in_columns
+from clew.extras.files.placed import PlacedText, set_in_columns
+from clew.readers.grid import format_row
 from clew.readers.superscripts import subscript, superscript
 
 if TYPE_CHECKING:

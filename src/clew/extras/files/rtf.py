@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from clew.base.runtime.lazy import needs
 from clew.base.types import Document
 from clew.errors import UnreadableSource
+from clew.extras.files.edges import PageEdge, read_edges
 from clew.readers.decode import replace_surrogates
 from clew.readers.grid import format_row
 from clew.readers.properties import properties
-from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges, stated_title
+from clew.readers.titled import MarkedParagraph, make_document, stated_title
 from clew.readers.unread import describe_unread
 from clew.readers.walk import File
 

@@ -14,12 +14,13 @@ from xml.etree.ElementTree import Element
 
 from clew.base.types import Document
 from clew.extras.files.drawings import read_chart, read_diagram
+from clew.extras.files.edges import PageEdge, read_edges
+from clew.extras.files.list_numbers import LIST_NUMBER, ListNumbers
 from clew.extras.files.office import find_outermost, read_about
 from clew.readers.archive import ArchiveParts, parts_of
 from clew.readers.grid import Cell, fill_spans, format_rows
-from clew.readers.list_numbers import LIST_NUMBER, ListNumbers
 from clew.readers.superscripts import enclose, join_shifted, write_formula
-from clew.readers.titled import MarkedParagraph, PageEdge, make_document, read_edges
+from clew.readers.titled import MarkedParagraph, make_document
 from clew.readers.unread import describe_picture, describe_unread
 from clew.readers.walk import File
 

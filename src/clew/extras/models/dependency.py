@@ -16,15 +16,9 @@ from typing import TYPE_CHECKING
 from clew.base.types import Extraction
 from clew.extras.models.clauses import clauses, is_common, is_name
 from clew.extras.models.coreference import Reading
+from clew.extras.models.parentheses import PARENTHESIS, in_parentheses
 from clew.extras.models.spacy import DEFAULT_PIPELINE, LABELS, load_pipeline
-from clew.models.extractors.ends import (
-    PARENTHESIS,
-    End,
-    Statement,
-    extraction,
-    in_parentheses,
-    split_sentences,
-)
+from clew.models.extractors.ends import End, Statement, extraction, split_sentences
 from clew.text.names import quoted_spans
 from clew.text.normalize import collapse
 

@@ -32,11 +32,12 @@ from clew.extras.models.refusals import (
     find_remedy,
 )
 from clew.extras.models.served import STEP_S, Served
+from clew.extras.models.spoken import SpokenStream
 from clew.models import Keep, Kind, OnLost, Prompt, PromptRefused, Reply, Turn
 from clew.models.budget import Budget, Purchase, bill
 from clew.models.prices import Price, embedding_price, list_price
 from clew.models.replies import messages
-from clew.models.thoughts import SpokenStream, begins_in_thoughts, strip_thoughts
+from clew.models.thoughts import begins_in_thoughts, strip_thoughts
 from clew.text import tokens
 from clew.text.pieces import OnPiece, PieceStream
 

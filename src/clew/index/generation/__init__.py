@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.index.generation.assembly import Assembly
     from clew.index.generation.edited import BaseGeneration
     from clew.index.snapshot import Snapshot
-    from clew.index.store import Store, View
+    from clew.index.store.segmented import Store, View
 
 _ASSEMBLY = "assembly"  # what its arrays are cached under
 _EDITS = "edits"

@@ -16,7 +16,8 @@ from clew.base.derived import Arrays, CachedArrays, EarlierArrays
 from clew.errors import DamagedIndex
 from clew.index.generation.rows import Rows, place_by_row
 from clew.index.snapshot import Snapshot
-from clew.index.store import Cache, View
+from clew.index.store.cache import FileCache
+from clew.index.store.segmented import View
 
 _log = logging.getLogger(__name__)
 _INPUT_PREFIX = "input."  # before the name of a layer: the stored rows that the arrays are of
@@ -81,7 +82,7 @@ class ArrayLoader:
     Those of some documents alone are computed from what is cached of all, and not cached.
     """
 
-    cache: Cache
+    cache: FileCache
     view: View
     stored: Mapping[str, Rows]  # the stored row of each row of a layer
     whole: bool = True

@@ -18,8 +18,9 @@ from clew.index.generation.assembly import Assembly
 from clew.index.generation.rows import Live, Rows, find_newest, follow_rows
 from clew.index.snapshot.batch import Batch, Cut
 from clew.index.snapshot.layers import StoredSentence
-from clew.index.store import View, schema
+from clew.index.store import schema
 from clew.index.store.columns import StoredColumns
+from clew.index.store.segmented import View
 
 Columns = dict[str, NDArray[Any]]
 

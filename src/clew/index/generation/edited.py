@@ -18,7 +18,8 @@ from clew.index.generation.assembly import Assembly
 from clew.index.generation.cached import ArrayLoader, VerifiedArrays
 from clew.index.generation.layers import Parts, build_snapshot
 from clew.index.generation.schema import LAYER_OF, ROWS_OF
-from clew.index.store import Cache, View
+from clew.index.store.cache import FileCache
+from clew.index.store.segmented import View
 
 Rows = NDArray[np.int64]
 
@@ -135,7 +136,7 @@ def _read_row_edits(base: Assembly, arrays: Mapping[str, NDArray[Any]], layer: s
 class BaseGeneration:
     """The earlier generation from which a snapshot is derived by edits: its `Snapshot.base`."""
 
-    cache: Cache
+    cache: FileCache
     view: View
     assembly: EditedAssembly  # of the snapshot
     generation: int

@@ -20,7 +20,7 @@ from clew.index.generation.cached import ArrayLoader
 from clew.index.generation.rows import Rows, SomeRows
 from clew.index.generation.vectors import StoredVectors
 from clew.index.snapshot import Snapshot
-from clew.index.store import View, schema
+from clew.index.store import StoredRows, schema
 from clew.index.store.columns import StoredColumn
 from clew.index.store.schema import TABLES, Segment
 from clew.index.store.segments import MappedSegment
@@ -40,7 +40,7 @@ class Parts:
     """A generation's assembly, with its open files."""
 
     assembly: Assembly
-    view: View
+    view: StoredRows
     some_aliases: Mapping[str, str] | None = None  # those of some documents; None: all
     _documents: Once[int] = field(default_factory=lambda: Once(_CACHED_DOCUMENTS))
     _columns: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)

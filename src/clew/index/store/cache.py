@@ -28,9 +28,11 @@ class FileCache:
         self._held: dict[str, tuple[object, Arrays]] = {}  # what was loaded last, by name
 
     def names(self) -> list[str]:
+        """Return the names of all cached arrays, of any generation."""
         return sorted({name for name, _, _ in self._files()})
 
     def generations(self, name: str) -> list[int]:
+        """Return the generations that have cached arrays of this name, ascending."""
         return sorted(generation for each, generation, _ in self._files() if each == name)
 
     def oldest(self, newest: int) -> int:
@@ -38,6 +40,10 @@ class FileCache:
         return min((generation for _, generation, _ in self._files()), default=newest)
 
     def load(self, name: str, generation: int) -> Arrays | None:
+        """Return the cached arrays of a generation, or None if there are none to read.
+
+        A damaged array may raise DamagedIndex when it is asked for.
+        """
         path = self._path(name, generation)
         file, held = _state(path), self._held.get(name)
         if held is not None and held[0] == file:
@@ -54,12 +60,14 @@ class FileCache:
         self._held.clear()
 
     def newest(self, name: str) -> Arrays | None:
+        """Return the newest cached arrays of this name, fully verified."""
         generations = self.generations(name)
         with suppress(DamagedIndex):
             return dict(self._read(self._path(name, generations[-1]))) if generations else None
         return None
 
     def save(self, name: str, generation: int, arrays: Arrays) -> None:
+        """Cache arrays, replacing those of earlier generations; ignore an unwritable cache."""
         path = self._path(name, generation)
         if not _FILE.fullmatch(path.name):
             raise ValueError(f"{name!r} is not a valid name: use a-z, digits and hyphens")
@@ -75,6 +83,7 @@ class FileCache:
                     segments.unlink(former_path)
 
     def drop(self, before: int) -> None:
+        """Delete the cached arrays of generations before `before`."""
         old = [path for _, g, path in self._files() if g < before]
         for path in (*old, *self._folder.glob("*.tmp")):
             segments.unlink(path)

@@ -298,14 +298,17 @@ class Catalogue(ABC):
         )
 
     def live_documents(self) -> list[tuple[str, int]]:
+        """Return the ids and rows of live documents, sorted by id."""
         return self._select("SELECT id, row FROM document WHERE live = 1 ORDER BY id")
 
     def hashes(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """Return the content hashes of live documents by id, of all or some."""
         if ids is None:
             return dict(self._select("SELECT id, hash FROM document WHERE live = 1"))
         return dict(self._select_among("SELECT id, hash FROM document WHERE live = 1 AND id", ids))
 
     def documents(self, rows: Sequence[int], *, texts: bool = True) -> list[Document]:
+        """Return the documents in some rows, without their texts unless `texts` is true."""
         columns = ", ".join(c if texts or c != "text" else "''" for c in COLUMNS)
         by_row: dict[int, Document] = {}
         statement = f"SELECT row, text_crc32, {columns} FROM document WHERE row"
@@ -334,6 +337,7 @@ class Catalogue(ABC):
         return dict(self._select_among(statement, keys))
 
     def keys(self, table: str, rows: Sequence[int]) -> list[str]:
+        """Return the keys of some rows of "entity" or "term"."""
         column = _TABLES[table]
         statement = f"SELECT row, {column} FROM {_check_table(table)} WHERE row"
         by_row: dict[int, str] = dict(self._select_among(statement, sorted(set(rows))))
@@ -376,11 +380,11 @@ class Catalogue(ABC):
         self._run_many("DELETE FROM work WHERE kind = ? AND chunk = ?", rows)
 
     def aliases(self) -> dict[str, str]:
+        """Return the target key of each alias."""
         return dict(self._select("SELECT key, target FROM alias WHERE target <> '' ORDER BY key"))
 
     def vocabulary(self) -> dict[str, VocabularyEntry]:
-        if self.meta("format") != FORMAT:
-            return {key: VocabularyEntry(target=target) for key, target in self.aliases().items()}
+        """Return the vocabulary: entries by entity key."""
         columns = "key, target, name, type, apart, listed"
         return {
             key: VocabularyEntry(target, name, type_, apart=bool(apart), listed=bool(listed))

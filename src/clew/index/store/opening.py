@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.base.types import Document, Scalar
-    from clew.index.store import Store
     from clew.index.store.check import Damage
+    from clew.index.store.segmented import Store
     from clew.models.sqlite import PaidFile, Place
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.index.store import Store
+from clew.index.store.segmented import Store
 
 CALLS = "calls.sqlite"
 EMBEDDINGS = "embeddings.sqlite"

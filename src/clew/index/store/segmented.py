@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from clew.base.runtime.closing import Closing
 from clew.base.types import KINDS, Document, Scalar, VocabularyEntry
@@ -24,7 +24,7 @@ from clew.index.store.catalogue import Catalogue, Segment
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.index.store import Compacted, View
+    from clew.index.store import Compacted
     from clew.index.store.cache import FileCache
     from clew.index.store.segments import Arrays, Blocks
 
@@ -33,10 +33,10 @@ _ATTEMPTS = 5  # to open a generation while a compaction replaces its segments
 _FAN_IN = 8  # segments of one level that are merged into one of the next
 _COMPACTED = -1  # the level of a compacted segment, which is kept apart
 
-C = TypeVar("C", bound=Catalogue)
+C_co = TypeVar("C_co", bound=Catalogue, covariant=True)
 
 
-class SegmentedStore(Closing, ABC, Generic[C]):
+class SegmentedStore(Closing, ABC, Generic[C_co]):
     """A session on a catalogue and its segments.
 
     The first write makes it the writer, which it is until `close`. Threads may take views and ask
@@ -45,7 +45,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
 
     cache: FileCache
 
-    def __init__(self, catalogue: C, for_readers: C) -> None:
+    def __init__(self, catalogue: C_co, for_readers: C_co) -> None:
         self._catalogue = catalogue
         self._seen_by_readers = for_readers
         self.recipe: Mapping[str, Scalar] = dict(catalogue.meta("recipe"))
@@ -89,6 +89,10 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         """Run the hook after a commit."""
 
     def settle(self, more: Mapping[str, Scalar | None]) -> None:
+        """Add settings to the recipe after creation; None removes one.
+
+        Snapshots that are open keep the recipe that they have.
+        """
         self.lock()
         recipe = {name: value for name, value in self.recipe.items() if name not in more}
         recipe |= {name: value for name, value in more.items() if value is not None}
@@ -102,10 +106,16 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return int(self._seen_by_readers.meta("generation"))
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
+        """Return the positions of entity keys without a stored name vector."""
         with_vectors = self._catalogue.keys_with_vectors(keys)
         return [i for i, key in enumerate(keys) if key not in with_vectors]
 
     def commit(self, batch: Batch, hashes: Sequence[str]) -> int:
+        """Add a batch in one transaction and return the new generation.
+
+        A document replaces the live one of the same id, an extraction those of its chunk and
+        kind, which wait for it no more. Raises IndexLocked while another process writes.
+        """
         self.lock()
         self._merge()
         with self._transaction():
@@ -156,14 +166,17 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             self._sweep()
 
     def note(self, name: str) -> Mapping[str, Any]:
+        """Return the JSON values last stored under a name, {} by default."""
         return dict(self._catalogue.meta(name) or {})
 
     def set_note(self, name: str, values: Mapping[str, Any]) -> None:
+        """Store JSON values under a name, such as the plan of an extraction."""
         self.lock()
         with self._catalogue.transaction():
             self._catalogue.set_meta(name, dict(values))
 
     def set_work(self, kind: str, packs: Mapping[int, int], *, anew: bool = False) -> None:
+        """Queue chunks for `work`; `anew` clears the queue first."""
         self.lock()
         with self._catalogue.transaction():
             if anew:
@@ -171,6 +184,7 @@ class SegmentedStore(Closing, ABC, Generic[C]):
             self._catalogue.set_work(kind, packs)
 
     def set_aliases(self, targets: Mapping[str, str | None]) -> int:
+        """Set or (None) remove the targets of aliases; return the new generation."""
         self.lock()  # what another process says of a key meanwhile would be lost
         entries = self.vocabulary()
         empty = VocabularyEntry()
@@ -182,11 +196,13 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         )
 
     def set_vocabulary(self, entries: Mapping[str, VocabularyEntry]) -> int:
+        """Replace vocabulary entries, removing empty ones; return the new generation."""
         with self._transaction():
             self._catalogue.set_vocabulary(entries)
             return self._advance()
 
     def revive(self, hashes: Mapping[str, str]) -> list[str]:
+        """Restore removed documents by id and hash; return their ids."""
         with self._transaction():
             ids = self._catalogue.known_ids([*hashes])
             pairs = [(i, content) for i, content in hashes.items() if i in ids]
@@ -196,6 +212,11 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return back
 
     def rename(self, documents: Mapping[str, Document]) -> list[str]:
+        """Change ids and sources of live documents to those of others with equal content.
+
+        Their rows stay as they are, and are those of the new ids. Nothing is done for an id that is
+        not live, nor where the new one is; return the old ids of what was renamed.
+        """
         with self._transaction():
             renamed = [i for i, new in documents.items() if self._catalogue.rename(i, new)]
             if renamed:
@@ -203,11 +224,16 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return renamed
 
     def restate(self, documents: Sequence[Document], hashes: Sequence[str]) -> None:
+        """Replace source, metadata, pages and apparatus of live documents, with their hashes.
+
+        Their texts and rows stay as they are, so the texts of `documents` do not matter.
+        """
         with self._transaction():
             self._catalogue.restate(documents, hashes)
             self._advance()
 
     def remove(self, ids: Sequence[str]) -> list[str]:
+        """Delete documents and their own rows; return the ids that existed."""
         with self._transaction():
             gone = self._catalogue.kill(ids)
             if gone:
@@ -229,6 +255,10 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         return generation
 
     def rewrite(self, live: Compacted) -> None:
+        """Replace all rows by the live ones, renumbered, as the next generation.
+
+        It was computed from a view that was opened behind `lock`.
+        """
         with self._transaction():
             self._catalogue.replace_all(
                 live.documents.tolist(), live.entities.tolist(), live.terms.tolist()
@@ -243,42 +273,48 @@ class SegmentedStore(Closing, ABC, Generic[C]):
         self._catalogue.vacuum()
 
     def view(self) -> View:
+        """Return the newest generation, unchanged by later commits."""
         for _ in range(_ATTEMPTS - 1):
             with suppress(segments.MissingSegment):  # a compaction came between
                 return self._open_view()
         return self._open_view()
 
-    def _open_view(self) -> GenerationView:
+    def _open_view(self) -> View:
         catalogue = self.open_read_only()
         try:
             segments = [self._arrays(each.name) for each in catalogue.segments()]
-            return GenerationView(catalogue, self.recipe, segments)
+            return View(catalogue, self.recipe, segments)
         except BaseException:
             catalogue.close()
             raise
 
     def sweep(self) -> None:
+        """Delete cached arrays older than the last rewrite, which may contain deleted text.
+
+        It does so by itself when it becomes the writer.
+        """
         if self._is_writer:
             self.cache.drop(before=self._catalogue.meta("compacted") or 0)
             with self._catalogue.transaction():
                 self._catalogue.forget_touched(until=self.cache.oldest(self.generation))
 
     def close(self) -> None:
+        """Release files and locks."""
         self.cache.let_go()
         self._seen_by_readers.close()
         self._catalogue.close()
 
 
-class GenerationView:
+class View:
     """One generation of a store: a read transaction, and its segments mapped into memory."""
 
     def __init__(
         self, catalogue: Catalogue, recipe: Mapping[str, Scalar], segments: Sequence[Arrays]
     ) -> None:
         self.recipe = recipe
-        self.segments = segments
+        self.segments = segments  # oldest first; `schema` has their arrays
         self.generation = int(catalogue.meta("generation"))
-        self.numbering = int(catalogue.meta("numbering"))
+        self.numbering = int(catalogue.meta("numbering"))  # another one once rows are renumbered
         self.live_documents = catalogue.live_documents
         self.documents = catalogue.documents
         self.keys = catalogue.keys
@@ -291,3 +327,6 @@ class GenerationView:
         self.documents_at = catalogue.documents_at
         self.touched = catalogue.touched_documents
         self.close = catalogue.close
+
+
+Store: TypeAlias = SegmentedStore[Catalogue]

@@ -162,7 +162,7 @@ def subgraph_evidence(
         paths=tuple(
             _build_thread(graph, ways, view.graph.first_chunk + row, score)
             if row in on_graph
-            else Path((start, steps.chunk_step(view.snapshot, row, _NEARBY, score)), score)
+            else Path((start, steps.read_step(view.snapshot, "chunk", row, _NEARBY, score)), score)
             for row, score in ranked.items()
         ),
         seeds=tuple(_build_seeds(graph)),
@@ -241,7 +241,7 @@ def _build_node_steps(graph: FoundSubgraph) -> Iterator[Step]:
         if node in graph.terminals:
             reason = _TERMINAL
         if node >= whole.first_chunk:
-            yield steps.chunk_step(snapshot, node - whole.first_chunk, reason, score)
+            yield steps.read_step(snapshot, "chunk", node - whole.first_chunk, reason, score)
         else:
             yield _build_node_step(graph, node, reason, score)
 
@@ -319,9 +319,11 @@ def _build_stops(graph: FoundSubgraph, last: int, here: int) -> Iterator[Step]:
     kind, score = graph.get_kind(last, here), float(graph.influence[here])
     if kind == FACT:
         rows = graph.inside[min(last, here), max(last, here)]
-        yield steps.triple_step(snapshot, rows[0], "joins them")
+        yield steps.read_step(snapshot, "triple", rows[0], "joins them")
     if here >= first:
-        yield steps.chunk_step(snapshot, here - first, f"contains {graph.names[last]}", score)
+        yield steps.read_step(
+            snapshot, "chunk", here - first, f"contains {graph.names[last]}", score
+        )
     else:
         reason = {CONTAINS: "stands there", SYNONYM: "a synonym", FACT: ""}[kind]
         yield _build_node_step(graph, here, reason, score)

@@ -188,7 +188,7 @@ class _Threads:
         """Return the path to a chunk over its weightiest fact or first entity, if any."""
         first = Step(layer="query", id="", text=self._view.query.text)
         reason = _SOURCE_REASONS.get(source.channel, _NEAR_QUESTION)
-        last = steps.chunk_step(self._view.snapshot, source.chunk, reason, source.score)
+        last = steps.read_step(self._view.snapshot, "chunk", source.chunk, reason, source.score)
         return Path((first, *self._stops_between(source), last), source.score)
 
     def _stops_between(self, source: ShownChunk) -> list[Step]:

@@ -200,10 +200,10 @@ def _build_seeds(
 ) -> Iterator[Step]:
     """Yield the entities near the query, and the keywords that led to printed sub-chunks."""
     for entity, cosine in graph.seeds.items():
-        yield steps.entity_step(snapshot, entity, local.LIKE, cosine)
+        yield steps.read_step(snapshot, "entity", entity, local.LIKE, cosine)
     terms = {others.keywords[row] for row in rows if row in others.keywords}
     for term in sorted(terms, key=lambda term: (-round(others.score(term), DECIMALS), term)):
-        yield steps.term_step(snapshot, term, others.explain(term), others.score(term))
+        yield steps.read_step(snapshot, "term", term, others.explain(term), others.score(term))
 
 
 def _build_paths(
@@ -222,7 +222,9 @@ def _build_paths(
             way = list(local.build_thread(snapshot, query, graph, by_row[row], chunk))
         elif row in others.keywords:
             term = others.keywords[row]
-            way = [steps.term_step(snapshot, term, others.explain(term), others.score(term))]
+            way = [
+                steps.read_step(snapshot, "term", term, others.explain(term), others.score(term))
+            ]
         elif others.seeds.get(row, row) != row:
             way = [texts.build_step(others.seeds[row], text_candidates.NEAR)]
         else:

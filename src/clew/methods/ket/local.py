@@ -87,14 +87,16 @@ def build_thread(
     snapshot: Snapshot, query: steps.Query, graph: LocalGraph, text: LocalText, chunk: int
 ) -> Iterator[Step]:
     """Yield the seed that led to a text, and its triple there nearest to the query."""
-    yield steps.entity_step(snapshot, text.seed, LIKE, graph.seeds[text.seed])
+    yield steps.read_step(snapshot, "entity", text.seed, LIKE, graph.seeds[text.seed])
     columns = snapshot.layer("triple").columns
     here = neighbours(snapshot.link("chunk", "triple"), chunk)
     own = here[(columns["subject"][here] == text.seed) | (columns["object"][here] == text.seed)]
     if text.n_relations and len(own):
         cosines = snapshot.layer("triple").vectors[own] @ query.vector
         best = int(top_k(cosines, 1)[0])
-        yield steps.triple_step(snapshot, int(own[best]), "says of it", float(cosines[best]))
+        yield steps.read_step(
+            snapshot, "triple", int(own[best]), "says of it", float(cosines[best])
+        )
 
 
 def _fill_table(

@@ -71,8 +71,8 @@ class Texts:
         chunk, columns = int(self.owners[row]), self.snapshot.layer("subchunk").columns
         whole = self.snapshot.layer("chunk").columns
         if all(columns[end][row] == whole[end][chunk] for end in ("start", "end")):
-            return steps.chunk_step(self.snapshot, chunk, reason, float(self.cosines[row]))
-        return steps.subchunk_step(self.snapshot, row, reason, float(self.cosines[row]))
+            return steps.read_step(self.snapshot, "chunk", chunk, reason, float(self.cosines[row]))
+        return steps.read_step(self.snapshot, "subchunk", row, reason, float(self.cosines[row]))
 
 
 def _link_chunks(snapshot: Snapshot) -> csr_array:

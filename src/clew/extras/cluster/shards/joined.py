@@ -34,8 +34,6 @@ class _View:
     names: Mapping[str, Mapping[str, int]]  # the row of each entity and term
     targets: Mapping[str, str]
     generation: int = 0
-    numbering: int = 0
-    remembered: int = 0
 
     def live_documents(self) -> Sequence[tuple[str, int]]:
         return sorted((document.id, row) for row, document in enumerate(self.stored))
@@ -60,15 +58,6 @@ class _View:
 
     def vocabulary(self) -> Mapping[str, VocabularyEntry]:
         return {}
-
-    def list_times(self) -> Mapping[int, str]:
-        return {}
-
-    def documents_at(self, generation: int) -> Sequence[tuple[str, int]]:  # noqa: ARG002 -- has one
-        return self.live_documents()
-
-    def touched(self, since: int, first: int) -> None:  # noqa: ARG002 -- nothing is edited
-        return None
 
     def close(self) -> None:
         pass

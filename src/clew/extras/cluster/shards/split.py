@@ -19,8 +19,9 @@ from clew.errors import InputError, StoreError
 from clew.index.generation import open_snapshot
 from clew.index.origins import set_part
 from clew.index.snapshot.batch import Batch
-from clew.index.store import Store, opening, paid, sharded
+from clew.index.store import opening, paid, sharded
 from clew.index.store.database import LOCK, WriterLock
+from clew.index.store.segmented import Store
 from clew.models import Ledger, cache
 from clew.models.cache import vector_keys
 from clew.models.ledger import text_keys

@@ -19,6 +19,7 @@ from clew.base.display.visible import restore_unseen
 from clew.base.runtime.arguments import SURROGATE
 from clew.base.types import Extraction, Skipped
 from clew.errors import InputError
+from clew.extras.connect.cells import unguard
 from clew.extras.connect.imports import rdf
 from clew.extras.connect.imports.stated import Stated, explain_refusal, name_documents, to_strength
 from clew.limits import LIMITS, ReadingLimits
@@ -36,7 +37,6 @@ from clew.readers.triples import (
     triple,
 )
 from clew.readers.walk import File, files
-from clew.text.cells import unguard
 from clew.text.normalize import collapse
 
 _COLUMNS = {

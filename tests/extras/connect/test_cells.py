@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.cells import guard, unguard
+from clew.extras.connect.cells import guard, unguard
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "＝1", "＠x", "-", "'=1", "''-x"]
 PLAIN = ["-1.5", "+3", "-1,000.25", "+1e-9", "-5%", "Fram", "'t Hooft", "a=b", "", "'", "1=1"]

@@ -7,23 +7,17 @@ Numbers of both are written at the elements of their paragraphs, as the attribut
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from clew.readers.number_forms import LETTERED, format_number
+
 LIST_NUMBER = "list-number"
 _PLACE = re.compile(r"%([1-9])")
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
-    (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
-_HIGHEST = 32_767  # number of a list that Word has
 _APART = frozenset(("text-box", "note-body", "annotation", "table-cell"))  # begin lists anew
 _BEFORE = frozenset(("number", "soft-page-break"))  # what may stand before an item's paragraph
-LETTERED = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _AUTOMATIC = {"alphaLc": "a", "alphaUc": "A", "romanLc": "i", "romanUc": "I"}
-_RUSSIAN = "абвгдежзиклмнопрстуфхцчшщыэюя"
-_HAN = "〇一二三四五六七八九"
 
 
 class _Level(NamedTuple):
@@ -243,56 +237,3 @@ def _value(element: Element, child: str) -> str:
 
 def _parse_whole(written: str | None) -> int:
     return int(written) if written and written.isdecimal() else 0
-
-
-def format_number(number: int, form: str) -> str:
-    """Return a number in a Word style, in digits for other styles.
-
-    >>> format_number(4, "upperRoman"), format_number(28, "lowerLetter")
-    ('IV', 'bb')
-    """
-    if form == "none":
-        return ""
-    write = _FORMS.get(form) if 0 < number <= _HIGHEST else None
-    return write(number) if write else str(number)
-
-
-def _roman(number: int) -> str:
-    written = ""
-    for value, letters in _ROMAN:
-        written += letters * (number // value)
-        number %= value
-    return written
-
-
-def _letter(number: int, letters: str = "abcdefghijklmnopqrstuvwxyz") -> str:
-    times, place = divmod(number - 1, len(letters))
-    return letters[place] * (times + 1)
-
-
-def _ordinal(number: int) -> str:
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
-
-
-def _han(number: int) -> str:
-    if number > 99:
-        return str(number)
-    tens, ones = divmod(number, 10)
-    ten = "" if not tens else "十" if tens == 1 else f"{_HAN[tens]}十"
-    return ten + (_HAN[ones] if ones or not tens else "")
-
-
-_FORMS: Mapping[str, Callable[[int], str]] = {
-    "lowerRoman": _roman,
-    "upperRoman": lambda number: _roman(number).upper(),
-    "lowerLetter": _letter,
-    "upperLetter": lambda number: _letter(number).upper(),
-    "russianLower": lambda number: _letter(number, _RUSSIAN),
-    "russianUpper": lambda number: _letter(number, _RUSSIAN.upper()),
-    "decimalZero": lambda number: f"{number:02}",
-    "ordinal": _ordinal,
-    **dict.fromkeys(
-        "chineseCounting chineseCountingThousand japaneseCounting taiwaneseCounting".split(), _han
-    ),
-}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from clew.models.extractors.ends import End, in_parentheses
+from clew.extras.models.parentheses import in_parentheses
+from clew.models.extractors.ends import End
 
 NAMES = {
     "Odd Dahl": End("Odd Dahl", "PERSON"),
