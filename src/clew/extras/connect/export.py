@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -78,10 +78,7 @@ class ExportedGraph:
     edges_are: str = "triples"
 
 
-class Form(Protocol):
-    """A writer of one file format."""
-
-    def __call__(self, path: Path, graph: ExportedGraph, *, raw: bool) -> None: ...
+Form = Callable[..., None]  # writes a graph to a path; `raw` as in `target`
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,8 @@ def load(
     question is left; MissingExtra for Parquet without the extra.
     """
     root, other = Path(path), None if corpus is None else Path(corpus)
-    _check_wanted(limit, sample)
+    if limit is not None and sample is not None:
+        raise InputError("give a limit or a sample size, not both")
     file, parsed, documents = formats.read(root, split, other)
     questions = _choose(parsed.questions, file, split, limit, sample, seed)
     whole = root.resolve()
@@ -100,11 +101,6 @@ def load(
     if other is not None:  # which makes another dataset
         name = f"{name}-{other.resolve().stem}"
     return _dataset(name, questions, parsed, documents)
-
-
-def _check_wanted(limit: int | None, sample: int | None) -> None:
-    if limit is not None and sample is not None:
-        raise InputError("give a limit or a sample size, not both")
 
 
 def _dataset(

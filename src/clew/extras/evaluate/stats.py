@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from clew.errors import InputError
 
+_LEVEL = 0.95  # of intervals
 _BLOCK = 4_000_000  # draws held at once
 
 
@@ -31,14 +32,12 @@ def quantiles(values: Sequence[float], levels: Sequence[float]) -> list[float]:
 
 
 def bootstrap_interval(
-    values: Sequence[float], seed: int = 0, resamples: int = 10_000, level: float = 0.95
+    values: Sequence[float], seed: int = 0, resamples: int = 10_000
 ) -> tuple[float, float]:
-    """Return the percentile interval of the mean of `values`, resampled with replacement.
+    """Return the 95 % percentile interval of the mean of `values`, resampled with replacement.
 
-    Raises InputError without values, or for a level or number of resamples that makes no sense.
+    Raises InputError without values or without resamples.
     """
-    if not 0 < level < 1:
-        raise InputError(f"the level of an interval must be between 0 and 1, but is {level:g}")
     unique, counts = np.unique(_finite(values), return_counts=True)
     n, rng = counts.sum(), np.random.default_rng(seed)
     blocks = [
@@ -46,7 +45,7 @@ def bootstrap_interval(
         for size in _blocks(resamples, unique.size)
     ]
     means = np.concatenate(blocks).clip(unique[0], unique[-1])  # rounding may step outside
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(means, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
 
 
