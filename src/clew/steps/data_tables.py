@@ -76,7 +76,7 @@ class DataTable:
 
     @cached_property
     def values(self) -> Mapping[tuple[str, ...], Mapping[int, list[str]]]:
-        """Return each row's later repetitions, unless an earlier row has them."""
+        """The values in cells, by the bases of their words and by column."""
         values: dict[tuple[str, ...], dict[int, list[str]]] = {}
         for column in range(len(self.names)):
             cells = dict.fromkeys(self.cells(column))
