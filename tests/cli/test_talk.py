@@ -11,7 +11,7 @@ def files(tmp_path):
     folder.mkdir()
     (folder / "a.md").write_text("Ada Lund wound the rope.", encoding="utf-8")
     (folder / "b.png").write_bytes(b"x")
-    (folder / "c.xyz").write_bytes(b"x")
+    (folder / "c.pem").write_bytes(b"x")
     (folder / "empty.md").write_bytes(b"")
     return folder
 
@@ -26,7 +26,7 @@ def no_handler_is_left():
 def test_files_without_a_reader_are_summed_up(clew, files):
     result = clew("index", "docs")
     assert result.exit_code == 3
-    summed = "clew: skipped 2 files that no reader takes: 1 .png, 1 .xyz (--verbose names them, "
+    summed = "clew: skipped 2 files that no reader takes: 1 .pem, 1 .png (--verbose names them, "
     assert summed in result.stderr
     named = clew("index", "docs", "--verbose").stderr
     assert "clew: skipped docs/b.png: no reader for .png files" in named
