@@ -150,6 +150,7 @@ def test_an_event_says_when_and_where_it_is(write, newline):
     assert str(items[3]) == "team.ics, line 4: is an entry without text"
 
 
+@pytest.mark.satellite
 def test_a_contact_is_a_document(write):
     """Of vCards: what has parts is joined, a group's name and types are left out."""
     card = """BEGIN:VCARD
