@@ -1,4 +1,4 @@
-"""Clew: graph-based retrieval that combines several documents and shows the path to each hit.
+"""Clew: graph-based retrieval that answers from several documents, with the path to each hit.
 
     index = clew.open("my.clew")
     index.add("docs/")

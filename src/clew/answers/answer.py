@@ -178,12 +178,12 @@ def _build_special_answer(
     question: str, context: Context, evidence: Evidence, quotes: int
 ) -> Answer | None:
     """Return the answer of a method that finds themes or names rather than passages."""
-    answer = _build_themes(question, context, evidence) if evidence.whole else None
-    if answer is not None and len({path.steps[1].id for path in evidence.paths}) == 1:
-        answer = _build_summary(question, context, evidence, max(quotes, _OF_SUMMARY)) or answer
-    if answer is None and evidence.support is None:  # of triples alone, which nobody quotes
-        answer = _build_graph_answer(question, context, evidence)
-    return answer
+    if evidence.whole:
+        summary = _build_summary(question, context, evidence, max(quotes, _OF_SUMMARY))
+        if answer := summary or _build_themes(question, context, evidence):
+            return answer
+    # Evidence of triples alone has no support, and nothing to quote.
+    return _build_graph_answer(question, context, evidence) if evidence.support is None else None
 
 
 def _build_quoted(
@@ -297,8 +297,9 @@ def _build_themes(question: str, context: Context, evidence: Evidence) -> Answer
 
 
 def _build_summary(question: str, context: Context, evidence: Evidence, most: int) -> Answer | None:
-    """Return the statements of the one document that is summed up as quotes, None of a theme."""
-    if evidence.paths[0].steps[1].layer != "document":
+    """Return the statements of the one document that is summed up as quotes, None for themes."""
+    about = {(path.steps[1].layer, path.steps[1].id) for path in evidence.paths}
+    if [layer for layer, _ in about] != ["document"]:
         return None
     ends = {(p.steps[-1].document_id, p.steps[-1].start): p.steps[-1].end for p in evidence.paths}
     quotes = [
@@ -306,7 +307,7 @@ def _build_summary(question: str, context: Context, evidence: Evidence, most: in
         for passage in context.passages
         if (passage.document_id, passage.start) in ends
     ]
-    return _build_quoted(question, quotes[:most], context, evidence)
+    return _build_quoted(question, quotes[:most], context, evidence) if quotes else None
 
 
 def _build_counted(

@@ -358,7 +358,7 @@ def _is_bare(text: str, name: _Name) -> bool:
 
 
 def _possess(question: str, start: int, end: int) -> str:
-    """Return "'s" where the pronoun says whose something is."""
+    """Return "'s" if the pronoun is possessive, else ""."""
     word = question[start:end].lower()
     is_owner = word in {"his", "its", "their"}
     return "'s" if is_owner or (word == "her" and not _BEHIND_OBJECT.match(question, end)) else ""

@@ -89,7 +89,7 @@ def add_short_answer(
 def find_value(
     question: str, quotes: Sequence[Quote], *, least: float | None = None
 ) -> ShortAnswer | None:
-    """Return the only date or number in the first quote that the question can ask for.
+    """Return the date or number that the question asks for, if the first quote has only one.
 
     What the question has itself does not count, nor does a quote that is less likely to answer than
     `least`, by default that of the kind.
@@ -154,10 +154,8 @@ def add_graph_answer(
     *before, last = [facts[fact] for fact in best.facts]
     name = find_name(best.text, first.text)
     is_read = first.passage.chunk_id in last.chunk_ids and was_read(snapshot, last.chunk_ids)
-    if name is None or not is_read:
-        return list(quotes), None
     bridges = [_quote_fact(*pair, sentences, passages) for pair in pairwise([*before, last])]
-    if None in bridges:
+    if name is None or not is_read or None in bridges:
         return list(quotes), None
     at = first.start - first.passage.start
     measured = KINDS["graph"].right

@@ -67,7 +67,7 @@ def render_answer(answer: types.Answer, *, is_written: bool = False) -> str:
 
 
 def render_evidence(evidence: types.Evidence) -> str:
-    """Return the answers of a graph, tables, the ranked hits, their support and costs."""
+    """Return evidence as text: answers of a graph, tables, ranked hits, support and costs."""
     weights = weigh_terms(evidence.query, [each.text for each in evidence.hits])
     hits = (render_hit(*each, weights) for each in enumerate(evidence.hits, 1))
     counted = [] if evidence.counted is None else [_render_counted(evidence.counted)]

@@ -53,7 +53,7 @@ def find_base(term: str) -> str:
 
 
 def is_verb_form(term: str) -> bool:
-    """Check whether a lower-case term is surely a form of a verb.
+    """Check whether a lower-case term is certainly an inflected verb.
 
     >>> is_verb_form("flew"), is_verb_form("named"), is_verb_form("ship")
     (True, True, False)

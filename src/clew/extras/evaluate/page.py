@@ -60,7 +60,7 @@ def check_page(path: str | Path) -> None:
 def to_markdown(
     report: Report, pictures: Sequence[Picture] = (), *, stem: str = "", remark: str = ""
 ) -> str:
-    """Return a report as Markdown under a heading, with links to `pictures`.
+    """Return an evaluation report as Markdown under a heading, with links to `pictures`.
 
     The file of a picture is `<stem>-<name>.svg`. A `remark` on figures stands at the beginning.
     """

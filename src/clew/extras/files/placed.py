@@ -10,7 +10,7 @@ _LEAST_ROWS = 3  # of a table that nothing but its places shows, and columns
 
 
 class PlacedText(NamedTuple):
-    """A piece of a line with its horizontal range, possibly spanning several cells."""
+    """A piece of text in a table row with its horizontal range, which may span several cells."""
 
     text: str
     left: float

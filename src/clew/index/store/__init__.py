@@ -37,7 +37,7 @@ class Touched:
 
 
 class StoredRows(Protocol):
-    """What a snapshot reads of a store's `View`, or of several that are joined."""
+    """The read interface of a snapshot: a store's view, or several joined views."""
 
     recipe: Mapping[str, Scalar]
     generation: int

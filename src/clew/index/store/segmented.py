@@ -106,7 +106,7 @@ class SegmentedStore(Closing, ABC, Generic[C_co]):
         return int(self._seen_by_readers.meta("generation"))
 
     def unnamed(self, keys: Sequence[str]) -> list[int]:
-        """Return the positions of entity keys without a stored name vector."""
+        """Return the indices of the keys whose entities have no stored name vector."""
         with_vectors = self._catalogue.keys_with_vectors(keys)
         return [i for i, key in enumerate(keys) if key not in with_vectors]
 
@@ -299,7 +299,7 @@ class SegmentedStore(Closing, ABC, Generic[C_co]):
                 self._catalogue.forget_touched(until=self.cache.oldest(self.generation))
 
     def close(self) -> None:
-        """Release files and locks."""
+        """Close open files and release locks."""
         self.cache.let_go()
         self._seen_by_readers.close()
         self._catalogue.close()

@@ -58,7 +58,7 @@ class ByWords:
         return np.array([self._score(walk) for walk in walks])
 
     def match_all(self, walk: Walk) -> bool:
-        """Check whether a walk has nearly the nearest relation to each phrase, and no other."""
+        """Check whether each phrase has a close relation in a walk, and each relation a phrase."""
         near = self.near[:, [step // 2 for step in walk]]
         nearest = self.near.max(axis=1, initial=-np.inf)
         is_met = near.max(axis=1, initial=-np.inf) >= _OWN * nearest
