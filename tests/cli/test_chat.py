@@ -80,3 +80,10 @@ def test_a_terminal_has_a_prompt(own_index):
         shown, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert shown.startswith("> ")
+
+
+def test_a_remark_needs_an_index_too(clew):
+    """What asks nothing fails where a question would."""
+    result = clew("ask", "thanks", "--index", "nowhere.clew")
+    assert result.exit_code == 1
+    assert "nowhere.clew is not a Clew index" in result.stderr

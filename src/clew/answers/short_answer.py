@@ -98,14 +98,13 @@ def find_value(
     if not kind or quotes[0].probability < (KINDS[kind].least if least is None else least):
         return None
     quote = quotes[0]
-    begin = max(quote.start, quote.own)
-    text = quote.passage.text[begin - quote.passage.start : quote.end - quote.passage.start]
+    at = max(quote.start, quote.own) - quote.passage.start
+    text = quote.passage.text[at : quote.end - quote.passage.start]
     find = _find_dates if kind == "when" else find_counts
     known = term_set(question)
     spans = [span for span in find(question, text) if not term_set(text[slice(*span)]) <= known]
     if len({text[slice(*span)] for span in spans}) != 1:
         return None
-    at = begin - quote.passage.start
     start, end = spans[0]
     return _build_answer(0, quote.passage, (at + start, at + end), KINDS[kind].right)
 
