@@ -72,6 +72,8 @@ def ask(index: clew.Index, question: str, expected: str) -> None:
     if answer.kind == "refused":
         print("Nothing in this index answers this.")
         print(f"What is nearest:  {', '.join(hit.document_id for hit in answer.evidence.hits[:3])}")
+    if answer.is_unsure:
+        print("Not sure: this may not answer the question.\n")
     for citation in answer.citations:
         name = f"{citation.link}:  " if citation.link else ""
         print(f"  [{citation.number}] {name}{citation.place}")

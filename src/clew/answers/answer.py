@@ -133,11 +133,14 @@ def write_answer(  # noqa: PLR0913 -- one argument for each option
                     question, best, sentences, passages, evidence, snapshot
                 )
             best, note = add_difference(question, best, sentences, passages, evidence)
-            if note or _is_refused(evidence, _SURE):
+            is_sure = not _is_refused(evidence, _SURE)
+            if note or not is_sure:
                 short = None
+            is_sure &= short is not None or features is None or features.likely >= _SURE
             evidence = _add_note(evidence, note) if note else evidence
             best, context = quote_steps(question, best, context, snapshot)
-            answer = replace(_build_quoted(question, best, context, evidence), short=short)
+            answer = _build_quoted(question, best, context, evidence)
+            answer = replace(answer, short=short, is_unsure=bool(best) and not is_sure)
     if writer is not None:
         writer.end(answer.text)
     return answer

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 REST_UNKNOWN = "Nothing here says the rest."  # the last line of an answer in part
 _ENOUGH = 0.8  # the probability that one of the quotes has the answer: there are no more then
+_STANDS_OUT = 0.3  # the probability of a quote that is not unlikely to have the answer
 _ADDS = 0.2  # of the question that two quotes meet and one does not: there are two then
 _ASKS_AGAIN = compile_re(r"\band (?:who(?:m|se)?|what|when|where|which|how)\b", re.IGNORECASE)
 _OF_SIDES = 4  # quotes of what two things name, such as the directors of two films
@@ -113,7 +114,9 @@ def choose_quotes(
         quotes[1] = replace(quotes[1], link=link, resolves=resolves)
     quotes = prefix_dates(question, move_answer_first(question, quotes))
     joint = features.of_quotes(rows)
-    joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()))
+    stands_out = bool(features.sides) or float(likely[rows].max()) >= _STANDS_OUT
+    total = 1.0 if stands_out else float(likely[rows].sum())
+    joint = replace(joint, is_of_another_time=bool(is_apart[rows].all()), likely=total)
     return quotes, replace(joint, whole=1.0) if set(rows) & set(items) else joint
 
 

@@ -74,6 +74,7 @@ class QuoteFeatures:
     whole: float  # the share of the question's words that the one with most of them has
     unnamed: float  # the share of the words of its names, else of all, that none of them has
     is_of_another_time: bool = False  # all are surely of another day, month or year
+    likely: float = 1.0  # the probability that one of them has the answer, if any text has
 
 
 class SentenceFeatures:

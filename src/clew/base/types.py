@@ -715,6 +715,9 @@ class ShortAnswer(Shown):
     note: str = ""  # what it does not prove
 
 
+UNSURE = "Not sure: this may not answer the question."  # the first line of such an answer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Shown):
     """An answer with its citations and evidence."""
@@ -729,6 +732,7 @@ class Answer(Shown):
     evidence: Evidence
     unsupported: tuple[str, ...] = ()  # sentences of an LLM that nothing in the context holds
     short: ShortAnswer | None = None  # of a quoted or counted answer, where likely enough
+    is_unsure: bool = False  # the quotes are less likely than not to answer
     usage: Usage = field(default_factory=Usage)
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from clew.base.display.columns import fit, width_of, wrap
+from clew.base.types import UNSURE
 from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
 from clew.text.layout import ITEM
@@ -30,7 +31,6 @@ _WITHOUT_ANSWER = {
     "refused": "Nothing in this index answers this.",
     "none": "No answer: nothing was found that supports one.",
 }
-_SURE = 0.5  # below that support the first line says that there may be no answer
 _MOST_NEAR = 3  # passages below a refusal
 _MOST_OTHERS = 3  # places of further passages below an answer
 _MOST_ROWS = 10  # of a table, of answers
@@ -184,9 +184,8 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
     elif answer.kind == "quoted":
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)
-        support = answer.evidence.support
-        if support is not None and support < _SURE:
-            yield bold("Not sure: this may not answer the question.")
+        if answer.is_unsure:
+            yield bold(UNSURE)
     else:
         yield _WITHOUT_ANSWER[answer.kind]
 

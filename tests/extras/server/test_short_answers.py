@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 import clew
+from clew.base.types import UNSURE
 from clew.cli import main
 from clew.models import ReadSpan
 from clew.testing import models, small_documents
@@ -69,6 +70,20 @@ def test_the_command_line_tells_it(home):
 
 
 SUMMED, THANKS = "Summarise the document comet", "Thanks a lot!"
+
+
+def test_an_unsure_answer_says_so_at_the_doors_of_the_server(home):
+    asked = {"question": "How do I bake sourdough bread?", "min_support": 0}
+    with home.client(lambda folder, **_: clew.open(folder, models=models())) as client:
+        answer = client.post("/api/v1/indexes/small/ask", json=asked).json()
+        body = {
+            "model": "clew/small",
+            "messages": [{"role": "user", "content": asked["question"]}],
+            "clew": {"min_support": 0},
+        }
+        chat = client.post("/v1/chat/completions", json=body).json()
+    assert answer["is_unsure"]
+    assert chat["choices"][0]["message"]["content"].startswith(UNSURE)
 
 
 @pytest.mark.parametrize("question", [SUMMED, THANKS])

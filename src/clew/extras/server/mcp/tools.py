@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, create_model
 from clew import methods
 from clew.answers.question import MOST_CHARACTERS, OPTIONS, Question
 from clew.base.display.shown import plain
-from clew.base.types import Answer, Citation, Document, Evidence, Hit, Passage, Step
+from clew.base.types import UNSURE, Answer, Citation, Document, Evidence, Hit, Passage, Step
 from clew.errors import InputError
 from clew.extras.server import across
 from clew.extras.server.addresses import build_document_address
@@ -226,8 +226,9 @@ def ask(
     answer = scoped.ask(_make_question(question, where, method))
     short = answer.short
     note = f" ({short.note})" if short is not None and short.note else ""
+    text = f"{UNSURE}\n{answer.text}" if answer.is_unsure else answer.text
     return {
-        "answer": REFUSAL if answer.kind == "refused" else answer.text,
+        "answer": REFUSAL if answer.kind == "refused" else text,
         "kind": answer.kind,
         "citations": list(_cite(place, scoped.name, answer)),
         "short": "" if short is None else f"{short.text}{note}",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.base.types import Answer, Citation, Passage, ShortAnswer
+from clew.base.types import UNSURE, Answer, Citation, Passage, ShortAnswer
 from clew.extras.server.across import split_document
 from clew.extras.server.addresses import build_document_address
 from clew.text.patterns import format_range
@@ -110,7 +110,8 @@ def compose_rest(
     elif answer.kind == "quoted":
         lines = zip(answer.text.splitlines(), cited, strict=True)
         quoted = (f"{shown(line)}{marks[each]}" for line, each in lines)
-        rest = "\n\n".join([*_write_short(answer.short, cited, marks, shown), *quoted])
+        head = [UNSURE] if answer.is_unsure else _write_short(answer.short, cited, marks, shown)
+        rest = "\n\n".join([*head, *quoted])
     elif form == "none" or not cited:
         rest = answer.text.removeprefix(sent.text)
         if not (sent.text or rest):

@@ -5,7 +5,6 @@ import { isMarkdown, readText, words } from "./markdown.js";
 import { inUnits, placeOf, shortened } from "./text.js";
 
 const LONG = 140; // characters of a statement that is printed smaller
-const SURE = 0.5; // support below which an answer says that it may be none
 
 /** Open a document at a range; the reader is loaded when it is first wanted. */
 export async function openDocument(given) {
@@ -24,14 +23,14 @@ export const isQuoted = ({ kind }) => ["quoted", "partial", "counted", "themes"]
 
 /** An answer as it is read; the number of a source is a button that opens it. */
 export function answerText(answer, open) {
-  const { text, citations, kind, evidence } = answer;
+  const { text, citations, kind } = answer;
   if (isQuoted(answer)) {
     const labels = labelsOf(answer);
     const [first, order] = [(at) => labels.indexOf(labels[at]), citations.map((_, at) => at)];
     if (labels.length) order.sort((a, b) => first(a) - first(b) || a - b);
     return [
       kind === "partial" ? h("p.nothing", {}, "Only a part of this is known. Nothing in these documents says the rest.") : null,
-      kind === "quoted" && evidence.support !== null && evidence.support < SURE ? h("p.nothing", {}, "Not sure: this may not answer the question.") : null,
+      answer.is_unsure ? h("p.nothing", {}, "Not sure: this may not answer the question.") : null,
       shortAnswer(answer, open), order.map((at) => statement(citations[at], open, at ? "further" : "main", labels.length ? [first(at) === at ? labels[at] : ""] : null))];
   }
   const places = citations.flatMap((each) => (each.at.length ? each.at : [Infinity]).map((at) => [at, each]));
