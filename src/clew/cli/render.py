@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from clew.base.display.columns import fit, width_of, wrap
-from clew.base.types import UNSURE
 from clew.cli.plain import bold, count_more, dim, is_quiet, one_line, terminal_width, wrap_text
 from clew.text.analyze import term_spans, terms
 from clew.text.layout import ITEM
@@ -185,6 +184,8 @@ def _render_text(answer: types.Answer) -> Iterator[str]:
         if answer.short is not None:
             yield _render_short(answer.short, answer.citations)
         if answer.is_unsure:
+            from clew.base.types import UNSURE
+
             yield bold(UNSURE)
     else:
         yield _WITHOUT_ANSWER[answer.kind]

@@ -104,6 +104,7 @@ _oidc_options = options.gather_options(
 @options.number("--threads N", "Searches and answers at one time in each; others wait.", default=4)
 @options.text("--workers N|RAY", "Workers of a job, as of 'clew index'. [default: 1]", default="1")
 @options.flag("--stop-jobs", "Stop jobs with the server; the next one resumes them.")
+@options.flag("--mcp-writes", "Agents with a key that may write can add, remember and edit.")
 @options.choice(
     "--log-format text|json|none",
     "A line on stderr per request, without texts or keys; none: warnings only.",
@@ -182,19 +183,26 @@ def name_folders(folders: tuple[str, ...]) -> Mapping[str, Path]:
 @options.paid_options
 @options.reranker
 @options.reader
+@options.flag("--writes", "The agent can also add documents, remember notes and edit both.")
 def run_mcp(
-    folders: tuple[str, ...], paid: options.PaidModels, reranker: str | None, reader: str | None
+    folders: tuple[str, ...],
+    paid: options.PaidModels,
+    reranker: str | None,
+    reader: str | None,
+    *,
+    writes: bool,
 ) -> None:
     """Serve the indexes in FOLDERs to an agent, by the Model Context Protocol on standard input.
 
     This is for programs that start their tools themselves, such as Claude Desktop and VS Code. The
-    tools only read. A budget covers all questions until the program ends.
+    tools only read, unless --writes is given. A budget covers all calls until the program ends.
     """
     indexes = name_folders(folders)
     if not indexes:
         raise InputError("there is no index here: give its folder, or create one first")
     protocol = _import_server("mcp.protocol", "mcp", "clew mcp")
-    protocol.serve_stdio(indexes, **paid.choose_models(reranker, reader), budget=paid.budget)
+    chosen = paid.choose_models(reranker, reader)
+    protocol.serve_stdio(indexes, **chosen, budget=paid.budget, writes=writes)
 
 
 def _import_server(module: str, package: str, command: str) -> Any:  # noqa: ANN401 -- a module

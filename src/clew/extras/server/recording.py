@@ -94,6 +94,7 @@ def _record_end(
         "method": method,
         "route": route,
         "index": index if is_name(index) else "",
+        **({"tool": record.tool} if record.tool else {}),
         "status": status,
         "tokens": record.tokens,
     }

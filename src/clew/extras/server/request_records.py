@@ -30,6 +30,7 @@ class RequestRecord:
     caller: Caller | None = None
     user: str = ""  # whom a provider named, though no key stands for them
     index: str = ""
+    tool: str = ""  # of MCP
     tokens: int = 0  # that models billed for it
     # Index, kind (search, ask or hop), method and seconds of each.
     questions: list[tuple[str, str, str, float]] = field(default_factory=list)

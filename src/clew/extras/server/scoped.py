@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from clew import Index, Snapshot
+from clew.api.adding import Added
 from clew.base.types import Changes, Document, Evidence, Plan, Theme, VocabularyEntry
-from clew.errors import InputError
+from clew.errors import AlreadyExists, InputError
 from clew.extras.cluster.shards.shard import GenerationChanged, reply_to_bytes
 from clew.extras.graphs import browse, index_graph
 from clew.extras.server import files, request_records
@@ -158,6 +159,20 @@ class ScopedIndex(Scoped):
         except InputError:
             raise no_such_resource(f"this index has no row or entity {name!r:.200}") from None
         return view if self.caller.may("admin") else describe.without_sources(view)
+
+    def put(self, document: Document, uploads: Path) -> Added:
+        """Add a document given as text, or replace one that was given so.
+
+        Raises AlreadyExists where a file has that id, and IndexLocked.
+        """
+        self.caller.check("write")
+        self.check_whole("a document is of")
+        with self.writer() as index:
+            known = files.find_document(index.snapshot(), document.id)
+            of_file = files.find_upload_id([document.id], uploads, self.name)
+            if of_file or (known is not None and known.source):
+                raise AlreadyExists(f"{document.id!r:.200} is read from a file: change that file")
+            return index.add([document], budget=self.budget)
 
     def remove(self, document_id: str, uploads: Path) -> files.Removal:
         """Delete a document and its uploaded file.

@@ -125,6 +125,7 @@ class ServerSettings:
     jobs: int = 2  # at one time, of different indexes; others wait
     job_grace_s: float = 20.0  # for a job that is cancelled, before it is ended at once
     stop_jobs: bool = False  # with the server; else they go on, and the next server follows them
+    mcp_writes: bool = False  # whether agents with the scope 'write' have tools that write
     workers: int | str = 1  # of each job that indexes, as `clew.Index.add` takes them
 
     def __post_init__(self) -> None:

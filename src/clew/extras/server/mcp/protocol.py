@@ -4,7 +4,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -19,28 +19,32 @@ from pydantic import ValidationError
 from clew import Budget, Specs, __version__
 from clew.errors import ClewError
 from clew.extras.cluster.shards.index import open_any
-from clew.extras.server import state
+from clew.extras.server import request_records, state
 from clew.extras.server.callers import Caller
 from clew.extras.server.endpoints import Access, dump_json
 from clew.extras.server.indexes import Opener
+from clew.extras.server.mcp import resources, writing
 from clew.extras.server.mcp.tools import INSTRUCTIONS, PLACE, TOOLS, McpTool, Place
 from clew.extras.server.settings import ServerSettings
 from clew.models import Price
 
 Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_BY_NAME: Mapping[str, McpTool] = {each.name: each for each in TOOLS}
+_ALL = (*TOOLS, *writing.TOOLS)
+_BY_NAME: Mapping[str, McpTool] = {each.name: each for each in _ALL}
 
 
 def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
     """Return an MCP server; `place_of` finds the caller of a request."""
 
     async def list_tools(
-        _context: Context, _params: types.PaginatedRequestParams | None
+        context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=list(map(_describe_tool, TOOLS)))
+        offered = _ALL if place_of(context).may_write else TOOLS
+        return types.ListToolsResult(tools=list(map(_describe_tool, offered)))
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
@@ -54,6 +58,33 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
             message = "the server failed: see its log"
             raise MCPError(code=types.INTERNAL_ERROR, message=message) from error
 
+    async def list_resources(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = None if params is None else params.cursor
+        return await _run(place_of(context), resources.list_resources, cursor)
+
+    async def list_templates(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+
+    async def read_resource(
+        context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        return await _run(place_of(context), resources.read_resource, str(params.uri))
+
+    async def list_prompts(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        return resources.list_prompts()
+
+    async def get_prompt(
+        context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        given = params.arguments or {}
+        return await _run(place_of(context), lambda _: resources.get_prompt(params.name, given))
+
     return Server(
         "clew",
         title="Clew",
@@ -61,6 +92,11 @@ def make_server(place_of: Callable[[Context], Place]) -> Server[Any]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
     )
 
 
@@ -88,6 +124,7 @@ def serve_stdio(
     specs: Specs,
     prices: Mapping[str, Price],
     budget: Budget | None,
+    writes: bool = False,
     opener: Opener = open_any,
 ) -> None:
     """Serve folders by standard input and output until the input ends. Raises NotAnIndex.
@@ -103,7 +140,9 @@ def serve_stdio(
             await server.run(read, write, server.create_initialization_options())
 
     with tempfile.TemporaryDirectory(prefix="clew-mcp-", ignore_cleanup_errors=True) as home:
-        settings = ServerSettings(home=Path(home), indexes=indexes, specs=specs, prices=prices)
+        settings = ServerSettings(
+            home=Path(home), indexes=indexes, specs=specs, prices=prices, mcp_writes=writes
+        )
         anyio.run(run, settings)
 
 
@@ -115,8 +154,8 @@ def _describe_tool(tool: McpTool) -> types.Tool:
         input_schema=_make_schema(tool.given.model_json_schema()),
         annotations=types.ToolAnnotations(
             title=tool.title,
-            read_only_hint=True,
-            destructive_hint=False,
+            read_only_hint=not tool.writes,
+            destructive_hint=tool.writes,
             idempotent_hint=True,
             open_world_hint=False,
         ),
@@ -133,7 +172,8 @@ def _make_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     tool = _BY_NAME.get(name)
-    if tool is None:
+    request_records.find_record().tool = "" if tool is None else name
+    if tool is None or (tool.writes and not place.may_write):
         raise MCPError(code=types.INVALID_PARAMS, message=f"there is no tool {name!r:.80}")
     try:
         given = tool.given.model_validate(arguments)
@@ -146,6 +186,15 @@ async def _call_tool(place: Place, name: str, arguments: dict[str, Any]) -> type
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=dump_json(value))], structured_content=value
     )
+
+
+async def _run(place: Place, work: Callable[..., T], *given: object) -> T:
+    """Run what serves a resource or a prompt. Raises MCPError for what Clew refuses."""
+    try:
+        return await place.seat.run(work, place, *given)
+    except ClewError as error:
+        message = str(place.seat.make_refusal(error))
+        raise MCPError(code=types.INVALID_PARAMS, message=message) from error
 
 
 def _make_failure(sentence: str) -> types.CallToolResult:

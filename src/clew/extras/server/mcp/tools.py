@@ -59,15 +59,25 @@ class Place:
             return names[0]
         raise InputError(f"name an index: there are {', '.join(names) or 'none'!s:.400}")
 
+    def split_id(self, text: str, index: str) -> tuple[str, str]:
+        """Return the index and the rest of an id as `search` returns it, or of one without."""
+        named, _, rest = text.partition("/")
+        return (named, rest) if rest and named in self.names() else (index, text)
+
     def find_index(self, name: str) -> ScopedIndex:
         """Return an index as `find_one` does. Raises Refusal 501 for a sharded one."""
         return self.seat.open_index(self._find_name(name))
+
+    @property
+    def may_write(self) -> bool:
+        """Check whether the server lets agents write, and this caller may."""
+        return self.seat.server.settings.mcp_writes and self.seat.caller.may("write")
 
     def url(self, index: str, document: str, start: int | None, end: int | None) -> str:
         return build_document_address(self.base, index, document, start, end)
 
 
-_IndexName = Annotated[
+IndexName = Annotated[
     str, Field(description="The index; needed where there are several.", max_length=64)
 ]
 _Where = Annotated[str, Field(description=OPTIONS["where"].doc, max_length=LONGEST_FILTER)]
@@ -213,7 +223,7 @@ def _make_question(text: str, where: str, method: str) -> Question:
 def ask(
     place: Place,
     question: _Question,
-    index: _IndexName = "",
+    index: IndexName = "",
     where: _Where = "",
     method: _Method = "",
 ) -> dict[str, Any]:
@@ -261,7 +271,7 @@ def _cite(place: Place, index: str, answer: Answer) -> Iterable[dict[str, Any]]:
 def thread(
     place: Place,
     question: _Question,
-    index: _IndexName = "",
+    index: IndexName = "",
     where: _Where = "",
     method: _Method = "",
 ) -> dict[str, Any]:
@@ -286,15 +296,14 @@ def hop(
     query: Annotated[
         str, Field(description="Passages like it come first.", max_length=MOST_CHARACTERS)
     ] = "",
-    index: _IndexName = "",
+    index: IndexName = "",
 ) -> dict[str, Any]:
     """Go on from a passage or an entity to the next passages of other documents, each with the
     entity and the sentence that lead there. Costs nothing: call it at every stop of a walk.
     """  # noqa: D205 -- a model reads it as one text
-    named, _, rest = start.partition("/")
-    is_named = bool(rest) and named in place.names()
-    scoped = place.find_index(named if is_named else index)
-    evidence = scoped.hop(rest if is_named else start, query=query, chunks=_MOST)
+    index, name = place.split_id(start, index)
+    scoped = place.find_index(index)
+    evidence = scoped.hop(name, query=query, chunks=_MOST)
     return _describe_threads(place, scoped.name, evidence)
 
 
@@ -349,7 +358,7 @@ def themes(
     level: Annotated[
         int, Field(description="0 for the widest themes, 1 for their parts.", ge=0, le=9)
     ] = 0,
-    index: _IndexName = "",
+    index: IndexName = "",
 ) -> dict[str, Any]:
     """Say what the documents of an index are about as a whole: their themes, the largest first,
     with how many documents and passages each covers, and sentences that represent it. Asks no
@@ -384,7 +393,7 @@ def changes(
     dated: Annotated[  # noqa: FBT002 -- a model names what it gives
         bool, Field(description="By the dates of documents, not of writes.")
     ] = False,
-    index: _IndexName = "",
+    index: IndexName = "",
 ) -> dict[str, Any]:
     """Say what came, went and says something else in an index since a date or between two:
     documents, values that differ, and entities. Of long lists it gives the beginning, and asks no
@@ -420,7 +429,7 @@ def changes(
     }
 
 
-def plan(place: Place, index: _IndexName = "") -> dict[str, Any]:
+def plan(place: Place, index: IndexName = "") -> dict[str, Any]:
     """Say what it would cost to have an LLM extract units and triples from an index.
 
     Spends nothing.
@@ -453,9 +462,10 @@ class McpTool:
     description: str
     given: type[Given]
     call: Callable[..., dict[str, Any]]
+    writes: bool = False
 
 
-def _make_tool(call: Callable[..., dict[str, Any]]) -> McpTool:
+def make_tool(call: Callable[..., dict[str, Any]], *, writes: bool = False) -> McpTool:
     """Return a tool built from a function's signature and docstring."""
     hints = get_type_hints(call, include_extras=True)
     own = [*inspect.signature(call).parameters.values()][1:]
@@ -469,6 +479,7 @@ def _make_tool(call: Callable[..., dict[str, Any]]) -> McpTool:
         description=" ".join((call.__doc__ or "").split()),
         given=create_model(call.__name__, __base__=Given, **fields),
         call=call,
+        writes=writes,
     )
 
 
@@ -483,7 +494,7 @@ _CALLED: Sequence[Callable[..., dict[str, Any]]] = (
     list_indexes,
     plan,
 )
-TOOLS: Sequence[McpTool] = tuple(map(_make_tool, _CALLED))
+TOOLS: Sequence[McpTool] = tuple(map(make_tool, _CALLED))
 INSTRUCTIONS = (
     "Clew finds the passages of the user's own documents that answer a question, and shows how it"
     " got to them. Use ask for an answer with citations, thread to see how passages are connected,"
