@@ -308,6 +308,8 @@ def test_an_answer_ends_where_the_client_wants(client):
             400,
             "unsupported message part 'image_url'",
         ),
+        ({"tool_choice": "required"}, 400, "an index answers by text and calls no tools"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, 400, "an index answe"),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
@@ -321,7 +323,7 @@ def test_errors_have_the_form_and_the_status_of_openai(client, given, status, sa
 
 
 def test_a_route_that_is_not_there_says_so_as_openai_does(client):
-    for path in ("/v1/embeddings", "/v1/nothing/at/all"):
+    for path in ("/v1/images/generations", "/v1/nothing/at/all"):
         response = client.post(path, json={})
         error = response.json()["error"]
         assert (response.status_code, error["code"]) == (404, "not_found")
@@ -466,6 +468,7 @@ def test_responses_whole_and_as_events(home):
     [
         ({"previous_response_id": "resp_1"}, "conversations are not stored here: send"),
         ({"conversation": "conv_1"}, "conversations are not stored here: send"),
+        ({"tool_choice": "required"}, "an index answers by text and calls no tools"),
         ({"background": True}, "background responses are not supported"),
         ({"text": {"format": {"type": "json_schema"}}}, "only plain text answers are supported"),
         ({"input": [{"type": "item_reference", "id": "x"}]}, "input of the type 'item_ref"),
@@ -475,4 +478,47 @@ def test_responses_whole_and_as_events(home):
 def test_responses_that_cannot_be_given(client, given, said):
     response = client.post(RESPONSES, json={"model": "clew/small", "input": QUESTION, **given})
     assert response.status_code == 400
+    assert response.json()["error"]["message"].startswith(said)
+
+
+def test_an_image_in_an_earlier_turn_does_not_end_a_chat(client):
+    """A chat goes on: of what was said before, the text is read."""
+    parts = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": {"url": "x"}}]
+    earlier = [user(parts), {"role": "assistant", "content": "Ola Eriksen built the Comet."}]
+    given = {"model": "clew/small", "messages": [*earlier, user("And where?")]}
+    found = client.post(CHAT, json=given).json()
+    assert "Comet" in found["clew"]["query"]
+    assert "Bakken" in found["choices"][0]["message"]["content"]
+    alone = user([{"type": "image_url", "image_url": {"url": "x"}}])
+    answered = client.post(CHAT, json={**given, "messages": [alone, *given["messages"]]})
+    assert answered.status_code == 200
+
+
+def test_the_embedder_of_an_index_embeds(home):
+    """The same vectors as Python's, as numbers and in base64, which the client asks for."""
+    texts = ["The Comet was built in Bakken.", "Salt."]
+    with openai_client(home) as client:
+        found = client.embeddings.create(model="clew/small", input=texts)
+        [alone] = client.embeddings.create(
+            model="clew/small", input=texts[0], encoding_format="float"
+        ).data
+    expected = models().embedder.embed(texts, kind="document")
+    assert [each.index for each in found.data] == [0, 1]
+    for each, vector in zip(found.data, expected, strict=True):
+        assert each.embedding == pytest.approx(vector.tolist())
+    assert alone.embedding == pytest.approx(expected[0].tolist())
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "said"),
+    [
+        ({"input": []}, 400, "input"),
+        ({"input": ["x"] * 2_049}, 400, "a request embeds at most 2,048 texts, not 2,049"),
+        ({"dimensions": 7}, 400, "this embedder has"),
+        ({"model": "gpt-4o"}, 404, "there is no model 'gpt-4o' here"),
+    ],
+)
+def test_what_cannot_be_embedded(client, given, status, said):
+    response = client.post("/v1/embeddings", json={"model": "clew/small", "input": "x", **given})
+    assert response.status_code == status
     assert response.json()["error"]["message"].startswith(said)

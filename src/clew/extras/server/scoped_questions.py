@@ -12,6 +12,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from clew import Budget, Index, Snapshot
 from clew.answers.askable import Askable
 from clew.answers.pipeline import NO_LISTENERS, Listeners, retrieve_evidence
@@ -19,7 +22,7 @@ from clew.answers.proof import build_proof, verify_proof
 from clew.answers.question import Question
 from clew.base.proofs import Proof, Verified
 from clew.base.runtime import threads
-from clew.base.types import Answer, Document, Evidence, Scalar
+from clew.base.types import Answer, Document, Evidence, Scalar, Usage
 from clew.errors import InputError
 from clew.extras.cluster.shards.index import Shards
 from clew.extras.graphs import browse
@@ -29,7 +32,8 @@ from clew.extras.wire.indexes import DocumentView, IndexView
 from clew.extras.wire.refusals import Refusal, forbidden
 from clew.filters import Filter, to_filter
 from clew.filters.match import collect_fields
-from clew.models.run import ModelRun
+from clew.models.bound import bind_models
+from clew.models.run import Meter, ModelRun
 
 _SOURCE = "source"
 
@@ -104,6 +108,13 @@ class Scoped:
     def find_document(self, document_id: str) -> Document | None:
         """Return a document, or None if it is not visible to the caller."""
         return files.find_document(self.find_snapshot(document_id), document_id)
+
+    def embed(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], Usage]:
+        """Return the (n, d) vectors of texts as of documents, and what the embedder billed."""
+        meter = Meter()
+        models = bind_models(self.askable.models, ModelRun(meter=meter, budget=self.budget))
+        with self._compute():
+            return models.embedder.embed(texts, kind="document"), meter.usage
 
     def search(self, question: Question, whole: ModelRun | None = None) -> Evidence:
         """Search as `Index.search` does; `whole` is the run of a question to several indexes."""

@@ -90,8 +90,9 @@ def read_question(
     most_tokens: int | None = None,
 ) -> ChatQuestion:
     """Return the question of a conversation. Raises InputError if its last message is not one."""
+    last = messages[-1] if messages else None
     turns = [
-        (each.role, forms.read_text(each))
+        (each.role, forms.read_text(each, strict=each is last))
         for each in messages
         if each.type == "message" and each.role not in _IGNORED
     ]

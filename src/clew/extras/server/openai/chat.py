@@ -25,6 +25,7 @@ from clew.extras.server.openai.forms import (
     ChatMessage,
     ClewOptions,
     TextFormat,
+    check_tool_choice,
     make_error,
     make_route,
 )
@@ -47,6 +48,7 @@ class ChatBody(Loose):
     stream_options: StreamOptions | None = None
     n: int | None = None
     stop: str | list[str] | None = None
+    tool_choice: object = None
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     response_format: TextFormat | None = None
@@ -56,6 +58,7 @@ class ChatBody(Loose):
 async def complete(call: Call) -> Response:
     """Answer the last message of the user."""
     body = await call.read_body(ChatBody)
+    check_tool_choice(body.tool_choice)
     if body.n not in {None, 1}:
         raise InputError(f"n must be 1, not {body.n}")
     if body.response_format is not None and body.response_format.type != "text":

@@ -25,6 +25,7 @@ _TYPES = {
     429: "rate_limit_error",
 }
 
+_TEXTS = frozenset({"text", "input_text", "output_text", "refusal"})
 ALL = "clew"  # the model that asks all indexes
 PREFIX = f"{ALL}/"
 
@@ -67,14 +68,25 @@ def choose_citations(call: Call, options: ClewOptions) -> str:
     return form
 
 
-def read_text(message: ChatMessage) -> str:
-    """Return the text of a message. Raises InputError for a part of another type."""
+def read_text(message: ChatMessage, *, strict: bool = True) -> str:
+    """Return the text of a message.
+
+    Raises InputError for a part of another type, such as an image; of an earlier message, which is
+    not `strict`, such parts are left out.
+    """
     if message.content is None or isinstance(message.content, str):
         return message.content or ""
-    for part in message.content:
-        if part.type not in {"text", "input_text", "output_text", "refusal"}:
-            raise InputError(f"unsupported message part {part.type!r:.40}: send text only")
-    return "\n".join(part.text or "" for part in message.content)
+    texts = [part for part in message.content if part.type in _TEXTS]
+    if strict and len(texts) < len(message.content):
+        other = next(part.type for part in message.content if part.type not in _TEXTS)
+        raise InputError(f"unsupported message part {other!r:.40}: send text only")
+    return "\n".join(part.text or "" for part in texts)
+
+
+def check_tool_choice(choice: object) -> None:
+    """Raise InputError for a request that demands the call of a tool: an index answers by text."""
+    if choice not in (None, "auto", "none"):
+        raise InputError("an index answers by text and calls no tools: leave out tool_choice")
 
 
 # -- what is sent ---------------------------------------------------------------------------------

@@ -21,7 +21,13 @@ from clew.extras.server.openai.answers import (
     read_question,
     stream_answer,
 )
-from clew.extras.server.openai.forms import ChatMessage, ClewOptions, TextFormat, make_route
+from clew.extras.server.openai.forms import (
+    ChatMessage,
+    ClewOptions,
+    TextFormat,
+    check_tool_choice,
+    make_route,
+)
 from clew.extras.server.sse import write_event
 from clew.extras.wire.refusals import make_refusal
 
@@ -45,6 +51,7 @@ class ResponsesBody(Loose):
     previous_response_id: str | None = None
     conversation: object = None
     background: bool | None = None
+    tool_choice: object = None
     text: TextOptions = Field(default_factory=TextOptions)
     clew: ClewOptions = Field(default_factory=ClewOptions)
 
@@ -68,6 +75,7 @@ async def create_response(call: Call) -> Response:
 def _read_messages(body: ResponsesBody) -> list[ChatMessage]:
     if body.previous_response_id is not None or body.conversation is not None:
         raise InputError("conversations are not stored here: send the earlier turns as input")
+    check_tool_choice(body.tool_choice)
     if body.background:
         raise InputError("background responses are not supported: leave out background")
     if body.text.format.type != "text":
