@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from clew.text.layout import (
     CODE,
@@ -41,6 +42,14 @@ from clew.text.tables import find_table
 _REPEATED = 3  # terms with definitions, at least
 NEAR = 3_000  # characters before a statement among which is what stands above it
 _ANSWER = 2_000  # characters behind a question that may answer it
+
+
+class _Moved(NamedTuple):
+    """A heading of a part of a text."""
+
+    start: int
+    level: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +89,15 @@ def statement_spans(text: str, start: int = 0, splitter: Splitter = NUPUNKT) -> 
     return [(each.start, each.end) for each in find_statements(text, start, splitter)]
 
 
-def find_above(text: str, place: int) -> Span | None:
+def find_above(text: str, place: int, headings: Sequence[Headed] | None = None) -> Span | None:
     """Return the context of the statement at a position, None if it is a heading."""
     if (table := find_table(text, place)) and table.n_head:
         return table.rows[0][0], table.rows[table.n_head - 1][1]
     begin = text.rfind("\n\n", 0, max(place - NEAR, 0)) + 1
-    blocks = link_blocks(text[begin : place + NEAR], 0, None)
+    if headings is not None:
+        inside = (h for h in headings if begin <= h.start < place + NEAR)
+        headings = [_Moved(h.start - begin, h.level, h.title) for h in inside]
+    blocks = link_blocks(text[begin : place + NEAR], 0, headings)
     above = next((b.above for b in blocks if b.start <= place - begin < b.end), None)
     if above is None or any(b.kind == "heading" and b.span == above for b in blocks):
         return None
