@@ -45,7 +45,7 @@ _NOTICE = compile_re(
     r"\W*(?:copyright\W+(?:\(c\)|[12]\d{3})|copyright ©|©|\(c\) ?[12]\d{3}|all rights reserved)",
     re.IGNORECASE,
 )
-_NAME_LINE = 0.05  # the factor of the odds of what a manual page says below NAME
+_NAME_LINE = 0.01  # the factor of the odds of what a manual page says below NAME
 _NAME_HEADING = compile_re(r"(?:^|\n)#* *NAME\n+$")
 _ASKS_WHAT_IS = compile_re(
     r"\b(?:what|which) (?:is|are|does|do|program|command|tool|utility|package|function|library)\b",

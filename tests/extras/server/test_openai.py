@@ -522,3 +522,13 @@ def test_what_cannot_be_embedded(client, given, status, said):
     response = client.post("/v1/embeddings", json={"model": "clew/small", "input": "x", **given})
     assert response.status_code == status
     assert response.json()["error"]["message"].startswith(said)
+
+
+def test_what_stands_above_a_quote_is_its_label(home):
+    """Else nobody knows which option it is that prints a factor alone."""
+    text = "# Options\n\n-t, --terse\n    Print only the factor.\n\n-q\n    Print nothing at all.\n"
+    with clew.open(home.settings.indexes["small"], models=models()) as index:
+        index.add([clew.Document(id="options", text=text)])
+    with home.client(lambda folder, **_: clew.open(folder, models=models())) as client:
+        found = client.post(CHAT, json=body("Which option prints only the factor?")).json()
+    assert '-t, --terse: "Print only the factor." [1]' in found["choices"][0]["message"]["content"]

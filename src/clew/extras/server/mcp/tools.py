@@ -262,6 +262,7 @@ def _cite(place: Place, index: str, answer: Answer) -> Iterable[dict[str, Any]]:
             each,
             titles.get(each.number, ""),
             number=number,
+            above="" if isinstance(each, Passage) else each.before,
             quote=each.text if isinstance(each, Passage) else each.quote,
             section=each.section,
             page=each.page,

@@ -15,6 +15,7 @@ NEAREST = 3  # passages that are told where nothing answers
 # An opening bracket stays as it is: "\[" begins a formula for Open WebUI and LibreChat, and without
 # a closing one it begins no link.
 _SPECIAL = re.compile(r"([\\`*_\]<>#|~${])")
+_LONGEST_LABEL = 120  # characters
 REFUSAL = "Nothing in these documents seems to answer this."
 _SOURCES = "\n\n**Sources**\n\n"
 _MARKS = re.compile(r"(?: ?\[\d{1,3}\])+")
@@ -108,8 +109,8 @@ def compose_rest(
         if cited:
             rest += f" Nearest to it: {', '.join(shown(e.title) + marks[e] for e in cited)}."
     elif answer.kind == "quoted":
-        lines = zip(answer.text.splitlines(), cited, strict=True)
-        quoted = (f"{shown(line)}{marks[each]}" for line, each in lines)
+        lines = zip(answer.text.splitlines(), citations, cited, strict=True)
+        quoted = (f"{shown(_label(cite) + line)}{marks[each]}" for line, cite, each in lines)
         head = [UNSURE] if answer.is_unsure else _write_short(answer.short, cited, marks, shown)
         rest = "\n\n".join([*head, *quoted])
     elif form == "none" or not cited:
@@ -128,6 +129,13 @@ def compose_rest(
     if form == "markdown" and cited:
         rest += _SOURCES + "\n".join(map(_write_line, cited))
     return rest, () if form == "none" else tuple(cited), placed
+
+
+def _label(citation: Citation) -> str:
+    """Return what stands above a quote, such as the option that it describes, as its label."""
+    above = citation.before.strip("|# ")
+    is_label = above and "\n" not in above and len(above) <= _LONGEST_LABEL
+    return f"{above}: " if is_label and not citation.link else ""
 
 
 def _write_short(
