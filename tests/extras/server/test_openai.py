@@ -526,9 +526,10 @@ def test_what_cannot_be_embedded(client, given, status, said):
 
 def test_what_stands_above_a_quote_is_its_label(home):
     """Else nobody knows which option it is that prints a factor alone."""
-    text = "# Options\n\n-t, --terse\n    Print only the factor.\n\n-q\n    Print nothing at all.\n"
+    long = " ".join(f"Line {n} of the output is left out then." for n in range(20))
+    text = f"-t, --terse\n    Print a factor. {long} Sailors read it easily.\n\n-q\n    Be quiet.\n"
     with clew.open(home.settings.indexes["small"], models=models()) as index:
         index.add([clew.Document(id="options", text=text)])
     with home.client(lambda folder, **_: clew.open(folder, models=models())) as client:
-        found = client.post(CHAT, json=body("Which option prints only the factor?")).json()
-    assert '-t, --terse: "Print only the factor." [1]' in found["choices"][0]["message"]["content"]
+        found = client.post(CHAT, json=body("What do sailors read easily?")).json()
+    assert '-t, --terse: "Sailors read it easily." [1]' in found["choices"][0]["message"]["content"]
