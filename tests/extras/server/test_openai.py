@@ -532,4 +532,4 @@ def test_what_stands_above_a_quote_is_its_label(home):
         index.add([clew.Document(id="options", text=text)])
     with home.client(lambda folder, **_: clew.open(folder, models=models())) as client:
         found = client.post(CHAT, json=body("What do sailors read easily?")).json()
-    assert '-t, --terse: "Sailors read it easily." [1]' in found["choices"][0]["message"]["content"]
+    assert '-t, --terse: "Sailors read it easily."' in found["choices"][0]["message"]["content"]
